@@ -1,6 +1,6 @@
-"""Checks README, docs and the other pages: links, anchors, that every command parses; and runs every command.
+"""Checks README, docs and the other pages: links, anchors, tables, that every command parses; and runs every command.
 
-    python scripts/check_docs.py           # links and options, in seconds
+    python scripts/check_docs.py           # links, tables and options, in seconds
     python scripts/check_docs.py --run     # every command too, page by page, each in a copy of the repository
 
 A page's code blocks run in their order in one shell, so that a later one finds what an earlier one made. Comments above
@@ -8,6 +8,9 @@ a block say what else there is to know: `<!-- not run: why -->`; `<!-- file: NAM
 `<!-- before: COMMAND -->`, run this first, unseen; and `<!-- printed: WHAT VARIES -->`, its lines are printed by
 the blocks before it, "..." and times apart. Blocks in `bash` are commands and in `python` scripts; one without a
 language is a command if it begins like one and has no "["; others are for reading.
+
+A table between `<!-- KIND: ... -->` and `<!-- end -->` is the one that its script makes of the recorded results whose
+rule is in `benchmarks/results/final_rule.txt`.
 """
 
 import argparse
@@ -21,10 +24,16 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional
 
 from make_command_reference import parsers
+
+sys.path.append(str(Path(__file__).parent / "benchmarks"))
+
+TABLE_SCRIPTS = ("calibration", "pairs", "real_problems", "paper_variants", "reproduce_paper", "reproduce_fiesta_ner")
+"""Scripts with a `TABLE_PATTERN`, and `with_tables`, which writes them into a page."""
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGES = (
@@ -129,6 +138,18 @@ def wrong_links(page: Path) -> Iterator[str]:
             yield f"{page.relative_to(REPOSITORY)}: {name or 'the page'} has no heading #{anchor}"
 
 
+def wrong_tables(page: Path) -> Iterator[str]:
+    """Tables that their script would not make of the recorded results of the final rule."""
+    content, name = page.read_text(encoding="utf-8"), page.relative_to(REPOSITORY)
+    for script in map(import_module, TABLE_SCRIPTS):
+        if script.TABLE_PATTERN.search(content):
+            try:
+                if script.with_tables(content) != content:
+                    yield f"{name}: not the tables that {script.__name__} makes of its results. Let it write them."
+            except ValueError as error:
+                yield f"{name}: {error}"
+
+
 def wrong_commands(block: Block) -> Iterator[str]:
     """Commands of this package whose options or arguments do not parse, and scripts that are not there."""
     for line in block.commands.replace("\\\n", " ").splitlines() if block.is_shell else ():
@@ -160,7 +181,7 @@ def problems() -> List[str]:
     """All that can be told without running anything."""
     messages: List[str] = []
     for page in pages():
-        messages += wrong_links(page)
+        messages += [*wrong_links(page), *wrong_tables(page)]
         for block in blocks(page):
             messages += wrong_commands(block)
     return messages

@@ -2,22 +2,24 @@
 their scores.
 
     python scripts/reproduce_fiesta_ner.py ner_dataset_and_random_seeds.json --output reproduced
-    python scripts/reproduce_fiesta_ner.py --synthetic 20 --output reproduced
+    python scripts/reproduce_fiesta_ner.py --synthetic 20 --output reproduced --repetitions 25
 
 The file is `results/ner_dataset_and_random_seeds.json` of the repository apmoore1/NER: a list of 150 splits of
 CoNLL-2003, each a list of ten runs `[dev F1, test F1, "cnn" or "lstm"]`. The figure shows all runs and those of the
-first three splits. Replays draw from the scores as they are, and with the runs that did not converge replaced by the
-mean of the same tagger's other runs on that split.
+first three splits.
 
 `--synthetic N` draws N such files from the means and standard deviations of the released one, with unconverged runs of
-no tagger, of the worse one as in the released file, and of the better one. It needs no file.
+no tagger, of the worse one as in the released file, and of the better one, and repeats selections over each of them. It
+needs no file. `--table` writes the
+table of `reproduce.md` from the recorded lines, to which `--results scripts/benchmarks/results` appends.
 """
 
-import argparse
 import json
+import re
 import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 import numpy as np
 
@@ -25,11 +27,24 @@ from fiesta_allennlp import replay
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.simulator import wilson_interval
 from fiesta_allennlp.tables.table import make_score_table
-from fiesta_allennlp.tables.table_reader import read_rows
+from fiesta_allennlp.tables.table_reader import read_rows as read_scores
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
-from common import make_parser, print_table, share_text
+from common import (
+    BENCHMARKS,
+    add_page_options,
+    append_rows,
+    final_rules,
+    last_line,
+    make_parser,
+    print_table,
+    read_rows,
+    replace_tables,
+    rule_commit,
+    share_text,
+    write_tables,
+)
 
 SEED = 20190801
 TAGGERS = ("cnn", "lstm")
@@ -52,17 +67,24 @@ correlation of the taggers' means on a split, and how far the four others lie be
 
 PROCEDURES: Tuple[Tuple[str, Mapping[str, Any]], ...] = (
     ("the default", {}),
-    ("the default with P(best) as the only stopping rule", {"stop": "bayesian"}),
+    ("the default, P(best) alone", {"stop": "bayesian"}),
     ("plain loop", {"strategy": "non_adaptive_fc"}),
-    (
-        "the paper's TTTS, independent splits",
-        {"strategy": "ttts", "belief": "student_t", "splits": "independent", "stop": "bayesian"},
-    ),
+    ("the paper's TTTS, independent splits", {"preset": "paper"}),
 )
 """Names and `ReplaySettings`."""
 
+UNCONVERGED_LABELS: Mapping[str, Sequence[str]] = {
+    "synthetic, all converge": (),
+    "4 of 750 of the worse tagger do not": ("cnn",),
+    "4 of 750 of the better tagger do not": ("lstm",),
+}
+"""The taggers with unconverged runs of each kind of synthetic file."""
+
 FIGURE_HEADINGS = ("splits", "cnn", "lstm", "lstm - cnn")
-REPLAY_HEADINGS = ("scores", "procedure", "mean runs", "right (95 % interval)", "wrong", "undecided")
+REPLAY_HEADINGS = ("scores", "procedure", "mean runs", "picked the best (95 % interval)", "wrong", "inconclusive")
+RESULTS = BENCHMARKS / "results" / "reproduce_fiesta_ner.csv"
+PAGE = BENCHMARKS / "reproduce.md"
+TABLE_PATTERN = re.compile(r"(<!-- ner -->\n).*?(<!-- end -->)", flags=re.S)
 
 Scores = Dict[str, np.ndarray]
 """Test F1 by tagger. Shape: `(num_splits, num_seeds)`."""
@@ -100,15 +122,6 @@ def unconverged(scores: Scores) -> Scores:
         spread = 1.4826 * np.median(np.abs(values - median))
         is_unconverged[name] = values < median - UNCONVERGED_SDS * spread
     return is_unconverged
-
-
-def without_unconverged(scores: Scores) -> Scores:
-    """The scores with the mean of the tagger's other runs on the split in place of a run that did not converge."""
-    result = {}
-    for name, is_bad in unconverged(scores).items():
-        others = np.where(is_bad, np.nan, scores[name])
-        result[name] = np.where(is_bad, np.nanmean(others, axis=1, keepdims=True), scores[name])
-    return result
 
 
 def figure_rows(scores: Scores) -> Iterator[Sequence[str]]:
@@ -153,76 +166,101 @@ def draw_figure(scores: Scores, path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def replay_cells(
-    tables: Sequence[Scores], options: Mapping[str, Any], repetitions: int, processes: int
-) -> Sequence[str]:
-    """The cells of as many selections over each of the tables."""
+@dataclass(frozen=True)
+class Measured:
+    """The outcome of selections of a procedure over one kind of scores."""
+
+    rule: str
+    scores: str
+    procedure: str
+    seed: int
+    selections: int
+    mean_runs: float
+    error: float
+    correct: float
+    wrong: float
+    inconclusive: float
+
+    @property
+    def cells(self) -> Tuple[str, ...]:
+        """One text for each of `REPLAY_HEADINGS`."""
+        share = share_text(self.correct, wilson_interval(round(self.correct * self.selections), self.selections))
+        runs = f"{self.mean_runs:.1f} ± {self.error:.1f}"
+        return self.scores, self.procedure, runs, share, f"{self.wrong:.3f}", f"{self.inconclusive:.3f}"
+
+
+def measure(
+    label: str, tables: Sequence[Scores], procedure: str, *, repetitions: int, processes: int, **options: Any
+) -> Measured:
+    """Repeat as many selections over each of the tables."""
     results = []
     for number, scores in enumerate(tables):
         content, path = {name: scores[name].ravel().tolist() for name in TAGGERS}, Path(f"table {number}")
         blocks = ReplaySettings(evaluations_per_split=scores["cnn"].shape[1])
-        source = make_score_table(read_rows(path, blocks, content))
+        source = make_score_table(read_scores(path, blocks, content))
         result = replay(source, repetitions=repetitions, processes=processes, seed=SEED, **options)
         results.append(result.default)
     number, means = len(results) * repetitions, [outlook.runs.mean for outlook in results]
-    correct, wrong, undecided = np.mean(
-        [(outlook.correct, outlook.wrong, outlook.inconclusive) for outlook in results], axis=0
-    )
+    shares = np.mean([(outlook.correct, outlook.wrong, outlook.inconclusive) for outlook in results], axis=0)
     error = np.sqrt((np.mean([outlook.runs.sd**2 for outlook in results]) + np.var(means)) / (number - 1))
-    right = share_text(correct, wilson_interval(round(correct * number), number))
-    return f"{np.mean(means):.1f} ± {error:.1f}", right, f"{wrong:.3f}", f"{undecided:.3f}"
+    numbers = (round(float(value), 4) for value in (np.mean(means), error, *shares))
+    return Measured(rule_commit(), label, procedure, SEED, number, *numbers)
 
 
-def replay_rows(
-    variants: Mapping[str, Sequence[Scores]], repetitions: int, processes: int, only: Optional[str]
-) -> Iterator[Sequence[str]]:
-    """Each procedure over each variant of the scores."""
-    for label, tables in variants.items():
-        for name, options in PROCEDURES:
-            if only is None or name == only:
-                yield (label, name, *replay_cells(tables, options, repetitions, processes))
+def with_tables(page: str) -> str:
+    """The page with the table of the recorded lines of the final rule."""
+    rules = final_rules()
+    lines = [line for line in read_rows(RESULTS, Measured) if line.rule in rules]
+    rows = [
+        last_line(lines, RESULTS, scores=label, procedure=name).cells
+        for label in UNCONVERGED_LABELS
+        for name, _ in PROCEDURES
+    ]
+    return replace_tables(page, TABLE_PATTERN, lambda match: [REPLAY_HEADINGS, *rows])
 
 
 def synthetic_variants(number: int) -> Dict[str, List[Scores]]:
     """Tables with the same normal scores and other unconverged runs."""
-    drops_by_label = {
-        "all runs converge": {},
-        "4 of 750 of cnn do not": {"cnn": DROPS},
-        "4 of 750 of lstm do not": {"lstm": DROPS},
-    }
     return {
-        label: [parse_scores(synthetic_splits(np.random.default_rng(seed), drops)) for seed in range(number)]
-        for label, drops in drops_by_label.items()
+        label: [
+            parse_scores(synthetic_splits(np.random.default_rng(seed), dict.fromkeys(taggers, DROPS)))
+            for seed in range(number)
+        ]
+        for label, taggers in UNCONVERGED_LABELS.items()
     }
-
-
-def parse() -> argparse.Namespace:
-    parser = make_parser(__doc__, repetitions=500)
-    parser.add_argument("scores", type=Path, nargs="?", help="ner_dataset_and_random_seeds.json")
-    parser.add_argument("--synthetic", type=int, metavar="N", help="draw N files instead, each with --repetitions")
-    parser.add_argument("--output", type=Path, required=True, help="directory for the figure")
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--procedure", choices=[name for name, _ in PROCEDURES], help="only this one")
-    args = parser.parse_args()
-    if (args.scores is None) == (args.synthetic is None):
-        parser.error("pass either SCORES.json or --synthetic N")
-    return args
 
 
 def main() -> None:
-    args = parse()
+    parser = make_parser(__doc__, repetitions=500, only="procedures whose name")
+    parser.add_argument("scores", type=Path, nargs="?", help="ner_dataset_and_random_seeds.json")
+    parser.add_argument("--synthetic", type=int, metavar="N", help="draw N files instead, each with --repetitions")
+    add_page_options(parser)
+    args = parser.parse_args()
+    if args.table:
+        return write_tables([PAGE], with_tables)
+    if (args.scores is None) == (args.synthetic is None):
+        parser.error("pass either SCORES.json or --synthetic N")
     args.output.mkdir(parents=True, exist_ok=True)
     if args.synthetic is not None:
         variants: Mapping[str, Sequence[Scores]] = synthetic_variants(args.synthetic)
-        scores = variants["4 of 750 of cnn do not"][0]
+        scores = list(variants.values())[1][0]
     else:
-        scores = parse_scores(json.loads(args.scores.read_text(encoding="utf-8")))
-        variants = {"as released": [scores], "unconverged runs replaced": [without_unconverged(scores)]}
+        scores, variants = parse_scores(json.loads(args.scores.read_text(encoding="utf-8"))), {}
     print_table(FIGURE_HEADINGS, figure_rows(scores), title="Figure 1: mean test F1")
     print(f"\n{describe_scores(scores)}")
     draw_figure(scores, args.output / "figure1.png")
-    rows = replay_rows(variants, args.repetitions, args.processes, args.procedure)
-    print_table(REPLAY_HEADINGS, rows, title="Selections at confidence .95")
+
+    def rows() -> Iterator[Sequence[str]]:
+        simulation = {"repetitions": args.repetitions, "processes": args.processes}
+        for label, tables in variants.items():
+            for name, options in PROCEDURES:
+                if re.search(args.only, name):
+                    line = measure(label, tables, name, **simulation, **options)
+                    append_rows([asdict(line)], (args.results or args.output) / RESULTS.name)
+                    yield line.cells
+
+    if variants:
+        print_table(REPLAY_HEADINGS, rows(), title="Selections at confidence .95")
 
 
 if __name__ == "__main__":

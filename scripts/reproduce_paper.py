@@ -1,16 +1,18 @@
-"""The FIESTA paper's tables 2 and 3 and its figures 3 and 4 from a table of scores: ours beside theirs.
+"""The FIESTA paper's tables and figures from the scores that were released with it: ours beside theirs.
 
     python scripts/reproduce_paper.py fiesta_tdsa_test_f1.json --output reproduced
+    python scripts/reproduce_paper.py --table
 
-Tables are printed, as Markdown, and kept in `reproduced/tables.md`; figures are PNG files beside it. Given the
-directory of a selection in place of the table, it draws figure 3 of that selection.
+Tables are printed as Markdown and kept in `reproduced/tables.md`, with the lines that they are made of and the figures
+beside it. `--results scripts/benchmarks/results` appends these lines to the recorded ones, of which `--table` makes the
+tables of `reproduce.md`. Given the directory of a selection instead of the table, the script draws figure 3 of it.
 """
 
-import os
+import re
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 from scipy.stats import gaussian_kde
@@ -18,47 +20,174 @@ from scipy.stats import gaussian_kde
 from fiesta_allennlp import replay
 from fiesta_allennlp.reports.results import SelectionResult
 from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import Outlook, wilson_interval
-from fiesta_allennlp.tables.sources import restrict
+from fiesta_allennlp.tables.simulator import prepare_simulator, wilson_interval
+from fiesta_allennlp.tables.sources import ScorePreset, ScoreSource
 from fiesta_allennlp.tables.table import make_score_table
-from fiesta_allennlp.tables.table_reader import read_rows
+from fiesta_allennlp.tables.table_reader import read_rows as read_scores
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
-from common import EVALUATIONS_PER_SPLIT, MODELS_8, MODELS_12, make_parser, print_table
+from common import (
+    BENCHMARKS,
+    EVALUATIONS_PER_SPLIT,
+    MODELS_8,
+    MODELS_12,
+    add_page_options,
+    append_rows,
+    final_rules,
+    last_line,
+    make_parser,
+    print_table,
+    read_rows,
+    replace_tables,
+    rule_commit,
+    share_text,
+    show,
+    write_tables,
+)
+from paper_variants import PAPER
 
 SEED = 20190801
 """The same for all rows, so that every strategy meets the same scores."""
 
 CONFIDENCES = (0.95, 0.90, 0.80)
 BUDGETS = (48, 96, 144, 192, 240, 288)
-
-PAPER = {
-    ("table 2", "non-adaptive"): ("48 / 281 / 1552, 100 %", "40 / 206 / 1192, 99 %", "32 / 128 / 608, 96 %"),
-    ("table 2", "TTTS"): ("27 / 130 / 518, 100 %", "24 / 96 / 460, 99 %", "24 / 65 / 274, 97 %"),
-    ("table 3", "BTS, batches of 4"): ("28 / 282 / 1392, 100 %", "24 / 144 / 520, 100 %", "24 / 76 / 280, 98 %"),
-    ("table 3", "BTS, batches of 8"): ("88 / 315 / 1128, 100 %", "56 / 178 / 784, 100 %", "32 / 106 / 352, 99 %"),
-}
-"""Least / mean / most evaluations and how many were correct, at the three confidences."""
-
-STRATEGIES: Dict[Tuple[str, str], Dict[str, Any]] = {
-    ("table 2", "non-adaptive"): {"strategy": "non_adaptive_fc"},
-    ("table 2", "TTTS"): {"strategy": "ttts"},
-    ("table 3", "BTS, batches of 4"): {"strategy": "bts", "batch_size": 4},
-    ("table 3", "BTS, batches of 8"): {"strategy": "bts", "batch_size": 8},
-}
-"""The strategy of each. The package's default stands below them, with the same batch sizes."""
-
-PROCEDURE = {"belief": "student_t", "splits": "independent", "stop": "bayesian"}
-UNLIMITED: Dict[str, Any] = {"with_replacement": True, "max_evaluations": 10_000}
+PAPER_PROCEDURE: Dict[str, Any] = {"preset": "paper", "with_replacement": True, "max_evaluations": 10_000}
 """The paper's runs have no limit (its longest takes 1552 evaluations), and 500 scores of a candidate can run out."""
 
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+SYNTHETIC = ScorePreset(
+    "figure 2", {"0": 0.65, "1": 0.69, "2": 0.69, "3": 0.70, "4": 0.71}, split_sd=0.0, noise_sd=0.01
+)
+"""The synthetic scores of figure 2. Their means and sd stand in the notebook of the authors."""
+
+FIGURE_2_OPTIONS: Dict[str, Any] = {"preset": "paper", "max_evaluations": 1000}
+
+RESULTS = BENCHMARKS / "results"
+MEASURED, TRACED = "reproduce_paper.csv", "reproduce_paper_traces.csv"
+PAGE = BENCHMARKS / "reproduce.md"
+TABLE_PATTERN = re.compile(r"(<!-- paper: ([^>]+) -->\n).*?(<!-- end -->)", flags=re.S)
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#999999")
 """Of Okabe and Ito, which colour-blind people can tell apart."""
 
-TABLE_HEADINGS = ("table", "procedure", "confidence", "paper: min / mean / max, correct", "here")
-FIGURE_3_HEADINGS = ("candidate", "scores", "mean", "sd", "min", "median", "max")
-FIGURE_4_HEADINGS = ("splits", "strategy", *(f"budget {budget}" for budget in BUDGETS))
+
+@dataclass(frozen=True)
+class Procedure:
+    """A procedure of a table or a figure, repeated with each of its goals: confidences or budgets."""
+
+    table: str
+    name: str
+    options: Mapping[str, Any]
+    goals: Sequence[float] = CONFIDENCES
+    goal: str = "confidence"
+    candidates: Sequence[str] = MODELS_8
+    source: Optional[ScoreSource] = None
+    repetitions: Optional[int] = None
+
+
+PAPER_ROWS = (
+    ("table 2", "non-adaptive", {"strategy": "non_adaptive_fc"}, PAPER["non_adaptive_fc", 8]),
+    ("table 2", "TTTS", {"strategy": "ttts"}, PAPER["ttts", 1]),
+    ("table 3", "BTS, batches of 4", {"strategy": "bts", "batch_size": 4}, PAPER["bts", 4]),
+    ("table 3", "BTS, batches of 8", {"strategy": "bts", "batch_size": 8}, PAPER["bts", 8]),
+)
+"""Table, name, options and numbers of each procedure of the paper."""
+
+PAPER_NUMBERS = {
+    (name, confidence): numbers
+    for _, name, _, rows in PAPER_ROWS
+    for confidence, numbers in zip(CONFIDENCES, rows, strict=True)
+}
+
+FIXED_BUDGETS = (("non-adaptive", "non_adaptive_fb"), ("sequential halving", "sequential_halving"))
+PROCEDURES = (
+    *(Procedure(table, name, {**PAPER_PROCEDURE, **options}) for table, name, options, _ in PAPER_ROWS),
+    Procedure("default", "1", {}),
+    *(Procedure("default", f"{size}", {"batch_size": size}, CONFIDENCES[:1]) for size in (4, 8)),
+    Procedure("figure 2", "TTTS", FIGURE_2_OPTIONS, (0.99,), source=SYNTHETIC),
+    *(
+        Procedure("figure 4", f"{splits}, {name}", {"strategy": key, "splits": splits}, BUDGETS, "budget", MODELS_12)
+        for splits in ("independent", "shared")
+        for name, key in FIXED_BUDGETS
+    ),
+    *(
+        Procedure("24 runs", name, {"strategy": key, "splits": "independent"}, (24,), "budget", repetitions=1000)
+        for name, key in FIXED_BUDGETS
+    ),
+)
+
+
+def procedures_of(*tables: str) -> List[Procedure]:
+    return [procedure for procedure in PROCEDURES if procedure.table in tables]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The outcome of many selections of a procedure: their runs, and the share that was correct."""
+
+    rule: str
+    table: str
+    procedure: str
+    goal: float
+    repetitions: int
+    seed: int
+    least: float
+    mean: float
+    low: float
+    high: float
+    most: float
+    rounds: float
+    correct: float
+
+    @property
+    def interval(self) -> Tuple[float, float]:
+        """Of 95 %, of the share that was correct."""
+        return wilson_interval(round(self.correct * self.repetitions), self.repetitions)
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A candidate after a round of one selection. `prob_best` is nan where it is not known yet."""
+
+    rule: str
+    table: str
+    seed: int
+    round: int
+    candidate: str
+    runs: int
+    mean: float
+    prob_best: float
+
+
+@dataclass(frozen=True)
+class Results:
+    """Lines of results. Of two for the same thing the later one counts."""
+
+    measured: Sequence[Measured]
+    traced: Sequence[Traced]
+
+    @classmethod
+    def read(cls, directory: Path, rules: Sequence[str]) -> "Results":
+        """Read the lines of these rules."""
+        measured, traced = read_rows(directory / MEASURED, Measured), read_rows(directory / TRACED, Traced)
+        return cls([line for line in measured if line.rule in rules], [line for line in traced if line.rule in rules])
+
+    def line(self, table: str, procedure: str, goal: float) -> Measured:
+        return last_line(self.measured, RESULTS / MEASURED, table=table, procedure=procedure, goal=goal)
+
+    def curves(self) -> Dict[str, List[Measured]]:
+        """The lines of figure 4 by procedure, one for each budget."""
+        return {
+            procedure.name: [self.line(procedure.table, procedure.name, budget) for budget in procedure.goals]
+            for procedure in procedures_of("figure 4")
+        }
+
+    def trace(self, table: str) -> List[Dict[str, Traced]]:
+        """The candidates of one selection after each round from which P(best) is known."""
+        rounds: Dict[int, Dict[str, Traced]] = {}
+        for line in self.traced:
+            if line.table == table and not np.isnan(line.prob_best):
+                rounds.setdefault(line.round, {})[line.candidate] = line
+        return [rounds[number] for number in sorted(rounds)]
 
 
 @dataclass(frozen=True)
@@ -66,48 +195,144 @@ class Reproduction:
     """Where the scores are, and how the replays are made."""
 
     scores: Path
-    output: Path
     repetitions: int
     processes: int
 
-    def outlook(self, candidates: Sequence[str] = MODELS_8, **options: Any) -> Outlook:
-        """Run one replay. What `options` leave out is the package's default."""
-        result = replay(
-            self.scores,
-            candidates=candidates,
-            evaluations_per_split=EVALUATIONS_PER_SPLIT,
-            repetitions=self.repetitions,
-            processes=self.processes,
-            seed=SEED,
-            **options,
-        )
+    def measure(self, procedure: Procedure, goal: float) -> Measured:
+        """Repeat selections. What the procedure leaves out is the package's default."""
+        options = {**procedure.options, procedure.goal: goal, "seed": SEED}
+        scores: Union[Path, ScoreSource] = procedure.source or self.scores
+        if procedure.source is None:
+            options = {**options, "candidates": procedure.candidates, "evaluations_per_split": EVALUATIONS_PER_SPLIT}
+        repetitions = procedure.repetitions or self.repetitions
+        result = replay(scores, repetitions=repetitions, processes=self.processes, **options)
         if result.interrupted:
             raise KeyboardInterrupt
-        return result.default
+        runs, rounds = result.default.runs, round(result.default.mean_rounds, 2)
+        numbers = (runs.min, round(runs.mean, 2), runs.low, runs.high, runs.max, rounds, result.default.correct)
+        return Measured(rule_commit(), procedure.table, procedure.name, goal, repetitions, SEED, *numbers)
 
-    def tables(self) -> Iterable[Tuple[str, ...]]:
-        """The rows of tables 2 and 3, one text for each of `TABLE_HEADINGS`."""
-        for (table, name), options in STRATEGIES.items():
-            for confidence, paper in zip(CONFIDENCES, PAPER[table, name], strict=True):
-                outlook = self.outlook(confidence=confidence, **options, **PROCEDURE, **UNLIMITED)
-                yield table, name, f"{confidence}", paper, in_short(outlook)
-        for batch_size in (1, 4, 8):
-            for confidence in CONFIDENCES:
-                outlook = self.outlook(confidence=confidence, batch_size=batch_size)
-                yield "-", f"the default, batches of {batch_size}", f"{confidence}", "-", in_short(outlook)
+    def trace(self, table: str, source: Optional[ScoreSource] = None, **options: Any) -> Iterator[Traced]:
+        """Follow one selection, round by round."""
+        if source is None:
+            options = {"scores": str(self.scores), "evaluations_per_split": EVALUATIONS_PER_SPLIT, **options}
+        simulator = prepare_simulator(ReplaySettings.from_layers({"seed": SEED, **options}), source)
+        for number, history in enumerate(simulator.iterate_histories(simulator.draw(0), 0)):
+            prob_best = simulator.strategy.recommend(history).prob_best
+            for name in history.candidates if number else ():
+                own = history.scores(name)
+                mean = round(float(own.mean()), 4) if len(own) else np.nan
+                chance = round(prob_best.get(name, np.nan), 4)
+                yield Traced(rule_commit(), table, SEED, number, name, len(own), mean, chance)
 
-    def figure_4(self) -> Iterable[Tuple[str, str, List[float]]]:
-        """The share of correct decisions at each of `BUDGETS`, by splits and strategy."""
-        for splits in ("independent", "shared"):
-            for strategy in ("non_adaptive_fb", "sequential_halving"):
-                options = {"strategy": strategy, "splits": splits}
-                yield splits, strategy, [self.outlook(MODELS_12, budget=b, **options).correct for b in BUDGETS]
+    def traces(self) -> Iterator[Traced]:
+        """The selections of table 1 and of figure 2."""
+        halving: Dict[str, Any] = {"strategy": "sequential_halving", "budget": 16, "batch_size": 16}
+        models = ("tdlstm", "atae", "ian", "lstm")
+        yield from self.trace("table 1", candidates=models, splits="independent", **halving)
+        yield from self.trace("figure 2", SYNTHETIC, confidence=0.99, **FIGURE_2_OPTIONS)
+        yield from self.trace("figure 2, released", candidates=MODELS_8, confidence=0.95, **PAPER_PROCEDURE)
 
 
-def in_short(outlook: Outlook) -> str:
-    """As the paper's tables: least / mean / most evaluations and the share of correct decisions."""
-    runs = outlook.runs
-    return f"{runs.min:.0f} / {runs.mean:.0f} / {runs.max:.0f}, {outlook.correct:.0%}".replace("%", " %")
+Rows = List[Tuple[str, ...]]
+
+
+def table_1(results: Results) -> Rows:
+    """The rounds of sequential halving, and the new runs of each candidate that was left."""
+    rows: Rows = [("round", "candidates", "new runs of each", "the paper's")]
+    known: Mapping[str, int] = {}
+    for number, (candidates, paper) in enumerate(zip(results.trace("table 1"), ("2", "4"), strict=True), 1):
+        new = {name: line.runs - known.get(name, 0) for name, line in candidates.items()}
+        names = [f"`{name}`" for name, runs in new.items() if runs]
+        rows.append((str(number), ", ".join(names), str(max(new.values())), paper))
+        known = {name: line.runs for name, line in candidates.items()}
+    left = max((line for line in candidates.values() if new[line.candidate]), key=lambda line: line.mean)
+    return [*rows, ("output", f"`{left.candidate}`", "", "")]
+
+
+def fixed_confidence(results: Results) -> Rows:
+    """Tables 2 and 3: least, mean and most runs, and the share that was correct."""
+    rows: Rows = [("", "procedure", "confidence", "paper: min / mean / max, correct", "here")]
+    for procedure in procedures_of("table 2", "table 3"):
+        for confidence in procedure.goals:
+            line = results.line(procedure.table, procedure.name, confidence)
+            theirs, ours = (
+                f"{least:.0f} / {mean:.0f} / {most:.0f}, {correct:.0%}".replace("%", " %")
+                for least, mean, most, correct in (
+                    PAPER_NUMBERS[procedure.name, confidence],
+                    (line.least, line.mean, line.most, line.correct),
+                )
+            )
+            rows.append((procedure.table, procedure.name, f"{confidence:.2f}", theirs, ours))
+    return rows
+
+
+def default(results: Results) -> Rows:
+    rows: Rows = [("the default, batches of", "confidence", "runs, mean (5-95 %)", "rounds", "correct (95 % interval)")]
+    for procedure in procedures_of("default"):
+        for goal in procedure.goals:
+            line = results.line("default", procedure.name, goal)
+            runs = f"{line.mean:.1f} ({line.low:.0f}-{line.high:.0f})"
+            share = share_text(line.correct, line.interval)
+            rows.append((procedure.name, f"{goal:.2f}", runs, f"{line.rounds:.1f}", share))
+    return rows
+
+
+AUTHORS_RUN = {"0": (5, 0.001), "1": (8, 0.004), "2": (9, 0.002), "3": (10, 0.002), "4": (19, 0.991)}
+"""Runs and P(best) at the end of the one selection that the authors' notebook prints."""
+
+
+def figure_2(results: Results) -> Rows:
+    """Runs and P(best) of each candidate: after the starting runs, in quarters, and at the end."""
+    rounds = results.trace("figure 2")
+    rows: Rows = [("runs", *(f"mean {mean}" for mean in SYNTHETIC.means.values()))]
+    for number in np.linspace(0, len(rounds) - 1, 5).astype(int):
+        lines = rounds[number].values()
+        rows.append((str(sum(line.runs for line in lines)), *(f"{line.runs}, {line.prob_best:.3f}" for line in lines)))
+    total = sum(runs for runs, _ in AUTHORS_RUN.values())
+    return [*rows, (f"the authors' {total}", *(f"{runs}, {chance:.3f}" for runs, chance in AUTHORS_RUN.values()))]
+
+
+def figure_2_runs(results: Results) -> Rows:
+    line = results.line("figure 2", "TTTS", 0.99)
+    here = (f"{number:.0f}" for number in (line.least, line.low, line.mean, line.high, line.most))
+    return [("selections", "least", "5 %", "mean", "95 %", "most"), (str(line.repetitions), *here)]
+
+
+def figure_4(results: Results) -> Rows:
+    curves = results.curves()
+    budgets = next(iter(curves.values()))
+    rows: Rows = [("splits, strategy", *(f"{line.goal:.0f} runs" for line in budgets))]
+    return rows + [(name, *(f"{line.correct:.3f}" for line in lines)) for name, lines in curves.items()]
+
+
+AUTHORS_SHARES = {"non-adaptive": 0.5974, "sequential halving": 0.6926}
+"""Of 1000 selections with 24 runs among 8 candidates, which the authors' notebook prints."""
+
+
+def runs_24(results: Results) -> Rows:
+    rows: Rows = [("24 runs of 8 candidates", "the authors' notebook", "here (95 % interval)")]
+    for name, paper in AUTHORS_SHARES.items():
+        line = results.line("24 runs", name, 24)
+        rows.append((name, f"{paper:.3f}", share_text(line.correct, line.interval)))
+    return rows
+
+
+TABLES: Mapping[str, Callable[[Results], Rows]] = {
+    "table 1": table_1,
+    "tables 2 and 3": fixed_confidence,
+    "default": default,
+    "figure 2": figure_2,
+    "runs of figure 2": figure_2_runs,
+    "figure 4": figure_4,
+    "24 runs": runs_24,
+}
+
+
+def with_tables(page: str) -> str:
+    """The page with the tables of the recorded lines of the final rule."""
+    results = Results.read(RESULTS, final_rules())
+    return replace_tables(page, TABLE_PATTERN, lambda match: TABLES[match[2]](results))
 
 
 def distributions(scores: Mapping[str, Sequence[float]]) -> List[Tuple[str, ...]]:
@@ -115,13 +340,8 @@ def distributions(scores: Mapping[str, Sequence[float]]) -> List[Tuple[str, ...]
     rows = []
     for name in by_mean(scores):
         values = np.array(scores[name])
-        numbers = (
-            values.mean(),
-            values.std(ddof=1) if len(values) > 1 else np.nan,
-            values.min(),
-            np.median(values),
-            values.max(),
-        )
+        sd = values.std(ddof=1) if len(values) > 1 else np.nan
+        numbers = (values.mean(), sd, values.min(), np.median(values), values.max())
         rows.append((name, str(len(values)), *(f"{number:.4f}" for number in numbers)))
     return rows
 
@@ -154,79 +374,97 @@ def draw_figure_3(scores: Mapping[str, Sequence[float]], metric: str, path: Path
     figure.savefig(path, dpi=150)
 
 
-def draw_figure_4(curves: Sequence[Tuple[str, str, List[float]]], repetitions: int, path: Path) -> None:
+def draw_figure_2(traces: Mapping[str, Sequence[Mapping[str, Traced]]], path: Path) -> None:
+    """P(best) as areas and the share of the runs as lines, over the runs of a selection."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.5), layout="constrained")
+    for axes, (title, rounds) in zip(figure.subplots(1, len(traces), sharey=True), traces.items(), strict=True):
+        names = list(rounds[0])
+        runs = np.array([[line.runs for line in row.values()] for row in rounds])
+        chances = np.array([[line.prob_best for line in row.values()] for row in rounds])
+        total = runs.sum(axis=1)
+        axes.stackplot(total, chances.T, colors=COLORS, alpha=0.3, labels=names)
+        for number, share in enumerate((runs / total[:, None]).T):
+            axes.plot(total, share, color=COLORS[number], linewidth=1.5)
+        axes.set_xlim(total[0], total[-1])
+        axes.set_ylim(0, 1)
+        axes.set_title(title)
+        axes.set_xlabel("runs")
+        axes.legend(frameon=False, fontsize="small", loc="upper left")
+    figure.axes[0].set_ylabel("P(best) (areas), share of the runs (lines)")
+    figure.savefig(path, dpi=150)
+
+
+def draw_figure_4(curves: Mapping[str, Sequence[Measured]], path: Path) -> None:
     """The share of correct decisions over the budget, with its 95 % Wilson interval."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()
-    for color, (splits, strategy, shares) in zip(COLORS, curves, strict=True):
-        ends = [wilson_interval(round(share * repetitions), repetitions) for share in shares]
-        low, high = zip(*ends, strict=True)
-        style, marker = ("--" if splits == "shared" else "-"), ("o" if strategy == "sequential_halving" else "s")
-        axes.plot(BUDGETS, shares, style, color=color, marker=marker, label=f"{strategy}, {splits} splits")
-        axes.fill_between(BUDGETS, low, high, color=color, alpha=0.15, linewidth=0)
-    axes.set_xticks(BUDGETS)
-    axes.set_xlabel("budget: trainings of 12 candidates")
+    for color, marker, (name, lines) in zip(COLORS, "soso", curves.items(), strict=False):
+        budgets, shares = [line.goal for line in lines], [line.correct for line in lines]
+        low, high = zip(*(line.interval for line in lines), strict=True)
+        style = "--" if name.startswith("shared") else "-"
+        axes.plot(budgets, shares, style, color=color, marker=marker, label=name)
+        axes.fill_between(budgets, low, high, color=color, alpha=0.15, linewidth=0)
+    axes.set_xticks(budgets)
+    axes.set_xlabel("budget: runs of 12 candidates")
     axes.set_ylabel("share of correct decisions")
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, loc="lower right")
     figure.savefig(path, dpi=150)
 
 
-@dataclass(frozen=True)
-class Printer:
-    """Prints Markdown tables row by row, and keeps them in a file."""
-
-    path: Path
-
-    def say(self, text: str) -> None:
-        print(text, flush=True)
-        with self.path.open("a", encoding="utf-8") as out:
-            out.write(text + "\n")
-
-    def table(self, title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        print_table(headings, rows, title=title, write=self.say)
-
-
-def reproduce_selection(directory: Path, output: Path, printer: Printer) -> None:
-    """Figure 3 of a selection that was made here."""
-    result = SelectionResult.read(directory)
-    scores = result.scores()
-    printer.table(f"Figure 3: {result.metric} in {directory}", FIGURE_3_HEADINGS, distributions(scores))
-    draw_figure_3(scores, result.metric, output / "figure3.png")
-
-
-def reproduce(reproduction: Reproduction, printer: Printer) -> None:
-    output = reproduction.output
-    settings = ReplaySettings(evaluations_per_split=EVALUATIONS_PER_SPLIT)
-    table = make_score_table(read_rows(reproduction.scores, settings))
-    restrict(table, MODELS_12)
-    printer.table("Figure 3: the released scores", FIGURE_3_HEADINGS, distributions(table.scores))
-    draw_figure_3(table.scores, "test macro-F1", output / "figure3.png")
-    printer.table("Tables 2 and 3: fixed confidence, 8 candidates", TABLE_HEADINGS, reproduction.tables())
-    curves = list(reproduction.figure_4())
-    cells = [(splits, strategy, *(f"{share:.3f}" for share in shares)) for splits, strategy, shares in curves]
-    printer.table("Figure 4: share of correct decisions, fixed budget, 12 candidates", FIGURE_4_HEADINGS, cells)
-    draw_figure_4(curves, reproduction.repetitions, output / "figure4.png")
+def measure(reproduction: Reproduction, directory: Path) -> None:
+    """Repeat all procedures, and append a line for each as soon as it is known."""
+    append_rows([asdict(line) for line in reproduction.traces()], directory / TRACED)
+    for procedure in PROCEDURES:
+        for goal in procedure.goals:
+            line = reproduction.measure(procedure, goal)
+            append_rows([asdict(line)], directory / MEASURED)
+            show(f"{line.table}, {line.procedure}, {goal:g}: {line.mean:.1f} runs, {line.correct:.3f} correct")
 
 
 def main() -> None:
     parser = make_parser(__doc__, repetitions=500)
-    parser.add_argument("source", type=Path, help="the table of scores (.json), or the directory of a selection")
-    parser.add_argument("--output", type=Path, required=True, help="directory for the figures and tables")
     parser.add_argument(
-        "--processes", type=int, default=os.cpu_count(), help="parallel processes (default: one per core)"
+        "source", type=Path, nargs="?", help="the table of scores (.json), or the directory of a selection"
     )
+    add_page_options(parser)
     args = parser.parse_args()
+    if args.table:
+        return write_tables([PAGE], with_tables)
+    if args.source is None:
+        parser.error("pass the table of scores, the directory of a selection, or --table")
     args.output.mkdir(parents=True, exist_ok=True)
-    printer = Printer(args.output / "tables.md")
-    printer.path.unlink(missing_ok=True)
     if args.source.is_dir():
-        reproduce_selection(args.source, args.output, printer)
+        selection = SelectionResult.read(args.source)
+        scores: Mapping[str, Sequence[float]] = selection.scores()
+        metric, tables = selection.metric, {}
     else:
-        reproduce(Reproduction(args.source, args.output, args.repetitions, args.processes), printer)
-    print(f"\nThe tables are in {printer.path}, the figures beside it.")
+        table = make_score_table(read_scores(args.source, ReplaySettings(evaluations_per_split=EVALUATIONS_PER_SPLIT)))
+        scores, metric = table.scores, "test macro-F1"
+        directory = args.results or args.output
+        measure(Reproduction(args.source, args.repetitions, args.processes), directory)
+        results = Results.read(directory, [rule_commit()])
+        draw_figure_2(
+            {"synthetic": results.trace("figure 2"), "released scores": results.trace("figure 2, released")},
+            args.output / "figure2.png",
+        )
+        draw_figure_4(results.curves(), args.output / "figure4.png")
+        tables = {title: rows(results) for title, rows in TABLES.items()}
+    draw_figure_3(scores, metric, args.output / "figure3.png")
+    tables["figure 3"] = [("candidate", "scores", "mean", "sd", "min", "median", "max"), *distributions(scores)]
+    with (args.output / "tables.md").open("w", encoding="utf-8") as file:
+
+        def write(text: str) -> None:
+            show(text)
+            file.write(text + "\n")
+
+        for title, (headings, *rows) in tables.items():
+            print_table(headings, rows, title=title, write=write)
+    show(f"\nThe tables are in {args.output / 'tables.md'}, the figures beside it.")
 
 
 if __name__ == "__main__":

@@ -285,11 +285,13 @@ def _work_text(result: Result) -> str:
 
 
 def leading_two_in_words(result: Result) -> str:
-    """Name the two candidates that lead and the margin that would have decided; empty without P(best)."""
+    """Name the two candidates that lead and the margin that would have decided. Without P(best), name the candidates
+    without a finished run."""
     candidates = [c for c in result.candidates if c.prob_best is not None]
     leading_two = sorted(candidates, key=lambda c: (c.name != result.leading, -(c.prob_best or 0.0)))[:2]
     if len(leading_two) < 2:
-        return ""
+        missing = join_some(result.without_runs)
+        return missing and f"Without a finished {result.words.evaluation}: {missing}."
     leader_text, rival_text = (f"{c.name} (P(best) {probability_text(c.prob_best)})" for c in leading_two)
     margin = result.credible_margin
     margin_text = ""

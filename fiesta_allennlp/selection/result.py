@@ -249,6 +249,7 @@ class Result:
         "num_failures",
         "seconds",
         "seconds_of_equal_allocation",
+        "without_runs",
     )
     """The properties that `selection.json` has too, for its readers."""
 
@@ -369,6 +370,11 @@ class Result:
     @property
     def num_failures(self) -> int:
         return sum(candidate.failures for candidate in self.candidates)
+
+    @property
+    def without_runs(self) -> Tuple[str, ...]:
+        """The candidates that take part and have no finished run."""
+        return tuple(candidate.name for candidate in self.active if not candidate.num_evaluations)
 
     @property
     def seconds(self) -> float:

@@ -119,6 +119,12 @@ class ChoiceSettings:
     def default_belief(self) -> str:
         return OFFICIAL_SPLITS_BELIEF if self.on_official_splits else BELIEF
 
+    @property
+    def set_by_preset(self) -> Dict[str, Any]:
+        """The options that have their values from the preset, because no other value was set."""
+        preset = PRESETS.get(getattr(self, "preset", None) or "", {})
+        return {name: value for name, value in preset.items() if getattr(self, name, None) == value}
+
     def decision_options(self) -> Dict[str, Any]:
         """Return everything that decides which candidate runs next and when the selection ends, by option, defaults
         included. None stands for no limit, and for the default of `max_evaluations`."""

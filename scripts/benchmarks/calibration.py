@@ -17,11 +17,11 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from common import (
     EVALUATIONS_PER_SPLIT,
-    FINAL_RULE,
     MODELS_8,
     RELEASED,
     ROOT,
     append_rows,
+    final_rules,
     make_parser,
     print_table,
     read_rows,
@@ -29,6 +29,7 @@ from common import (
     rule_commit,
     share_text,
     show,
+    write_tables,
 )
 from families import SETS
 
@@ -139,6 +140,11 @@ def update_page(page: str, results: Sequence[ResultRow], rules: Sequence[str]) -
     return replace_tables(page, TABLE_PATTERN, table)
 
 
+def with_tables(page: str) -> str:
+    """The page with the tables of all recorded lines of the final rule."""
+    return update_page(page, read_rows(RESULTS, ResultRow), final_rules())
+
+
 def cells(family: str, results: Sequence[ResultRow]) -> Tuple[str, ...]:
     """One text for each of `HEADINGS`, with 95% Wilson intervals."""
     total, named, wrong = (sum(getattr(result, key) for result in results) for key in ("repetitions", "named", "wrong"))
@@ -165,9 +171,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
     args = parser.parse_args()
     if args.pool:
-        results, rules = read_rows(args.results, ResultRow), FINAL_RULE.read_text().split()
-        PAGE.write_text(update_page(PAGE.read_text(encoding="utf-8"), results, rules), encoding="utf-8")
-        return
+        return write_tables([PAGE], with_tables)
     rule, seed = rule_commit(), secrets.randbits(32)
     show(f"rule {rule}, seed {seed}")
     options = {"confidence": args.confidence, "stop": args.stop, "seed": seed}

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Type, TypeVar
 
@@ -23,7 +24,8 @@ MODELS_12 = (*MODELS_8, "tdlstm_200", "atae_200", "ian_200", "lstm_200")
 
 
 ROOT = Path(__file__).parent.parent.parent
-FINAL_RULE = Path(__file__).parent / "results" / "final_rule.txt"
+BENCHMARKS = Path(__file__).resolve().parent
+FINAL_RULE = BENCHMARKS / "results" / "final_rule.txt"
 """Commits of the final rule, one on each line."""
 
 RULE_FOLDERS = tuple(f"fiesta_allennlp/{room}" for room in ("probability", "beliefs", "strategies"))
@@ -32,6 +34,7 @@ RULE_FOLDERS = tuple(f"fiesta_allennlp/{room}" for room in ("probability", "beli
 Row = TypeVar("Row")
 
 
+@cache
 def rule_commit() -> str:
     """The last commit that changed the rule, with a + where there are changes that are not committed."""
 
@@ -40,6 +43,11 @@ def rule_commit() -> str:
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
 
     return git("log", "-1", "--format=%h") + "+" * bool(git("status", "--porcelain"))
+
+
+def final_rules() -> List[str]:
+    """The commits under which the rule is the final one."""
+    return FINAL_RULE.read_text(encoding="utf-8").split()
 
 
 def append_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -59,6 +67,15 @@ def read_rows(path: Path, kind: Type[Row]) -> List[Row]:
         return [kind(**{name: types[name](row[name]) for name in types}) for row in csv.DictReader(file)]
 
 
+def last_line(lines: Sequence[Row], path: Path, **key: Any) -> Row:
+    """The last line with these values. Raise a `ValueError` if there is none; `path` is the file for its message."""
+    for line in reversed(lines):
+        if all(getattr(line, name) == value for name, value in key.items()):
+            return line
+    values = ", ".join(map(str, key.values()))
+    raise ValueError(f"{path.name} has no line of {values} whose rule is in {FINAL_RULE.name}. Measure it again.")
+
+
 def make_parser(
     description: Optional[str], *, repetitions: Optional[int] = None, only: Optional[str] = None
 ) -> argparse.ArgumentParser:
@@ -69,6 +86,14 @@ def make_parser(
     if only is not None:
         parser.add_argument("--only", default="", metavar="PATTERN", help=f"{only} matches this regular expression")
     return parser
+
+
+def add_page_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a script that reproduces a paper and writes the tables of a page."""
+    parser.add_argument("--output", type=Path, default=Path("reproduced"), help="directory for figures and tables")
+    parser.add_argument("--results", type=Path, help="directory of the lines to append to (default: that of --output)")
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--table", action="store_true", help="measure nothing, but write the tables of the page")
 
 
 def show(text: str) -> None:
@@ -87,17 +112,32 @@ def print_table(
 
 
 def replace_tables(
-    page: str, block: "re.Pattern[str]", rows: Callable[["re.Match[str]"], Sequence[Sequence[str]]]
+    page: str, block: "re.Pattern[str]", rows: Callable[["re.Match[str]"], Optional[Sequence[Sequence[str]]]]
 ) -> str:
     """The page with a new table in each block, whose first group is kept, and whose last group ends it. The first row
-    has the headings."""
+    has the headings. A block stays as it is where `rows` returns None.
+
+    # Raises
+        ValueError: if a table has no other row; the message has its marker.
+    """
 
     def table(match: "re.Match[str]") -> str:
-        headings, *other_rows = rows(match)
+        table_rows = rows(match)
+        if table_rows is None:
+            return match[0]
+        headings, *other_rows = table_rows
+        if not other_rows:
+            raise ValueError(f"{match[1].strip()} has no results whose rule is in {FINAL_RULE.name}. Measure it again.")
         lines = (f"| {' | '.join(row)} |\n" for row in (headings, ("---",) * len(headings), *other_rows))
         return match[1] + "".join(lines) + match[block.groups]
 
     return block.sub(table, page)
+
+
+def write_tables(pages: Iterable[Path], with_tables: Callable[[str], str]) -> None:
+    """Write the pages with the tables that a script makes of its results."""
+    for page in pages:
+        page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def mean_and_error(values: Distribution, number: int) -> str:

@@ -17,15 +17,16 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 from common import (
-    FINAL_RULE,
     ROOT,
     append_rows,
+    final_rules,
     make_parser,
     print_table,
     replace_tables,
     rule_commit,
     share_text,
     show,
+    write_tables,
 )
 from real_problems import last_history
 
@@ -126,6 +127,11 @@ def update_page(page: str, path: Path, rules: Sequence[str]) -> str:
     return replace_tables(page, TABLE_PATTERN, lambda block: [HEADINGS, *rows])
 
 
+def with_tables(page: str) -> str:
+    """The page with the table of all recorded lines of the final rule."""
+    return update_page(page, RESULTS, final_rules())
+
+
 def main() -> None:
     parser = make_parser(__doc__, repetitions=400, only="stopping rules whose name")
     parser.add_argument("--splits", default="shared", choices=("shared", "official"))
@@ -134,9 +140,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
     args = parser.parse_args()
     if args.pool:
-        page = update_page(PAGE.read_text(encoding="utf-8"), args.results, FINAL_RULE.read_text().split())
-        PAGE.write_text(page, encoding="utf-8")
-        return
+        return write_tables([PAGE], with_tables)
     seed, rule = secrets.randbits(32), rule_commit()
     show(f"rule {rule}, seed {seed}, {args.splits}")
 

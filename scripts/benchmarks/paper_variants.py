@@ -4,33 +4,47 @@ posterior, and P(best) computed or sampled.
     python scripts/benchmarks/paper_variants.py fiesta_tdsa_test_f1.json --repetitions 2000
     python scripts/benchmarks/paper_variants.py --table
 
-A call appends a line for each variant and confidence to `results/paper_variants.csv`; `--table` prints what fits.
+A call appends a line for each variant and confidence to `results/paper_variants.csv`; `--table` writes the table of
+`reproduce.md`.
 """
 
 import itertools
 import json
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
-from common import MODELS_8, append_rows, make_parser, print_table, read_rows
+from common import (
+    BENCHMARKS,
+    MODELS_8,
+    append_rows,
+    make_parser,
+    read_rows,
+    replace_tables,
+    write_tables,
+)
 
 from fiesta_allennlp.probability.student_t import prob_best_of_selections
 
-RESULTS = Path(__file__).parent / "results" / "paper_variants.csv"
+RESULTS = BENCHMARKS / "results" / "paper_variants.csv"
+PAGE = BENCHMARKS / "reproduce.md"
+TABLE_PATTERN = re.compile(r"(<!-- variants -->\n).*?(<!-- end -->)", flags=re.S)
 CONFIDENCES = (0.95, 0.9, 0.8)
+HEADINGS = ("procedure, runs between decisions", "posterior", "starts", *map(str, CONFIDENCES), "chi-squared (3)")
 PAPER_REPETITIONS = 500
 COUNTED_STARTS = 3
 """The starting runs that the paper counts for each model."""
 
 PAPER = {
-    ("ttts", 1): ((27, 130, 518), (24, 96, 460), (24, 65, 274)),
-    ("non_adaptive_fc", 8): ((48, 281, 1552), (40, 206, 1192), (32, 128, 608)),
-    ("bts", 4): ((28, 282, 1392), (24, 144, 520), (24, 76, 280)),
-    ("bts", 8): ((88, 315, 1128), (56, 178, 784), (32, 106, 352)),
+    ("ttts", 1): ((27, 130, 518, 1.0), (24, 96, 460, 0.99), (24, 65, 274, 0.97)),
+    ("non_adaptive_fc", 8): ((48, 281, 1552, 1.0), (40, 206, 1192, 0.99), (32, 128, 608, 0.96)),
+    ("bts", 4): ((28, 282, 1392, 1.0), (24, 144, 520, 1.0), (24, 76, 280, 0.98)),
+    ("bts", 8): ((88, 315, 1128, 1.0), (56, 178, 784, 1.0), (32, 106, 352, 0.99)),
 }
-"""Least, mean and most runs of tables 2 and 3 at each of `CONFIDENCES`, by procedure and runs between two decisions."""
+"""Least, mean and most runs of tables 2 and 3 and the share that was correct, at each of `CONFIDENCES`, by procedure
+and runs between two decisions."""
 
 POSTERIORS = ((2, 2), (1, 1), (2, 1), (1, 2))
 """By how much the degrees of freedom, and n in the squared scale S / (n (n - c)), are below the number of runs."""
@@ -150,10 +164,10 @@ def chi_squared(rows: Sequence[Measured]) -> float:
     )
 
 
-def table_rows(measured: Sequence[Measured]) -> Iterator[Tuple[object, ...]]:
+def table_rows(measured: Sequence[Measured]) -> Iterator[Tuple[str, ...]]:
     """The paper's row of each procedure, and ours, the nearest first."""
     for (procedure, batch_size), paper in PAPER.items():
-        cells = [f"{least} / {mean} / {most}" for least, mean, most in paper]
+        cells = [f"{least} / {mean} / {most}" for least, mean, most, _ in paper]
         yield f"**{procedure}, {batch_size}**", "the paper", "", *cells, ""
         groups: Dict[Tuple[int, ...], List[Measured]] = {}
         for row in measured:
@@ -163,7 +177,13 @@ def table_rows(measured: Sequence[Measured]) -> Iterator[Tuple[object, ...]]:
         for (starts, df, scale, samples), rows in sorted(complete.items(), key=lambda item: chi_squared(item[1])):
             cells = [f"{row.least:.0f} / {row.mean:.0f} / {row.most:.0f}" for row in rows]
             posterior = f"n - {df}, S / (n (n - {scale}))" + (f", {samples:,} samples" if samples else "")
-            yield "", posterior, starts, *cells, f"{chi_squared(rows):.1f}"
+            yield "", posterior, str(starts), *cells, f"{chi_squared(rows):.1f}"
+
+
+def with_tables(page: str) -> str:
+    """The page with the table of all recorded lines. The procedures are this script's own, so it names no rule."""
+    lines = read_rows(RESULTS, Measured)
+    return replace_tables(page, TABLE_PATTERN, lambda match: [HEADINGS, *table_rows(lines)])
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:
@@ -171,7 +191,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("scores", type=Path, nargs="?", help="the released scores, {model: [500 scores]}")
     parser.add_argument("--samples", type=int, nargs="*", default=[0], help="samples for P(best); 0 computes it")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--table", action="store_true", help="print the table of all results")
+    parser.add_argument("--table", action="store_true", help="write the table of the page")
     args = parser.parse_args(arguments)
     if args.scores is not None:
         released = json.loads(args.scores.read_text(encoding="utf-8"))
@@ -181,14 +201,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
             append_rows([asdict(row)], RESULTS)
             print(row, flush=True)
     if args.table:
-        headings = (
-            "procedure, runs between decisions",
-            "posterior",
-            "starts",
-            *map(str, CONFIDENCES),
-            "chi-squared (3)",
-        )
-        print_table(headings, table_rows(read_rows(RESULTS, Measured)))
+        write_tables([PAGE], with_tables)
 
 
 if __name__ == "__main__":

@@ -21,10 +21,10 @@ from typing import Any, Dict, Generator, Iterable, Iterator, List, Mapping, Opti
 import numpy as np
 from calibration import CONFIDENCE
 from common import (
-    FINAL_RULE,
     ROOT,
     SHARED_DATA,
     append_rows,
+    final_rules,
     make_parser,
     print_table,
     read_rows,
@@ -32,6 +32,7 @@ from common import (
     rule_commit,
     share_text,
     show,
+    write_tables,
 )
 from published_scores import TIE, Problem, read_problems
 
@@ -307,6 +308,12 @@ def update_page(page: str, results: Sequence[ResultRow], rules: Sequence[str], s
     return replace_tables(page, TABLE_PATTERN, table)
 
 
+def with_tables(page: str) -> str:
+    """The page with the tables of all recorded lines of the final rule."""
+    results, single = (read_rows(path, ResultRow) for path in (RESULTS, SINGLE_PROBLEM_RESULTS))
+    return update_page(page, results, final_rules(), single)
+
+
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser = make_parser(__doc__, only="procedures whose name")
     parser.add_argument("--selections", type=int, default=4, help="selections of each problem")
@@ -320,12 +327,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--results", type=Path, help="file to append to")
     args = parser.parse_args(arguments)
     if args.pool:
-        results = read_rows(args.results or RESULTS, ResultRow)
-        single = read_rows(SINGLE_PROBLEM_RESULTS, ResultRow)
-        rules = FINAL_RULE.read_text().split()
-        for page in PAGES:
-            page.write_text(update_page(page.read_text(encoding="utf-8"), results, rules, single), encoding="utf-8")
-        return
+        return write_tables(PAGES, with_tables)
     rule, seed = rule_commit(), secrets.randbits(32) if args.seed is None else args.seed
     problems = [problem for problem in read_problems(args.scores) if re.search(args.problems or "", problem.name)]
     results_file = args.results or (SINGLE_PROBLEM_RESULTS if args.problems else RESULTS)

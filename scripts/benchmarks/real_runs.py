@@ -5,6 +5,7 @@
 
 `write` fills the tables below `<!-- selection: NAME -->`, with a row for each candidate, and below `<!-- compared:
 NAMES -->`: all runs of these selections beside the scores that the FIESTA paper released, in `FIESTA_SHARED_DATA`.
+A table stays as it is while one of its selections is not kept. `--name` keeps a selection under another name.
 """
 
 import csv
@@ -24,9 +25,9 @@ TABLE_PATTERN = re.compile(r"(<!-- (selection|compared): ([^>]+) -->\n).*?(<!-- 
 COLUMNS = ("candidate", "replicate", "status", "score", "seconds", "split_seed", "random_seed")
 
 
-def keep(directory: Path, root: Path = KEPT) -> None:
+def keep(directory: Path, root: Path = KEPT, name: str = "") -> None:
     """Copy the decision and the scores of a selection, without its other metrics."""
-    target = root / directory.name
+    target = root / (name or directory.name)
     target.mkdir(parents=True, exist_ok=True)
     (target / "selection.json").write_text((directory / "selection.json").read_text(encoding="utf-8"), encoding="utf-8")
     with (
@@ -89,12 +90,15 @@ def _decimals(value: Optional[float]) -> str:
 
 
 def update_page(page: str, root: Path = KEPT, released: Path = RELEASED) -> str:
-    """The page with each table in its place."""
+    """The page with the table of kept selections in each place."""
 
-    def rows(kind: str, argument: str) -> List[Tuple[str, ...]]:
+    def rows(kind: str, argument: str) -> Optional[List[Tuple[str, ...]]]:
+        names = argument.split(", ")
+        if not all((root / name).is_dir() for name in names):
+            return None
         if kind == "selection":
             return selection_rows(argument, root)
-        return compared_rows(argument.split(", "), json.loads(released.read_text(encoding="utf-8")), root)
+        return compared_rows(names, json.loads(released.read_text(encoding="utf-8")), root)
 
     return replace_tables(page, TABLE_PATTERN, lambda match: rows(match[2], match[3]))
 
@@ -103,10 +107,11 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("what", choices=["keep", "write"])
     parser.add_argument("directories", nargs="*", type=Path, help="finished selections, to keep")
+    parser.add_argument("--name", default="", help="name to keep a selection under (default: that of its directory)")
     args = parser.parse_args(arguments)
     if args.what == "keep":
         for directory in args.directories:
-            keep(directory)
+            keep(directory, name=args.name)
     else:
         PAGE.write_text(update_page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 

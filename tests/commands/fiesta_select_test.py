@@ -2,6 +2,8 @@
 
 import json
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, List
@@ -9,9 +11,11 @@ from typing import Any, Callable, List
 import pytest
 
 from fiesta_allennlp import report
+from fiesta_allennlp.reports.report import render_markdown
+from fiesta_allennlp.selection.loop import WorkingTime
 from fiesta_allennlp.selection.progress import ProgressDisplay
-from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, history_of
-from tests.conftest import HAS_ALLENNLP, until
+from tests.commands.conftest import BLIND, EQUALLY, GOOD, POOR, Call, Selections, history_of
+from tests.conftest import HAS_ALLENNLP, REPOSITORY, until
 from tests.run_files import num_finished, rows_of, scores_of, summary_of
 from tests.warm import Command
 
@@ -53,6 +57,31 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(trained: List[str], reviews
     assert sorted(reviews.iterdir()) == before
 
 
+OWN_READER = """
+from allennlp.data import DatasetReader
+from fiesta_allennlp.models.tdsa.semeval_tdsa import SemEvalTdsaReader
+
+@DatasetReader.register("own_reader")
+class OwnReader(SemEvalTdsaReader):
+    group_by = None
+"""
+
+
+def test_a_dry_run_tells_of_metadata_that_would_group_and_of_all_that_a_preset_set(
+    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("allennlp")
+    (tmp_path / "own_reader.py").write_text(OWN_READER)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    configs = [f"training_configs/sample/{name}.jsonnet" for name in ("tdlstm", "lstm")]
+    reader = ["--include-package", "own_reader", "--overrides", '{"dataset_reader.type": "own_reader"}']
+    preset = ["--preset", "paper", "--stop", "glr"]
+    words = [sys.executable, "-m", "fiesta_allennlp", "select", *configs, *reader, *preset, "-s", run, "--dry-run"]
+    output = " ".join(subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True).stdout.split())
+    hint = "no groups; metadata has sentence_id (1,095 instances, 540 values): --group-by sentence_id."
+    assert hint in output and "Set by --preset paper: strategy ttts, belief student_t, splits independent." in output
+
+
 def test_an_old_selection_is_deleted_by_force_alone(selections: Selections, run: Path) -> None:
     selections.begin("--budget", 2)
     (run / "tensorboard").mkdir()  # of an earlier version
@@ -64,6 +93,18 @@ def test_an_old_selection_is_deleted_by_force_alone(selections: Selections, run:
     selections.begin("--budget", 2, "--force")
     assert not (run / "tensorboard").exists() and (run / "notes.txt").exists()
     assert (run / "evaluations.csv").read_text() != before
+
+
+def test_candidates_without_a_run_are_named_where_the_time_ends_in_the_first_round(
+    trained: List[str], write_config: Callable[..., Path], run: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(WorkingTime, "is_over", property(lambda working_time: num_finished(run) > 0))
+    third = str(write_config("third", BLIND))
+    output = call.done(*trained, third, "-s", run, "--metric", "accuracy", "--max-hours", 1)
+    told = "Inconclusive after 1 run of 3 candidates: --max-hours is the limit. Without a finished run: blind, third."
+    assert told in " ".join(output.split())
+    assert summary_of(run)["without_runs"] == ["blind", "third"]
+    assert "Without a finished run: blind, third." in render_markdown(report(run))
 
 
 def start(*arguments: Any) -> Command:

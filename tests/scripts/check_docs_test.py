@@ -1,5 +1,6 @@
 """The pages are in order, and the check would notice if they were not."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import Callable, List
 
@@ -47,6 +48,8 @@ def test_links_anchors_and_commands_of_all_pages_and_the_reference_is_up_to_date
         ("```bash\nfiesta rply tie\n```", ["README.md:1: unknown command fiesta rply"]),
         ("<!-- not run: x -->\n```bash\nallennlp fiesta-replay --x\n```", ["README.md:2: "]),
         ("```text\nallennlp fiesta-replay --x\n```", []),
+        ("<!-- pairs -->\n| 7 |\n<!-- end -->", ["README.md: not the tables that pairs makes"]),
+        ("<!-- paper: table 1 -->\n<!-- end -->", ["README.md: not the tables that reproduce_paper makes"]),
         ("```bash\npython scripts/nothing.py\n```", ["README.md:1: there is no scripts/nothing.py"]),
     ],
 )
@@ -55,6 +58,28 @@ def test_what_is_wrong_is_found(page: Callable[[str], Path], text: str, wrong: L
     found = check_docs.problems()
     assert len(found) == len(wrong)
     assert all(problem.startswith(start) for problem, start in zip(found, wrong, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("pairs", "<!-- pairs --> has no results whose rule is in final_rule.txt. Measure it again."),
+        (
+            "ner",
+            "reproduce_fiesta_ner.csv has no line of synthetic, all converge, the default whose rule is in "
+            "final_rule.txt. Measure it again.",
+        ),
+    ],
+)
+def test_tables_of_another_rule_are_refused(
+    page: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, message: str
+) -> None:
+    script, text = import_module({"ner": "reproduce_fiesta_ner"}.get(kind, kind)), f"<!-- {kind} -->\n<!-- end -->\n"
+    page(script.with_tables(text))
+    assert check_docs.problems() == []
+    monkeypatch.setattr(import_module("common"), "FINAL_RULE", tmp_path / "final_rule.txt")
+    (tmp_path / "final_rule.txt").write_text("0123abcd\n")
+    assert check_docs.problems() == [f"README.md: {message}"]
 
 
 RUN = """

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Callable, Dict, List
@@ -12,19 +13,30 @@ def test_the_paper_is_reproduced_beside_its_numbers(
     shared_data: Path, tmp_path: Path, run_script: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script, source = import_module("reproduce_paper"), shared_data / "scores" / "fiesta_tdsa_test_f1.json"
-    paper = {key: texts[-1:] for key, texts in script.PAPER.items()}
-    for name, value in (("BUDGETS", (48, 96)), ("CONFIDENCES", (0.8,)), ("PAPER", paper)):
-        monkeypatch.setattr(script, name, value)
-    printed = run_script("reproduce_paper", source, "--output", tmp_path, "--repetitions", 2, "--processes", 1)
+    short = tuple(replace(procedure, goals=procedure.goals[-1:]) for procedure in script.PROCEDURES)
+    monkeypatch.setattr(script, "PROCEDURES", tuple(replace(procedure, repetitions=2) for procedure in short))
+    printed = run_script("reproduce_paper", source, "--output", tmp_path)
     text = (tmp_path / "tables.md").read_text()
     rows = cells_of(text)
     assert ["tdlstm", "500", "0.6462", "0.0265", "0.5680", "0.6457", "0.7187"] in rows
-    assert ["table 2", "TTTS", "0.8", "24 / 65 / 274, 97 %"] in [row[:4] for row in rows]
-    assert text.count("| the default, batches of ") == 3
-    assert sum(row[0] in ("independent", "shared") for row in rows) == 4
+    assert ["table 2", "TTTS", "0.80", "24 / 65 / 274, 97 %"] in [row[:4] for row in rows]
+    assert ["1", "`tdlstm`, `atae`, `ian`, `lstm`", "2", "2"] in rows and ["2", "`tdlstm`, `lstm`", "4", "4"] in rows
+    assert sum(row[0].startswith(("independent", "shared")) for row in rows) == 4
+    (starts,) = (row[1:] for row in rows if row[0] == "15")
+    assert all(cell.startswith("3, 0.") for cell in starts), "figure 2 begins with 3 runs of each candidate"
     assert text in printed
-    for figure in ("figure3.png", "figure4.png"):
+    for figure in ("figure2.png", "figure3.png", "figure4.png"):
         assert (tmp_path / figure).read_bytes().startswith(b"\x89PNG")
+
+    page = "".join(f"<!-- paper: {title} -->\n<!-- end -->\n" for title in script.TABLES)
+    monkeypatch.setattr(script, "RESULTS", tmp_path)
+    monkeypatch.setattr(script, "final_rules", lambda: [script.rule_commit()])
+    written = script.with_tables(page)
+    assert all(row in cells_of(written) for row in rows if row[0] in ("table 2", "table 3"))
+    assert script.with_tables(written) == written
+    monkeypatch.setattr(script, "final_rules", lambda: ["another"])
+    with pytest.raises(ValueError, match="reproduce_paper.csv has no line of default, 1, 0.8 whose rule is in"):
+        script.with_tables("<!-- paper: default -->\n<!-- end -->\n")
 
 
 def split(cnn: List[float], lstm: List[float]) -> List[List[Any]]:
@@ -40,22 +52,21 @@ SPLITS = [
 ]
 
 
-def test_the_figure_and_the_replays_of_a_small_file(
-    tmp_path: Path, run_script: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+def test_the_figure_of_a_small_file_and_selections_over_synthetic_ones(
+    tmp_path: Path, run_script: Callable[..., str]
 ) -> None:
     script, path = import_module("reproduce_fiesta_ner"), tmp_path / "scores.json"
-    procedures = tuple((name, {**options, "max_evaluations": 24}) for name, options in script.PROCEDURES)
-    monkeypatch.setattr(script, "PROCEDURES", procedures)  # the file has 20 runs of each
     path.write_text(json.dumps(SPLITS))
-    printed = run_script("reproduce_fiesta_ner", path, "--output", tmp_path / "out", "--repetitions", 4)
+    printed = run_script("reproduce_fiesta_ner", path, "--output", tmp_path / "out")
     rows = cells_of(printed)
     assert ["0", "0.9420", "0.9460", "+0.0040"] in rows and ["all", "0.9347", "0.9444", "+0.0097"] in rows
     assert "lstm leads on 3 of 4 splits by the mean of their runs" in printed
     assert "Runs that did not converge: 1 of cnn, 0 of lstm." in printed
-    assert sum(row[0] in ("as released", "unconverged runs replaced") for row in rows) == 8
     assert (tmp_path / "out" / "figure1.png").read_bytes().startswith(b"\x89PNG")
-    replaced = script.without_unconverged(script.parse_scores(SPLITS))["cnn"]
-    assert replaced[2] == pytest.approx([0.938, (0.938 + 0.940 + 0.939 + 0.937) / 4, 0.940, 0.939, 0.937])
+    printed = run_script("reproduce_fiesta_ner", "--synthetic", 1, "--output", tmp_path, "--repetitions", 2)
+    lines = script.read_rows(tmp_path / "reproduce_fiesta_ner.csv", script.Measured)
+    assert [list(line.cells) for line in lines] == cells_of(printed.split("### ")[2])[2:]
+    assert {line.scores for line in lines} == set(script.UNCONVERGED_LABELS) and len(lines) == 12
 
 
 def test_the_synthetic_documents_of_haffari(run_script: Callable[..., str]) -> None:

@@ -3,14 +3,23 @@
 import hashlib
 import inspect
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
+from itertools import chain
 from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from allennlp.common import Params
 from allennlp.data import DataLoader, DatasetReader, Field, Instance
 from allennlp.data.data_loaders import MultiTaskDataLoader
 from allennlp.data.dataset_readers.multitask import MultiTaskDatasetReader
-from allennlp.data.fields import LabelField, ListField, MultiLabelField, SequenceLabelField, SpanField, TextField
+from allennlp.data.fields import (
+    LabelField,
+    ListField,
+    MetadataField,
+    MultiLabelField,
+    SequenceLabelField,
+    SpanField,
+    TextField,
+)
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from fiesta_allennlp.core.errors import ConfigError, DataError, join_some
@@ -18,7 +27,15 @@ from fiesta_allennlp.core.files import shown_value
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
 from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_official_sets
 from fiesta_allennlp.trainings.config import Config, official_paths, readers_of
-from fiesta_allennlp.trainings.pool import FileContent, Pool, build_pool, first_group_key, label_digests
+from fiesta_allennlp.trainings.pool import (
+    FileContent,
+    GroupKey,
+    Pool,
+    build_pool,
+    encode_values,
+    first_group_key,
+    label_digests,
+)
 
 Identity = Tuple[Hashable, List[Any]]
 """The group of an instance, or its position without groups, and its labels."""
@@ -110,6 +127,39 @@ def check_reader_is_deterministic(
         num_left -= len(instances)
 
 
+Records = Dict[int, Tuple[Instance, Dict[str, int]]]
+"""The arguments of `text_to_instance` as hashes by name, with their instance, by the `id` of that."""
+
+
+def record_arguments(reader: DatasetReader) -> Records:
+    """Return a mapping that keeps what the reader makes its instances of, while it reads."""
+    make_instance, records = reader.text_to_instance, {}
+    signature = inspect.signature(make_instance)
+
+    def text_to_instance(*args: Any, **kwargs: Any) -> Instance:
+        instance = make_instance(*args, **kwargs)
+        arguments = signature.bind(*args, **kwargs).arguments
+        records[id(instance)] = instance, {name: hash(repr(value)) for name, value in arguments.items()}
+        return instance
+
+    reader.text_to_instance = text_to_instance
+    return records
+
+
+def record_contents(instances: Sequence[Instance], records: Records, groups: Sequence[Hashable]) -> List[Hashable]:
+    """Return what is equal for copies: what the reader made an instance of, and `contents_of`, where the model may miss
+    a difference. The one argument that tells records apart as `groups` do is their id, which does not count. Shapes:
+    `(num_instances,)`."""
+    contents = contents_of(instances)
+    arguments = [records[id(instance)][1] for instance in instances if id(instance) in records]
+    if len(arguments) < len(instances):  # a reader that does not use it
+        return contents
+    columns = {name: [of_record.get(name) for of_record in arguments] for name in dict.fromkeys(chain(*arguments))}
+    ids = [name for name, column in columns.items() if encode_values(column) == encode_values(groups)]
+    counted = [column for name, column in columns.items() if len(ids) != 1 or name not in ids]
+    return list(zip(contents, *counted, strict=True))
+
+
 def contents_of(instances: Sequence[Instance]) -> List[Hashable]:
     """Return hashes of all texts and labels, equal for copies; the position of an instance without text. Metadata, such
     as an id, do not count. Shape: `(num_instances,)`."""
@@ -169,6 +219,23 @@ def first_batches(loader: DataLoader) -> Iterator[Any]:
             return
 
 
+def find_group_key(instances: Sequence[Instance], targets: Mapping[str, int]) -> Optional[GroupKey]:
+    """Find the metadata of which several instances in a row share a value, as those of one sentence do, the finest if
+    there are several. A value that fills one of the smaller sets is no group."""
+    found: List[GroupKey] = []
+    metadata = [field.metadata for field in instances[0].fields.values() if isinstance(field, MetadataField)]
+    for name in chain(*(values for values in metadata if isinstance(values, dict))):
+        try:
+            groups = groups_of(list(instances), name)
+        except DataError:  # not in all instances, or not comparable
+            continue
+        runs = [group for group, _ in itertools.groupby(groups)]
+        largest = Counter(groups).most_common(1)[0][1]
+        if len(set(runs)) == len(runs) < len(groups) and largest <= min(targets.values()):
+            found.append(GroupKey(name, len(runs)))
+    return max(found, key=lambda key: key.num_values, default=None)
+
+
 def read_pool(
     config: Config, group_by: Optional[str], *, data: str = "", division: Division = OFFICIAL_RATIOS_DIVISION
 ) -> Pool:
@@ -200,7 +267,8 @@ def read_pool(
         views[-1].groups,
         views[-1].sizes,
         labels,
-        contents=contents_of(views[-1].pool),
+        contents=record_contents(views[-1].pool, views[-1].records, views[-1].groups),
+        group_key=None if division.is_official or group_by or key else find_group_key(views[-1].pool, views[-1].sizes),
         group_by=key,
         division=division,
         data=data,
@@ -248,12 +316,15 @@ class _PoolView:
     def __init__(self, sources: List[Tuple[DatasetReader, Dict[str, Any]]]) -> None:
         self.instances_by_set: DefaultDict[str, List[Instance]] = defaultdict(list)
         counter: DefaultDict[str, DefaultDict[str, int]] = defaultdict(lambda: defaultdict(int))
+        self.records: Records = {}
         for reader, paths in sources:
+            records = record_arguments(reader)
             for set_name, instances in read_official_sets(reader, paths).items():
                 self.instances_by_set[set_name] += instances
                 for instance in instances:
                     reader.apply_token_indexers(instance)
                     instance.count_vocab_items(counter)
+            self.records.update(records)
         self.pool = list(itertools.chain.from_iterable(self.instances_by_set.values()))
         self.sizes = {set_name: len(instances) for set_name, instances in self.instances_by_set.items()}
         self.groups: List[Hashable] = list(range(len(self.pool)))

@@ -41,14 +41,3 @@ def test_every_call_draws_another_seed_and_appends_its_counts(tmp_path: Path, ru
     (row,) = calibration.pool_rows(lines, [first.rule], "tuning")
     assert row[:2] == ("near tie, 4", "4")
     assert not calibration.pool_rows(lines, ["another"], "tuning")
-
-
-def test_the_pages_have_the_counts_of_all_lines_of_the_final_rule() -> None:
-    calibration = import_module("calibration")
-    lines, rules = (
-        calibration.read_rows(calibration.RESULTS, calibration.ResultRow),
-        calibration.FINAL_RULE.read_text().split(),
-    )
-    page = calibration.PAGE.read_text(encoding="utf-8")
-    assert len(calibration.TABLE_PATTERN.findall(page)) == 6
-    assert calibration.update_page(page, lines, rules) == page

@@ -21,10 +21,3 @@ def test_a_clear_pair_is_named_and_its_counts_are_pooled(tmp_path: Path, run_scr
         run_script("pairs", "--only", "early", "--gaps", 40, "--repetitions", 5, "--results", results)
     page = module.update_page("<!-- pairs -->\n<!-- end -->", results, [module.rule_commit()])
     assert "| early_looks | 40 | 10 | " in page and " | 1.000 (0.722-1.000) | 0.000 (0.000-0.278) |" in page
-
-
-def test_the_page_has_the_counts_of_all_lines_of_the_final_rule() -> None:
-    module = import_module("pairs")
-    page = module.PAGE.read_text(encoding="utf-8")
-    assert module.TABLE_PATTERN.search(page)
-    assert module.update_page(page, module.RESULTS, module.FINAL_RULE.read_text().split()) == page

@@ -113,12 +113,3 @@ def test_every_call_draws_another_seed_and_appends_its_counts(
     page = "<!-- real: sources, default -->\n<!-- end -->"
     table = module.update_page(page, lines, [lines[0].rule])
     assert "| default | s | 12 |" in table and module.update_page(table, lines, [lines[0].rule]) == table
-
-
-def test_the_pages_have_the_counts_of_all_lines_of_the_final_rule() -> None:
-    module = import_module("real_problems")
-    lines, rules = module.read_rows(module.RESULTS, module.ResultRow), module.FINAL_RULE.read_text().split()
-    apart = module.read_rows(module.SINGLE_PROBLEM_RESULTS, module.ResultRow)
-    for path in module.PAGES:
-        page = path.read_text(encoding="utf-8")
-        assert module.TABLE_PATTERN.search(page) and module.update_page(page, lines, rules, apart) == page

@@ -2,7 +2,8 @@ import json
 from importlib import import_module
 from pathlib import Path
 
-PAGE = "before\n<!-- selection: one -->\nold\n<!-- end -->\n<!-- compared: one, one -->\nold\n<!-- end -->\nafter\n"
+PAGE = "before\n<!-- selection: one -->\nold\n<!-- end -->\n<!-- compared: one, one -->\nold\n<!-- end -->\n"
+PAGE += "<!-- compared: one, later -->\nold\n<!-- end -->\nafter\n"
 
 
 def test_what_a_selection_found_is_kept_and_written_beside_the_released_scores(tmp_path: Path) -> None:
@@ -26,6 +27,7 @@ def test_what_a_selection_found_is_kept_and_written_beside_the_released_scores(t
     assert "| `b` | 2 | .750 | .100 | 1.000 |\n| `a` | 2 | .500 | .100 | < .001 |" in page
     # b: .75 (error .0289 of 4 runs) beside .4 (error .1 of two splits): (.75 - .4) / .1041 = 3.4
     assert "| `b` | 4 | .750 | .058 | .400 | .105 | +3.4 | 1 / 2 |" in page
+    assert "<!-- compared: one, later -->\nold\n<!-- end -->" in page, "a selection that is not kept yet"
     assert "metric" not in (kept / "one" / "scores.csv").read_text() and runs.update_page(page, kept, released) == page
 
 

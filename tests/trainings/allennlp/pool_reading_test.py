@@ -28,6 +28,7 @@ from fiesta_allennlp.trainings.allennlp.pool_reading import check_readers_match,
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.config import evaluation_config
+from fiesta_allennlp.trainings.pool import GroupKey
 from tests.conftest import classifier_config, write_reviews
 
 REQUEST = Request("a", 3, split_seed=11, random_seed=12, numpy_seed=13, pytorch_seed=14)
@@ -210,6 +211,44 @@ def test_a_reader_that_draws_without_a_seed_is_refused_and_its_own_seed_and_vari
             pool_of(reviews, **wrong)
     for right in ({"seed": 3}, {"drop": "words"}):
         pool_of(reviews, **right)
+
+
+TERM = '<aspectTerm term="{1}" polarity="{2}" from="{3}" to="{4}"/>'
+SENTENCE = '<sentence id="{0}"><text>good {1} here</text><aspectTerms>' + TERM + "</aspectTerms></sentence>"
+WORDS = ("fish", "meat", "soup", "rice")
+
+
+def write_terms(path: Path, num_sentences: int, num_copies: int) -> str:
+    """Write a sentence for each of many targets, and copies of the first ones under other ids."""
+    lines = [
+        SENTENCE.format(number, target, ("positive", "negative")[index % 2], 5, 5 + len(target))
+        for number, index in enumerate([*range(num_sentences), *range(num_copies)])
+        for target in [f"{WORDS[index % 4]}{index // 4}"]
+    ]
+    path.write_text(f"<sentences>{''.join(lines)}</sentences>")
+    return str(path)
+
+
+@pytest.mark.parametrize("inputs", [["left", "right"], ["text"], ["target"], ["left", "target", "right"]])
+@pytest.mark.parametrize("group_by", [None, "none"])
+def test_copies_are_records_whatever_the_model_reads(
+    tmp_path: Path, inputs: List[str], group_by: Optional[str]
+) -> None:
+    """The contexts are the same in all records, so a model of these alone cannot tell them apart."""
+    train = write_terms(tmp_path / "train.xml", 40, 7)
+    config = {"dataset_reader": {"type": "semeval_tdsa", "inputs": inputs}, "train_data_path": train}
+    (note,) = read_pool(config, group_by, division=Division(ratios=(0.5, 0.25, 0.25))).notes
+    assert note.startswith("14 of 47 records have an exact copy")
+
+
+@pytest.mark.parametrize(
+    ("copies", "group_by", "name", "num_values"), [(3, None, "id", 72), (1, None, "", 0), (3, "none", "", 0)]
+)
+def test_an_id_of_several_instances_is_found(
+    reviews: Path, copies: int, group_by: Optional[str], name: str, num_values: int
+) -> None:
+    found = read_pool(config_of(reviews, {"copies": copies}, None), group_by).group_key
+    assert found == (GroupKey(name, num_values) if name else None)
 
 
 OFFICIAL = Division(is_official=True)
