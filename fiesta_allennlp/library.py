@@ -15,6 +15,7 @@ from fiesta_allennlp.reports.screening import search_in_words
 from fiesta_allennlp.reports.simulation import SimulationResult, plan_with_bar, replay_with_bar
 from fiesta_allennlp.searches.search import search as run_search
 from fiesta_allennlp.selection.console import PipeSafeConsole
+from fiesta_allennlp.tables.brought import BroughtSettings, read_brought_runs
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.next_runs import next_runs as ask
 from fiesta_allennlp.tables.settings import NextSettings, PlanSettings, ReplaySettings, split_table_argument
@@ -38,6 +39,9 @@ def select(
     force: bool = False,
     allow_removed: bool = False,
     progress: Optional[bool] = None,
+    scores: Scores = None,
+    columns: Optional[Mapping[str, str]] = None,
+    where: Any = (),
     **settings: Any,
 ) -> SelectionResult:
     """Select the best of several AllenNLP configs, or resume an interrupted selection.
@@ -54,6 +58,9 @@ def select(
         force: the command's option `--force`.
         allow_removed: the command's option `--allow-removed`.
         progress: whether to show progress (default: only on a terminal).
+        scores: runs that exist already, as a table of scores for `next_runs`: a new selection begins with them.
+        columns: the names of the columns of `scores`.
+        where: the rows of `scores` to take, as a mapping from columns to values.
         settings: the command's other options by name, with underscores: `metric="accuracy", workers=2`. `strategy`,
             `belief`, `stop` and `executor` can be a name or a mapping with a `type`. `points` is a JSONL file or a list
             of mappings. Each mapping holds the values of one candidate of the given config.
@@ -63,8 +70,12 @@ def select(
     """
     check_main_guard()
     options = _to_options(settings, candidates, candidates_option="candidates")
-    path = Path(directory)
-    run_select(options, path, console=_console(progress), recover=recover, force=force, allow_removed=allow_removed)
+    path, brought = Path(directory), None
+    if scores is not None:
+        table_values, content = split_table_argument({"columns": columns, "where": where}, scores, "scores")
+        brought = read_brought_runs(BroughtSettings(**table_values), options, content).runs
+    modes: Dict[str, Any] = {"recover": recover, "force": force, "allow_removed": allow_removed}
+    run_select(options, path, console=_console(progress), brought=brought, **modes)
     return SelectionResult.read(path)
 
 

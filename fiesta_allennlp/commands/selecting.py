@@ -71,12 +71,19 @@ class SelectionCommand(FiestaCommand):
         settings = typed_settings(args, settings_class)
         if args.dry_run:
             directory = RunDirectory(args.serialization_dir or Path("DIR"))
-            plan = import_dotted(self.plan_path)(settings_class(**settings), console, directory)
+            plan = import_dotted(self.plan_path)(
+                settings_class(**settings), console, directory, **self.inputs(args, settings)
+            )
             console.print(*import_dotted(self.plan_view_path)(plan))
             return 0
         modes = {name: getattr(args, name) for name in ("recover", "force", "allow_removed") if name in args}
+        modes.update(self.inputs(args, settings))
         result = import_dotted(self.select_path)(settings, required_directory(args), console=console, **modes)
         return exit_status(self.print_result(result, args, console), args, console)
+
+    def inputs(self, args: argparse.Namespace, settings: Dict[str, Any]) -> Dict[str, Any]:
+        """Return what the selection begins with besides its settings, by the name of the argument."""
+        return {}
 
     def print_result(self, result: Any, args: argparse.Namespace, console: "Console") -> "Result":
         """Print the result, and return that of the last stage."""
@@ -150,12 +157,31 @@ selection with its original options."""
   %(prog)s cnn.jsonnet lstm.jsonnet -s runs/first --metric accuracy --workers 2
   %(prog)s 'a=python train.py --arch a {train} {test} {seed}' 'b=python train.py --arch b {train} {test} {seed}' \\
       --data train.jsonl --data test.jsonl --metric f1 -s runs/programs
+  %(prog)s cnn.jsonnet lstm.jsonnet --scores wandb.csv --columns candidate=model,score=test_f1 -s runs/more \\
+      --metric f1 --splits official
   %(prog)s -s runs/first --recover"""
     settings_class_path = "fiesta_allennlp.trainings.settings.Settings"
     select_path = "fiesta_allennlp.trainings.select.select"
     plan_path = "fiesta_allennlp.trainings.select.plan"
     plan_view_path = "fiesta_allennlp.reports.words.show_training_plan"
     positional_settings = (("candidates", "*"),)
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        from fiesta_allennlp.selection.options import add_options
+        from fiesta_allennlp.tables.brought import BroughtSettings
+
+        super().add_arguments(parser)
+        add_options(parser, BroughtSettings)
+
+    def inputs(self, args: argparse.Namespace, settings: Dict[str, Any]) -> Dict[str, Any]:
+        if not hasattr(args, "scores"):
+            return {}
+        from fiesta_allennlp.selection.options import typed_options
+        from fiesta_allennlp.tables.brought import BroughtSettings, read_brought_runs
+
+        table = read_brought_runs(BroughtSettings(**typed_options(args, BroughtSettings)), settings)
+        print(*table.read_back.lines, sep="\n", file=sys.stderr)
+        return {"brought": table.runs}
 
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_mode_arguments(parser)

@@ -21,6 +21,7 @@ class Origin:
     `gpu` names the GPUs that the run saw, as `CUDA_VISIBLE_DEVICES` does, and `gpu_names` has their models. `job` is
     the job of a batch system. `versions` are those of the packages that decide scores, by distribution. With
     `is_only_machine`, the selection had no other machine for the run: neither another host nor another GPU.
+    `file` is the table of scores that a run was taken from, which was made before the selection began.
     """
 
     host: str = ""
@@ -34,6 +35,7 @@ class Origin:
     cores: int = 0
     memory_gib: float = 0.0
     is_only_machine: bool = True
+    file: str = ""
 
     @property
     def machine(self) -> Machine:

@@ -65,7 +65,8 @@ class Candidate:
 class Request:
     """A run to make, with every seed that it needs. Its identity is `(candidate, replicate)`.
 
-    `replicate` counts from 0 within a candidate. Runs with equal `split_seed` share a data split.
+    `replicate` counts from 0 within a candidate, or from -1 downwards for runs that were made before the selection
+    began. Runs with equal `split_seed` share a data split.
     """
 
     candidate: str
@@ -81,7 +82,14 @@ class Request:
 
     @property
     def name(self) -> str:
-        return f"{self.candidate}-{self.replicate}"
+        return (
+            f"{self.candidate}-brought-{-self.replicate}" if self.is_brought else f"{self.candidate}-{self.replicate}"
+        )
+
+    @property
+    def is_brought(self) -> bool:
+        """True if the run was made before the selection began. Its seeds are unknown."""
+        return self.replicate < 0
 
 
 @dataclass(frozen=True)
@@ -288,6 +296,13 @@ class History:
             finished_runs[name] = _FinishedRuns((*finished_runs[name].runs, evaluation))
         new_history.__dict__["_finished_runs"] = finished_runs
         return new_history
+
+    def with_outcomes(self, outcomes: Iterable["Outcome"]) -> "History":
+        """Return this history with these finished and failed runs too."""
+        all_outcomes = tuple(outcomes)
+        failures = tuple(outcome for outcome in all_outcomes if isinstance(outcome, Failure))
+        finished = self.with_finished(outcome for outcome in all_outcomes if isinstance(outcome, Evaluation))
+        return finished._copy_with(failures=(*self.failures, *failures))
 
     def with_pending(self, requests: Iterable[Request]) -> "History":
         """Return this history with these requests pending too."""

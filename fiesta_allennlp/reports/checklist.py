@@ -12,6 +12,7 @@ from fiesta_allennlp.core.records import History
 from fiesta_allennlp.isolation.machine import origin_here
 from fiesta_allennlp.reports.formats import join_pairs, render_rows
 from fiesta_allennlp.reports.stored_selection import StoredSelection
+from fiesta_allennlp.selection.brought import BROUGHT_CAUTION
 from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.options import command_words
 from fiesta_allennlp.selection.result import Result
@@ -60,6 +61,7 @@ def build_checklist(
             starts=describe_starting_weights({n: p.starting_weights for n, p in selection.preparations.items()}),
             work_noun="queries" if result.by_documents else "runs",
             config_text=_describe_config,
+            brought_caution=BROUGHT_CAUTION,
         )
     repeat_all = ("command to repeat it all", build_repeat_command(settings, selection.meta))
     commands = () if result.by_documents else _list_run_commands(selection, settings, program_names)

@@ -256,6 +256,10 @@ def _changes(report: Report) -> Slot:
     for state, reason in reasons.items():
         names = [candidate.name for candidate in report.result.candidates if candidate.state == state]
         sentences += [f"{join_some(names)} {reason}."] if names else []
+    num_brought, num_runs = report.result.num_brought, report.result.num_evaluations
+    if num_brought:
+        verb = "was" if num_brought == 1 else "were"
+        sentences.append(f"{num_brought} of the {num_runs} runs {verb} made before the selection began.")
     return " ".join(sentences), ()
 
 

@@ -23,6 +23,7 @@ from fiesta_allennlp.reports.comparisons import (
 from fiesta_allennlp.reports.formats import Printable, TerminalLines
 from fiesta_allennlp.reports.stored_selection import StoredSelection
 from fiesta_allennlp.reports.words import changes_in_words, limit_in_words, scores_in_words, selection_in_words
+from fiesta_allennlp.selection.brought import BROUGHT_CAUTION
 from fiesta_allennlp.selection.candidate_table import candidate_table, num_decimals
 from fiesta_allennlp.selection.machines import describe_different_versions
 from fiesta_allennlp.selection.result import Result
@@ -138,6 +139,8 @@ class Report(Printable):
         lines = () if self.read_back is None else self.read_back.lines
         versions = describe_different_versions(machine.origin for machine in self.result.machines)
         notes = (*changes, *lines, *([versions] if versions else ()))
+        if self.result.num_brought:
+            notes = (*notes, f"Runs marked as brought were made before the selection began. {BROUGHT_CAUTION}")
         return (*notes, SHARED_SPLITS_NOTE) if shares_splits else notes
 
     @cached_property

@@ -199,7 +199,7 @@ class ScreeningProgress(ProgressDisplay):
         num_finished, best = len(history.evaluations), max(history.evaluations, key=lambda run: self._sign * run.score)
         seconds_per_run = (time.monotonic() - self._start) / max(1, num_finished - self._num_before)
         time_left = f"; about {duration_text(round(seconds_per_run * (self._num_configs - num_finished)))} left"
-        text = f"; {num_finished} of {self._num_configs}, best {number_text(best.score)}, {best.request.candidate}"
+        text = f"{num_finished} of {self._num_configs}, best {number_text(best.score)}, {best.request.candidate}"
         return text + (time_left if self._num_configs > num_finished else "")
 
 

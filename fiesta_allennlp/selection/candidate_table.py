@@ -94,6 +94,7 @@ def _any_value(name: str) -> Callable[[Any], bool]:
 COLUMNS: List[Column] = [
     Column("name", "{candidate}", text=_plain),
     Column("num_evaluations", "runs", text=_plain, of_documents=False),
+    Column("num_brought", "brought", text=_plain, of_documents=False, is_shown=_any_value("num_brought")),
     Column("num_documents", "documents", text=_plain, of_documents=True),
     Column(
         "num_pending",

@@ -193,7 +193,8 @@ def read_history(database: sqlite3.Connection, *, removed: Iterable[str], is_jud
     failure_rows = database.execute(
         "SELECT * FROM failures WHERE ? OR kind <> 'score' ORDER BY finished_order", (is_judged,)
     ).fetchall()
-    run_numbers = [row[column] for row in rows for column in ("replicate", "reserved_order")]
+    run_numbers = [row["reserved_order"] for row in rows]
+    run_numbers += [abs(convert_value(row["replicate"], int, "replicate")) for row in rows]
     run_numbers += [row["finished_order"] for row in (*finished_rows, *failure_rows)]
     if invalid_numbers := [
         number for number in run_numbers if not 0 <= convert_value(number, int, "number") < MAX_RUN_NUMBER

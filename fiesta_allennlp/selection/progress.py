@@ -24,7 +24,7 @@ from fiesta_allennlp.selection.texts import count_text, loss_text, number_text, 
 def remaining_text(
     remaining: Optional[Remaining], *, seconds_per_run: float = 0.0, seconds_left: Optional[float] = None
 ) -> str:
-    """Return the end of a line: the number of remaining runs and their time; empty if unknown. `seconds_per_run` counts
+    """Return the number of remaining runs and their time; empty if unknown. `seconds_per_run` counts
     all workers together, and `seconds_left` is the rest of `--max-hours`."""
     if remaining is None:
         return ""
@@ -39,7 +39,7 @@ def remaining_text(
     )
     if seconds_left is not None and duration:
         duration += f" ({_duration_range_text(seconds_left, seconds_left)} left of --max-hours)"
-    return f"; about {count}{limit_text}{duration}"
+    return f"about {count}{limit_text}{duration}"
 
 
 def _duration_range_text(low: float, high: float) -> str:
@@ -117,7 +117,7 @@ class ProgressDisplay(Listener):
             f"{name} {num_finished[name]} of at least {num_finished[name] + num_missing} runs"
             for name, num_missing in Counter(decision.lacking).items()
         ]
-        return f"; before a winner is named: {join_some(texts)}"
+        return f"before a winner is named: {join_some(texts)}"
 
     def on_outcome(self, outcome: Outcome) -> None:
         """Print the outcome of a run. A finished run waits for the decision that it leads to."""
@@ -146,7 +146,7 @@ class ProgressDisplay(Listener):
         if self._pending_line is not None:
             best, confidence = self._decision.best, self._decision.confidence
             lead = "" if confidence is None else f"; {best} leads with probability {probability_text(confidence)}"
-            self._print_line(self._pending_line + lead + self._cost_text + self._remaining_text)
+            self._print_line(self._pending_line + lead + self._cost_text + self._remaining_end)
             self._pending_line = None
 
     @property
@@ -155,6 +155,10 @@ class ProgressDisplay(Listener):
         decision = self._decision
         text = loss_text(decision.best, decision.expected_loss) if decision.stopped_by is None else ""
         return text and f"; {text}"
+
+    @property
+    def _remaining_end(self) -> str:
+        return f"; {self._remaining_text}" if self._remaining_text else ""
 
     def _print_line(self, text: str) -> None:
         self._console.print(f"[{self._elapsed_text()}] {text}")
@@ -172,7 +176,7 @@ class ProgressDisplay(Listener):
         waiting_text = f", {num_waiting.total()} waiting for another try" if num_waiting else ""
         queued_text = f", {num_queued.total()} queued" if num_queued else ""
         running_text = f"{len(history.pending) - num_outside.total()} running{queued_text}{waiting_text}"
-        title = f"{runs_text}, {running_text}, {self._elapsed_text()} elapsed{self._cost_text}{self._remaining_text}"
+        title = f"{runs_text}, {running_text}, {self._elapsed_text()} elapsed{self._cost_text}{self._remaining_end}"
         decision = self._decision
         candidates = tuple(
             replace(

@@ -70,7 +70,8 @@ class CandidateResult:
     `prob_within_margin` come from the posterior. `state` is `taking part`, `failed` (too often), or `removed` by you.
     `failed_runs` has the first `MAX_FAILED_RUNS` failures, `further_failures` the number of the others by kind, and
     `num_counted_failures` is the number of those that count for `--max-failures`. Besides the `num_pending`, no job or
-    worker has taken `num_queued` runs yet, and `num_waiting` wait for another try. `seconds` is the sum over the
+    worker has taken `num_queued` runs yet, and `num_waiting` wait for another try. `num_brought` of the finished runs
+    were made before the selection began. `seconds` is the sum over the
     candidate's finished runs.
 
     `interval` is the 95% credible interval of the mean from the candidate's own scores, mean +- t(.975; n - 1) sd /
@@ -95,6 +96,7 @@ class CandidateResult:
     num_pending: int = 0
     num_waiting: int = 0
     num_queued: int = 0
+    num_brought: int = 0
     interval: Optional[Interval] = None
     num_parameters: Optional[int] = None
     scores: Tuple[float, ...] = ()
@@ -128,6 +130,7 @@ class CandidateResult:
             num_counted_failures=history.num_counted_failures(name),
             seconds=sum(run.seconds for run in runs),
             num_pending=history.num_pending(name),
+            num_brought=sum(run.request.is_brought for run in runs),
             interval=compute_mean_interval(scores),
             scores=tuple(scores.tolist()),
             split_seeds=tuple(run.request.split_seed for run in runs),
@@ -179,8 +182,9 @@ class CandidateResult:
 
     @property
     def mean_seconds(self) -> Optional[float]:
-        """The mean seconds of a finished run."""
-        return self.seconds / self.num_evaluations if self.num_evaluations else None
+        """The mean seconds of a finished run of this selection."""
+        num_own = self.num_evaluations - self.num_brought
+        return self.seconds / num_own if num_own else None
 
     @property
     def failed_because(self) -> Optional[FailedBecause]:
@@ -366,6 +370,11 @@ class Result:
     @property
     def num_evaluations(self) -> int:
         return sum(candidate.num_evaluations for candidate in self.candidates)
+
+    @property
+    def num_brought(self) -> int:
+        """The number of runs that were made before the selection began."""
+        return sum(candidate.num_brought for candidate in self.candidates)
 
     @property
     def num_failures(self) -> int:

@@ -31,6 +31,7 @@ from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, check_private, delete
 from fiesta_allennlp.core.records import Candidate, Decision, History, Request
 from fiesta_allennlp.core.seeding import fresh_seed
 from fiesta_allennlp.selection import workspace
+from fiesta_allennlp.selection.brought import BroughtRuns
 from fiesta_allennlp.selection.environment import (
     append_environment,
     changed_code,
@@ -52,12 +53,13 @@ from fiesta_allennlp.version import __version__
 
 @dataclass(frozen=True)
 class StoredState:
-    """The content of the store when a selection is resumed; empty for a new selection."""
+    """The content of the store when a selection is resumed; for a new selection, the runs that it begins with."""
 
     directory: RunDirectory
     meta: Meta = field(default_factory=Meta)
     candidates: Tuple[Candidate, ...] = ()
     history: History = field(default_factory=lambda: History(()))
+    brought: Optional[BroughtRuns] = None
 
 
 Family = TypeVar("Family", bound="SelectionFamily")
@@ -78,6 +80,7 @@ class SelectionFamily(ABC):
     run_noun: ClassVar[str]
 
     settings: SelectionSettings
+    brought: Optional[BroughtRuns] = None
 
     @classmethod
     @abstractmethod
@@ -123,6 +126,7 @@ def run_selection(
     recover: bool = False,
     force: bool = False,
     allow_removed: bool = False,
+    brought: Optional[BroughtRuns] = None,
 ) -> Result:
     """Run a selection to its decision, or resume one, and return its result.
 
@@ -132,28 +136,33 @@ def run_selection(
         root: the directory that keeps everything.
         recover: continue the selection in the directory.
         force: delete the selection in the directory, but only once the new one has passed all checks.
+        brought: runs that were made before a new selection begins.
         allow_removed: if recovering, withdraw candidates of the store that are not given, instead of refusing.
     """
     if recover and force:
         raise ConfigError("--recover continues a selection and --force deletes it. Use one or the other.")
+    if brought is not None and recover:
+        raise ConfigError("--scores is for a new selection; --recover has the runs already. Remove --scores.")
     if allow_removed and not recover:
         raise ConfigError("--allow-removed applies to a resumed selection. Add --recover.")
     with ExitStack() as stack:
         session = _Session(family, RunDirectory(root), console, stack)
         stack.enter_context(notifying_of_errors(_notify_command(settings), session.directory))
         if isinstance(settings, SelectionSettings):
-            return session.start(settings, force=force)
+            return session.start(settings, force=force, brought=brought)
         if recover:
             return session.resume(settings, allow_removed=allow_removed)
-        return session.start(family.settings_class.from_layers(settings), force=force)
+        return session.start(family.settings_class.from_layers(settings), force=force, brought=brought)
 
 
 @contextmanager
-def dry_run(family: Type[Family], settings: SelectionSettings, console: Console) -> Iterator[Family]:
+def dry_run(
+    family: Type[Family], settings: SelectionSettings, console: Console, brought: Optional[BroughtRuns] = None
+) -> Iterator[Family]:
     """Check, build and open everything for a new selection, and keep nothing, for a dry run."""
     with tempfile.TemporaryDirectory() as scratch:
         directory = RunDirectory(Path(scratch))
-        selection = family.check(settings, StoredState(directory), allow_removed=False)
+        selection = family.check(settings, StoredState(directory, brought=brought), allow_removed=False)
         with selection.prepare_runs(directory, console):
             yield selection
 
@@ -220,14 +229,14 @@ class _Session(Generic[Family]):
             store.reopen_failures("metric")  # runs may have reported another metric, or are to be tried once more
         return self._run(selection, store, changes=self._list_changes(meta, selection.settings, num_finished))
 
-    def start(self, settings: SelectionSettings, *, force: bool) -> Result:
+    def start(self, settings: SelectionSettings, *, force: bool, brought: Optional[BroughtRuns] = None) -> Result:
         directory = self.directory
         replaces_selection = workspace.has_selection(directory)
         if replaces_selection and not force:
             raise workspace.already_exists_error(directory)
         if not replaces_selection:
             workspace.check_no_foreign_files(directory, force=force)
-        selection = self.family.check(settings, StoredState(directory), allow_removed=False)
+        selection = self.family.check(settings, StoredState(directory, brought=brought), allow_removed=False)
         if not replaces_selection:
             workspace.clear_directory(directory)
             store = self._open_store(create=True)
@@ -262,6 +271,7 @@ class _Session(Generic[Family]):
                 environments=append_environment(meta.environments, current_environment),
                 changes=(*meta.changes, *changes),
                 error=None,
+                **self._brought_values(selection.brought),
                 **selection.meta,
             )
             decision = loop.run()
@@ -285,6 +295,15 @@ class _Session(Generic[Family]):
             reason = f"{self.directory.root}: the results cannot be written: {error}"
             raise StoreError(f"{reason}. The store has them: free some disk space, then use --recover.") from error
         return result
+
+    def _brought_values(self, brought: Optional[BroughtRuns]) -> Dict[str, Any]:
+        """Return what the store keeps of runs that were made before a new selection, and print it."""
+        if brought is None:
+            return {}
+        for sentence in brought.sentences:
+            self.console.print(f"Note: {sentence}")
+        facts = {"file": brought.file, "digest": brought.digest, "left_out": list(brought.left_out)}
+        return {"brought": brought.outcomes, "brought_facts": facts}
 
     def _open_store(self, *, create: bool) -> RunStore:
         store = self.stack.enter_context(workspace.open_store(self.directory, create=create))

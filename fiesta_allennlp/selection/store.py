@@ -60,8 +60,9 @@ class Meta:
 
     `version` is the one that wrote the `settings`, which are None until the checks were passed. `seed` is the master
     seed as text. `removed` are the candidates that the user removed; their runs stay. `environments` and
-    `working_seconds` are about all sessions. `error` ended the last session. `changes` record how the choice of runs,
-    or their end, was changed: option, before, now, and the number of runs. The others
+    `working_seconds` are about all sessions. `error` ended the last session. `brought_facts` are the `file` that runs
+    were taken from, its `digest`, and the candidates there that were `left_out`. `changes` record how the choice of
+    runs, or their end, was changed: option, before, now, and the number of runs. The others
     belong to a selection by documents: the fingerprint of the file, its facts, and the name under which answers are
     paid for.
     """
@@ -75,6 +76,7 @@ class Meta:
     working_seconds: float = 0.0
     changes: Tuple[Dict[str, Any], ...] = ()
     error: Optional[str] = None
+    brought_facts: Optional[Mapping[str, Any]] = None
     documents: Optional[str] = None
     document_facts: Optional[Mapping[str, Any]] = None
     run: Optional[str] = None
@@ -228,8 +230,11 @@ class RunStore(StoreReader):
     def set_meta(self, **values: Any) -> None:
         self.put_candidates([], **values)
 
-    def put_candidates(self, candidates: Sequence[Candidate], **values: Any) -> None:
-        """Record candidates and fields of `Meta` in one step. A known candidate gets its new facts."""
+    def put_candidates(
+        self, candidates: Sequence[Candidate], *, brought: Sequence[Outcome] = (), **values: Any
+    ) -> None:
+        """Record candidates, fields of `Meta`, and runs that were made before, in one step. A known candidate gets its
+        new facts."""
         rows = [(c.name, c.source, json.dumps(c.config), json.dumps(c.facts)) for c in candidates]
         self._score_threshold = None
         with self._change_transaction():
@@ -241,6 +246,12 @@ class RunStore(StoreReader):
             )
             meta = [(key, json.dumps(value)) for key, value in values.items()]
             self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta)
+            for outcome in brought:
+                self._insert_request(outcome.request)
+                if isinstance(outcome, Evaluation):
+                    self._record_evaluation(outcome)
+                else:
+                    self._record_failure(outcome)
             if "settings" in values:
                 self._judge_again()
 
@@ -260,15 +271,18 @@ class RunStore(StoreReader):
         all_history = self._read_history()
         with self._change_transaction():
             for request in requests:
-                values = list(asdict(request).values())
-                self._database.execute(
-                    f"INSERT INTO evaluations ({REQUEST_COLUMNS}, status, reserved_order) VALUES"
-                    f" ({', '.join('?' * len(values))}, 'pending',"
-                    " (SELECT IFNULL(MAX(reserved_order) + 1, 0) FROM evaluations))",
-                    values,
-                )
+                self._insert_request(request)
             new_history = all_history.with_pending(requests)
         self._history = new_history
+
+    def _insert_request(self, request: Request) -> None:
+        values = list(asdict(request).values())
+        self._database.execute(
+            f"INSERT INTO evaluations ({REQUEST_COLUMNS}, status, reserved_order) VALUES"
+            f" ({', '.join('?' * len(values))}, 'pending',"
+            " (SELECT IFNULL(MAX(reserved_order) + 1, 0) FROM evaluations))",
+            values,
+        )
 
     def record(self, outcome: Outcome, *, will_retry: bool = False) -> Outcome:
         """Record the outcome of a pending request, and return it: a run that missed `--min-score` is a failure. With
@@ -365,5 +379,5 @@ class RunStore(StoreReader):
         return int(self._database.execute("SELECT COUNT(*) FROM evaluations").fetchone()[0])
 
     def next_replicate(self, candidate: str) -> int:
-        query = "SELECT IFNULL(MAX(replicate) + 1, 0) FROM evaluations WHERE candidate = ?"
+        query = "SELECT MAX(IFNULL(MAX(replicate) + 1, 0), 0) FROM evaluations WHERE candidate = ?"
         return int(self._database.execute(query, (candidate,)).fetchone()[0])

@@ -52,7 +52,7 @@ def _means_by_split(split_scores: SplitScores) -> Dict[int, float]:
 
 
 SEED_COLUMNS = ("split_seed", "random_seed", "numpy_seed", "pytorch_seed")
-ORIGIN_COLUMNS = ("host", "gpu", "gpu_names", "job", "python", "versions")
+ORIGIN_COLUMNS = ("file", "host", "gpu", "gpu_names", "job", "python", "versions")
 CSV_COLUMNS = (
     *("candidate", "replicate", "status", "score", "metric", "seconds", *SEED_COLUMNS, "started_at"),
     *ORIGIN_COLUMNS,
@@ -110,6 +110,8 @@ def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
             origin = json.loads(row.get("origin") or "{}")
             versions = ", ".join(f"{package} {version}" for package, version in origin.get("versions", {}).items())
             values = {**row, **origin, "versions": versions}
+            if origin.get("file"):  # whose seeds are unknown
+                values.update(dict.fromkeys(SEED_COLUMNS[1:]))
             writer.writerow(
                 [to_csv_cell(value) for value in (*map(values.get, CSV_COLUMNS), *map(run_metrics.get, names))]
             )

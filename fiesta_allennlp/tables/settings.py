@@ -2,7 +2,7 @@
 
 import argparse
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
@@ -111,6 +111,12 @@ class TableSettings:
         metavar="A,B,...",
         parse=split_names,
     )
+
+
+def table_option(name: str, group: str) -> Any:
+    """Declare an option of `TableSettings` for another record, below this heading."""
+    declared = TableSettings.__dataclass_fields__[name]
+    return field(default=declared.default, metadata={"option": replace(declared.metadata["option"], group=group)})
 
 
 TABLE_OPTIONS = ("files", "columns", "where", "wide", "evaluations_per_split", "minimise")

@@ -103,7 +103,8 @@ def remaining_estimator(
     def text(history: History) -> str:
         remaining = strategy.remaining(history, strategy_rng(seed, len(history.evaluations)))
         seconds = sum(evaluation.seconds for evaluation in history.evaluations)
-        seconds_per_run = seconds / max(len(history.evaluations), 1) / max(executor.slots, 1)
+        num_own = sum(not evaluation.request.is_brought for evaluation in history.evaluations)
+        seconds_per_run = seconds / max(num_own, 1) / max(executor.slots, 1)
         seconds_left = None if max_hours is None else 3600 * max_hours - seconds_before - (time.monotonic() - start)
         return remaining_text(remaining, seconds_per_run=seconds_per_run, seconds_left=seconds_left)
 

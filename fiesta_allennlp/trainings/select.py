@@ -3,20 +3,21 @@
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Tuple, Type
+from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Tuple, Type
 
 from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Candidate, Decision, History, Outcome
-from fiesta_allennlp.core.seeding import fresh_seed, make_request
+from fiesta_allennlp.core.seeding import fresh_seed, make_request, strategy_rng
 from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.selection.brought import BroughtRuns
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.metrics import check_metric_sign
 from fiesta_allennlp.selection.notify import NotifyCommand
-from fiesta_allennlp.selection.progress import ProgressDisplay
+from fiesta_allennlp.selection.progress import ProgressDisplay, remaining_text
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore
@@ -84,7 +85,11 @@ class TrainingSelection(SelectionFamily):
             joined_history = replace(stored.history, candidates=names, removed=removed)
             with translated_option_errors(settings):
                 strategy.check_room(joined_history.with_withdrawn(max_failures=settings.max_failures))
-        return cls(settings, stored.directory, candidate_set, strategy)
+        selection = cls(settings, stored.directory, candidate_set, strategy)
+        if stored.brought is not None:
+            is_official, metric = settings.on_official_splits, settings.scored_by.name
+            selection.brought = stored.brought.of_candidates(active, metric, on_official_splits=is_official)
+        return selection
 
     @contextmanager
     def prepare_runs(self, directory: RunDirectory, console: Console) -> Iterator[None]:
@@ -275,19 +280,26 @@ class Plan:
     least: int
     most: int
     commands: Mapping[str, str]
+    expected: str = ""
 
 
-def plan(settings: Settings, console: Console, directory: RunDirectory) -> Plan:
+def plan(settings: Settings, console: Console, directory: RunDirectory, brought: Optional[BroughtRuns] = None) -> Plan:
     """Check everything and build every model once for a selection in `directory`. Train nothing and keep nothing."""
-    with dry_run(TrainingSelection, settings, console) as prepared:
+    with dry_run(TrainingSelection, settings, console, brought) as prepared:
         console.print(f"Would train {prepared.executor.describe()}.")
+    expected = ""
+    if prepared.brought is not None:
+        console.print(*(f"Note: {sentence}" for sentence in prepared.brought.sentences))
+        history = History(tuple(prepared.candidate_set.active)).with_outcomes(prepared.brought.outcomes)
+        remaining = prepared.strategy.remaining(history, strategy_rng(settings.seed or 0, len(history.evaluations)))
+        expected = remaining_text(remaining)
     candidate_set = prepared.candidate_set
     least, most = prepared.strategy.bounds(len(candidate_set.active))
     commands: Dict[str, str] = {}
     for name, config in candidate_set.configs.items():
         command = type_of(config).example_command(candidate_set.division, directory.evaluation(f"{name}-0"))
         commands.update({name: command} if command else {})
-    return Plan(prepared, least, most, commands)
+    return Plan(prepared, least, most, commands, expected)
 
 
 def trial(settings: Settings, console: Console) -> Iterator[Outcome]:

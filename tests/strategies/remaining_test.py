@@ -49,10 +49,10 @@ def test_an_open_gap_gives_an_interval_that_the_limit_cuts() -> None:
     ("found", "seconds_per_run", "seconds_left", "text"),
     [
         (None, 0.0, None, ""),
-        (Remaining(1, 1, False), 0.0, None, "; about 1 more run"),
-        (Remaining(20, 60, True), 0.0, 5400.0, "; about 20 to 60 more runs (the limit)"),
-        (Remaining(20, 60, False), 30.0, None, "; about 20 to 60 more runs, 10 to 30 min"),
-        (Remaining(20, 60, False), 120.0, -3.0, "; about 20 to 60 more runs, 0.7 to 2.0 h (0 s left of --max-hours)"),
+        (Remaining(1, 1, False), 0.0, None, "about 1 more run"),
+        (Remaining(20, 60, True), 0.0, 5400.0, "about 20 to 60 more runs (the limit)"),
+        (Remaining(20, 60, False), 30.0, None, "about 20 to 60 more runs, 10 to 30 min"),
+        (Remaining(20, 60, False), 120.0, -3.0, "about 20 to 60 more runs, 0.7 to 2.0 h (0 s left of --max-hours)"),
     ],
 )
 def test_the_display_has_runs_and_time(

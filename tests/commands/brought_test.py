@@ -1,0 +1,96 @@
+"""Runs that exist already, which a new selection begins with."""
+
+import json
+from pathlib import Path
+from typing import Callable, List
+
+import pytest
+
+import fiesta_allennlp
+from fiesta_allennlp import report
+from fiesta_allennlp.reports.paragraph import compose_paragraph
+from tests.commands.conftest import EQUALLY, GOOD, POOR, Call
+from tests.run_files import rows_of, summary_of
+
+OFFICIAL = ("--splits", "official")
+METRIC = ("--metric", "accuracy")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "old.csv"
+    rows = [f"{name},{k},{level + k / 100}" for name, level in (("able", 0.9), ("blind", 0.1)) for k in range(2)]
+    path.write_text("\n".join(["candidate,seed,score", *rows, "other,0,0.5"]))
+    return path
+
+
+def test_a_selection_begins_with_runs_of_a_table_and_goes_on_without_it(
+    candidates: List[str], table: Path, run: Path, call: Call
+) -> None:
+    options = ("--scores", table, *OFFICIAL, *METRIC, *EQUALLY, "--budget", 6)
+    planned = call.done(*candidates, *options, "--dry-run")
+    taken = "Taken from old.csv: 4 runs (able 2, blind 2). Left out: other."
+    assert taken in planned and not run.exists()
+    output = call.done(*candidates, *options, "-s", run)
+    assert taken in output and "nobody chose them by their scores" in output
+    table.unlink()
+    call.done("-s", run, "--recover", "--budget", 8)
+    rows = rows_of(run)
+    assert [row["file"] for row in rows] == ["old.csv"] * 4 + [""] * 4
+    assert [row["replicate"] for row in rows[:4]] == ["-1", "-2", "-1", "-2"]
+    assert {row["random_seed"] for row in rows[:4]} == {""} and len({row["split_seed"] for row in rows}) == 8
+    able, blind = summary_of(run)["candidates"]
+    assert (able["num_evaluations"], able["num_brought"], blind["num_brought"]) == (4, 2, 2)
+    made = report(run)
+    assert "4 of the 8 runs were made before the selection began." in compose_paragraph(made)
+    assert dict(made.checklist)["runs made before the selection began"].startswith("4 of 8, from old.csv (SHA-256 ")
+    assert any("brought" in note for note in made.notes)
+
+
+def test_on_random_splits_the_runs_pair_among_themselves(
+    candidates: List[str], table: Path, run: Path, call: Call
+) -> None:
+    call.refused(*candidates, *METRIC, "--scores", table, "-s", run, said="which runs share a split")
+    assert not run.exists()
+    as_split = ("--scores", table, "--columns", "split=seed")
+    call.done(*candidates, *METRIC, *EQUALLY, *as_split, "--budget", 6, "-s", run)
+    splits = {(row["candidate"], row["replicate"]): row["split_seed"] for row in rows_of(run)}
+    assert splits["able", "-1"] == splits["blind", "-1"] == "-1" and splits["able", "-2"] == "-2"
+    assert splits["able", "0"] == splits["blind", "0"] not in ("-1", "-2")
+
+
+def test_a_table_that_does_not_fit_is_refused_before_anything_is_written(
+    candidates: List[str], table: Path, run: Path, call: Call
+) -> None:
+    options = (*candidates, *METRIC, *OFFICIAL, "-s", run, "--scores")
+    for content, said in (
+        ("candidate,score\nx,0.5\n", "no candidate of the table is one of this selection.*x.*able, blind"),
+        ("candidate,score\nable,much\n", "much"),
+        ("model,score\nable,0.5\n", "candidate"),
+    ):
+        table.write_text(content)
+        call.refused(*options, table, said=said)
+    call.refused(*options, table.with_name("none.csv"), said="none.csv")
+    assert not run.exists()
+    call.done(*candidates, *METRIC, *OFFICIAL, *EQUALLY, "--budget", 2, "-s", run)
+    table.write_text("candidate,score\nable,0.5\n")
+    call.refused("-s", run, "--recover", "--scores", table, said="--scores is for a new selection")
+
+
+def test_a_failed_row_is_a_failure_of_its_candidate(
+    write_program: Callable[..., str], table: Path, run: Path, call: Call
+) -> None:
+    given = [write_program(name, script) for name, script in (("able", GOOD), ("blind", POOR))]
+    table.write_text("candidate,score,error\nable,0.9,\nblind,,out of memory\n")
+    call.done(*given, *METRIC, *OFFICIAL, *EQUALLY, "--budget", 4, "--scores", table, "-s", run)
+    blind = summary_of(run)["candidates"][1]
+    assert (blind["failures"], blind["num_brought"]) == (1, 0)
+    assert "out of memory" in json.dumps(blind["failed_runs"])
+
+
+def test_rows_of_python_are_taken_too(candidates: List[str], run: Path) -> None:
+    rows = [{"model": name, "f": score} for name, score in (("able", 0.9), ("blind", 0.1)) for _ in range(2)]
+    columns = {"candidate": "model", "score": "f"}
+    options = {"metric": "accuracy", "splits": "official", "strategy": "non_adaptive_fb", "budget": 6}
+    result = fiesta_allennlp.select(candidates, directory=run, scores=rows, columns=columns, **options)
+    assert [candidate.num_brought for candidate in result.candidates] == [2, 2] and result.num_evaluations == 6
