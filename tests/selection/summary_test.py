@@ -53,7 +53,7 @@ def test_csv_has_no_formula_and_no_half_of_a_character(tmp_path: Path) -> None:
     write_csv([row], tmp_path / "e.csv")
     head, line = (tmp_path / "e.csv").read_text(encoding="utf-8").splitlines()
     assert head.endswith(r",error,metric:=x,metric:\ud800")
-    assert line == "'@SUM(1),,finished,-0.5,,,,,,,,,,,,,,,-2,1"
+    assert line == "'@SUM(1),,finished,-0.5,,,,,,,,,,,,,,,,-2,1"
 
 
 @pytest.mark.parametrize(
