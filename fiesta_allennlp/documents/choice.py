@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.beliefs import Belief
+from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History
@@ -208,6 +209,7 @@ class DocumentsSetup:
             task=self.settings.task,
             positive_label=self.settings.positive_label,
             strategy=dict(self.strategy_params),
+            target=self.strategy.confidence or CONFIDENCE,
             belief=self.strategy_params["belief"],
             seed=seed,
             documents={**asdict(self.facts), "order": self.settings.documents_order, "batch_size": batch_size},

@@ -5,6 +5,7 @@ from typing import Any, Dict, List
 
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS
 from fiesta_allennlp.reports.formats import Printable, TerminalLines, render_paragraphs
+from fiesta_allennlp.reports.words import best_set_in_words
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
 from fiesta_allennlp.selection.progress import remaining_text
 from fiesta_allennlp.selection.texts import loss_text
@@ -25,6 +26,7 @@ def next_runs_data(next_runs: NextRuns) -> Dict[str, Any]:
     return {
         "metric": result.metric,
         "leading": result.leading,
+        "best_set": result.best_set,
         "stopped_by": result.stopped_by,
         "prob_best": dict(next_runs.decision.prob_best),
         "expected_loss": result.expected_loss,
@@ -51,4 +53,5 @@ def next_runs_in_words(next_runs: NextRuns) -> List[str]:
     is_final = result.stopped_by not in (None, *INCONCLUSIVE_REASONS)
     loss_note = "" if is_final else loss_text(result.leading, result.expected_loss)
     template_values = {"result": result, "remaining": remaining_text(next_runs.remaining), "loss": loss_note}
+    template_values["set_text"] = best_set_in_words(result)
     return render_paragraphs("next.j2", next_runs=next_runs, **template_values)

@@ -6,7 +6,7 @@ from typing import Dict, List, Mapping, Sequence, Tuple
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
 from fiesta_allennlp.reports.formats import TEMPLATES_DIRECTORY
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.words import changes_in_words, own_limit_in_words
+from fiesta_allennlp.reports.words import best_set_in_words, changes_in_words, own_limit_in_words
 from fiesta_allennlp.selection.result import CandidateResult
 from fiesta_allennlp.selection.texts import (
     count_text,
@@ -279,7 +279,8 @@ def _outcome(report: Report) -> Slot:
     chance = best.prob_within_margin
     equal = "" if probability_text(chance)[0] in "<>" else "= "
     probability = "" if chance is None else f" with {_p_best(report)} {equal}{probability_text(chance)}"
-    return f"{text}{probability} ({_numbers(report, best)}).", ()
+    set_text = "" if result.decided else best_set_in_words(result)
+    return f"{text}{probability} ({_numbers(report, best)}).{set_text and f' {set_text}'}", ()
 
 
 def _numbers(report: Report, candidate: CandidateResult) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence
 
-from fiesta_allennlp.core.defaults import MAX_FAILURES
+from fiesta_allennlp.core.defaults import CONFIDENCE, MAX_FAILURES
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean, escape_invisible, full_command, join_some
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, History
 from fiesta_allennlp.core.registry import build, build_record
@@ -70,6 +70,7 @@ def _read_runs(selection: StoredSelection, min_score: Optional[float]) -> Report
         _decide(selection, history, strategy),
         metric,
         strategy=strategy_params,
+        target=strategy.confidence or CONFIDENCE,
         belief=strategy_params["belief"],
         splits=settings.splits,
         score=settings.score,
@@ -189,7 +190,11 @@ def _table_result(
     decision = analyse(signed_history, strategy.belief).decision
     is_decided = recommendation.stopped_by == "confidence"
     decision = replace(decision, lacking=recommendation.lacking, stopped_by="confidence" if is_decided else None)
-    facts: Dict[str, Any] = {"belief": belief, "min_score": settings.min_score}
+    facts: Dict[str, Any] = {
+        "belief": belief,
+        "min_score": settings.min_score,
+        "target": strategy.confidence or CONFIDENCE,
+    }
     return Result.from_decision(history, decision, metric, splits=OFFICIAL if on_official else "", **facts)
 
 
@@ -201,7 +206,7 @@ def check_name(source: str, history: History, name: str) -> None:
         raise ConfigError(f"{source}: unknown candidate '{name}'.{suggestion} Candidates: {join_some(names)}.")
 
 
-PAIR_FACTS = ("belief", "strategy", "splits", "score", "min_score", "sets")
+PAIR_FACTS = ("target", "belief", "strategy", "splits", "score", "min_score", "sets")
 """The fields of a result that a report on two of its candidates has too."""
 
 

@@ -300,7 +300,17 @@ def leading_two_in_words(result: Result) -> str:
             f" --margin {margin['margin']:g} would have selected {margin['best']}, but a margin chosen after seeing "
             "the scores voids the target."
         )
-    return f"Leading: {leader_text}, then {rival_text}.{_loss_text(result)}{_needed_runs_text(result)}{margin_text}"
+    lead_text = f"Leading: {leader_text}, then {rival_text}. {best_set_in_words(result)}".strip()
+    return f"{lead_text}{_loss_text(result)}{_needed_runs_text(result)}{margin_text}"
+
+
+def best_set_in_words(result: Result) -> str:
+    """Name the candidates that could still be the best; empty if that is one or all of them, or unknown."""
+    names = result.best_set
+    if not 1 < len(names) < len(result.active):
+        return ""
+    together = sum(c.prob_best or 0.0 for c in result.active if c.name in names)
+    return f"{join_some(names, ' or ')} is the best (together {probability_text(together)})."
 
 
 def _loss_text(result: Result) -> str:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Dict, Literal, Mapping, Optional, Sequence, Tu
 
 import numpy as np
 
+from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import MAX_ERROR_CHARACTERS, StoreError
 from fiesta_allennlp.core.files import check_format, read_json, shorten
@@ -205,6 +206,7 @@ class Result:
         stopped_by: why the selection ended, as in `Decision`.
         metric: the name of the metric, with a minus if it is minimised.
         margin: the margin within which a candidate is as good as the best.
+        target: the target confidence, or its default if a budget ends the selection.
         expected_loss: what choosing `leading` costs on average, in units of the metric.
         lacking: if `leading` reached the target confidence, but was not named because candidates had too few runs: the
             number of runs that each still needs.
@@ -227,6 +229,7 @@ class Result:
     metric: str
     candidates: Tuple[CandidateResult, ...]
     margin: float = 0.0
+    target: float = CONFIDENCE
     expected_loss: Optional[float] = None
     lacking: Mapping[str, int] = field(default_factory=dict)
     credible_margin: Optional[Mapping[str, Any]] = None
@@ -248,6 +251,7 @@ class Result:
     by_documents: ClassVar[bool] = False
     stored_properties: ClassVar[Tuple[str, ...]] = (
         "best",
+        "best_set",
         "confidence",
         "num_evaluations",
         "num_failures",
@@ -334,6 +338,19 @@ class Result:
     def best(self) -> Optional[str]:
         """The winner. None until it is decided."""
         return self.leading if self.decided else None
+
+    @property
+    def best_set(self) -> Tuple[str, ...]:
+        """The smallest set of candidates whose P(best) together reaches `target`, the most probable first; only the
+        winner once it is named, and empty while P(best) is unknown."""
+        if self.best is not None:
+            return (self.best,)
+        chances = {c.name: c.prob_best for c in self.active if c.prob_best is not None}
+        names = sorted(chances, key=lambda name: -chances[name])
+        for size in range(1, len(names) + 1):
+            if sum(chances[name] for name in names[:size]) >= self.target:
+                return tuple(names[:size])
+        return tuple(names)
 
     @property
     def leader(self) -> Any:

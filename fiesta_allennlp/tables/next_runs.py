@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Iterator, Mapping, Optional, Sequence, Set, Tuple
 
+from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import Decision, History, Remaining
 from fiesta_allennlp.core.seeding import strategy_rng
@@ -67,7 +68,8 @@ class NextRuns:
     @cached_property
     def result(self) -> Result:
         """The decision with the numbers of every candidate."""
-        return Result.from_decision(self.history, self.decision, self.metric, splits=self.splits)
+        target = self.confidence or CONFIDENCE
+        return Result.from_decision(self.history, self.decision, self.metric, splits=self.splits, target=target)
 
 
 def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:

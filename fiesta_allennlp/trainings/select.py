@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from rich.console import Console
 
+from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Candidate, Decision, History, Outcome
@@ -249,6 +250,7 @@ class TrainingSelection(SelectionFamily):
             decision,
             settings.scored_by,
             strategy=strategy,
+            target=self.strategy.confidence or CONFIDENCE,
             belief=strategy["belief"],
             splits=settings.splits,
             score=settings.score,

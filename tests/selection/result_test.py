@@ -200,3 +200,17 @@ def test_the_smallest_sd_of_a_table_has_two_significant_digits(scale: float, mea
     }
     candidates = result(History(("a", "b"), runs(scores))).candidates
     assert [number_text(each.mean, num_decimals(candidates)) for each in candidates] == means
+
+
+def test_the_best_set_is_the_smallest_that_reaches_the_target() -> None:
+    chances = {"cnn": 0.55, "lstm": 0.41, "bert": 0.03, "rnn": 0.01}
+    candidates = tuple(CandidateResult(name, num_evaluations=3, mean=0.5, prob_best=p) for name, p in chances.items())
+    result = Result("cnn", "max_evaluations", "f1", candidates[::-1])
+    assert result.best_set == ("cnn", "lstm") and result.content()["best_set"] == ("cnn", "lstm")
+    assert "cnn or lstm is the best (together 0.960)." in ended_in_words(result)
+    assert replace(result, target=0.99).best_set == ("cnn", "lstm", "bert")
+    assert replace(result, target=0.5).best_set == ("cnn",) and "together" not in ended_in_words(
+        replace(result, target=0.5)
+    )
+    assert replace(result, stopped_by="confidence").best_set == ("cnn",)
+    assert Result(None, None, "f1", (CandidateResult("a"),)).best_set == ()
