@@ -9,8 +9,10 @@ from typing import Any, Callable, Dict, Iterator, Tuple
 import pytest
 from rich.console import Console
 
+from fiesta_allennlp.core.blame import MachineFacts
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
+from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.executors import slurm as slurm_module
 from fiesta_allennlp.executors import slurm_commands
@@ -124,6 +126,16 @@ def test_a_preempted_job_is_requeued_and_has_lost_its_run(make: Make, directory:
     assert started(tmp_path)["a-0"][1] == job  # which took it in its second life
     (tmp_path / "go").touch()
     assert scores(executor.completed()) == [0]
+
+
+def test_without_a_node_that_works_the_selection_ends_and_blames_no_candidate(make: Make) -> None:
+    (node,) = set(run_slurm_command("sinfo", "--noheader", "--format=%n").split())
+    executor = make()
+    executor.use_machines(MachineFacts(failed_on={("a", 0): frozenset([Machine(node)])}))
+    assert scores(given(executor, "score").completed()) == [0], "on the only node, because there is no other one"
+    executor.use_machines(MachineFacts(broken={Machine(node): "no such library"}))
+    with pytest.raises(FiestaError, match=r"no machine is left: .* no such library\. .*--recover"):
+        list(given(executor, "score", first=1).completed())
 
 
 def test_a_job_that_is_preempted_while_it_is_cancelled_does_not_come_back(slurm: LocalSlurm, tmp_path: Path) -> None:
