@@ -194,11 +194,11 @@ def test_a_run_that_is_lost_time_and_again_fails_in_the_end(make: Make, monkeypa
     executor = given(make(**HELD), "score")
     monkeypatch.setattr(slurm_module, "QUERY_INTERVAL_SECONDS", 0.0)
     monkeypatch.setattr(slurm_module, "query_statuses", lambda name: {"77": JobStatus("PREEMPTED")})
-    monkeypatch.setattr(SlurmJobs, "submit_missing", lambda self: executor.queue.take("77", 0, 1))
+    monkeypatch.setattr(SlurmJobs, "submit_missing", lambda self, **_: executor.queue.take("77", 0, 1))
     failure = only_failure(executor)
     assert (failure.kind, "lost 10 times" in failure.error) == ("killed", True)
     monkeypatch.setattr(slurm_module, "query_statuses", lambda name: {"77": JobStatus("TIMEOUT")})
-    monkeypatch.setattr(SlurmJobs, "submit_missing", lambda self: executor.queue.take("77", 0, 0))
+    monkeypatch.setattr(SlurmJobs, "submit_missing", lambda self, **_: executor.queue.take("77", 0, 0))
     given(executor, "score", first=1)
     with pytest.raises(FiestaError, match="a-1 .* 2 Slurm jobs.*--job-time"):
         list(executor.completed())
