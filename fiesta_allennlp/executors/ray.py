@@ -255,9 +255,14 @@ class RayExecutor(QueueingExecutor):
 
     def _num_fitting(self) -> int:
         """Return how many runs the whole cluster has room for while nothing else runs on it."""
+        return sum(map(self._num_fitting_on, self._nodes()))
+
+    def _num_fitting_on(self, node: Mapping[str, Any]) -> int:
         needed = {name: amount for name, amount in self._resources.items() if amount}
-        nodes = [node["Resources"] for node in self._nodes()]
-        return sum(min(int(node.get(name, 0.0) / needed[name] + 1e-9) for name in needed) for node in nodes)
+        return min(int(node["Resources"].get(name, 0.0) / amount + 1e-9) for name, amount in needed.items())
+
+    def _fitting_nodes(self) -> List[Mapping[str, Any]]:
+        return [node for node in self._nodes() if self._num_fitting_on(node)]
 
     def _resources_text(self) -> str:
         amounts = {**self._resources, "GiB of memory": self._resources["memory"] / GIB, "memory": 0.0}
@@ -281,9 +286,9 @@ class RayExecutor(QueueingExecutor):
         super().use_machines(machines)
 
     def _nodes_except(self, machines: Collection[Machine]) -> List[Mapping[str, Any]]:
-        """Return the nodes on other hosts than these machines."""
+        """Return the nodes with room for a run that are on other hosts than these machines."""
         hosts = {machine.host for machine in machines}
-        return [node for node in self._nodes() if node["NodeManagerHostname"] not in hosts]
+        return [node for node in self._fitting_nodes() if node["NodeManagerHostname"] not in hosts]
 
     def start_run(self, evaluator: Evaluator, request: Request) -> Any:
         options = {"name": request.name, **self._node_options(request)}
@@ -293,7 +298,7 @@ class RayExecutor(QueueingExecutor):
         """Return the options that keep a run away from broken nodes and, if others are left, those it has failed on."""
         broken, failed_on = self.machines.broken, self.machines.failed_on.get(request.key, frozenset())
         nodes = self._nodes_except({*broken, *failed_on}) or self._nodes_except(broken)
-        excluded_ids = [node["NodeID"] for node in self._nodes() if node not in nodes]
+        excluded_ids = [node["NodeID"] for node in self._fitting_nodes() if node not in nodes]
         if not excluded_ids:
             return {}
         strategies = import_module("ray.util.scheduling_strategies")
@@ -356,7 +361,7 @@ class RayExecutor(QueueingExecutor):
             return start.failure("machine", describe(error))
         except OSError as error:
             return start.failure(_failure_kind(error), describe(error))
-        origin = replace(result.outcome.origin, is_only_machine=len(self._nodes()) < 2)
+        origin = replace(result.outcome.origin, is_only_machine=len(self._fitting_nodes()) < 2)
         return replace(result.outcome, origin=origin)
 
     def _write_files(self, request: Request, files: Mapping[str, bytes]) -> None:

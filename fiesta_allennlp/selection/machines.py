@@ -44,13 +44,14 @@ def _machine_runs(origin: Origin, outcomes: List[Outcome]) -> MachineRuns:
 
 
 def different_versions(origins: Iterable[Origin]) -> Dict[str, Dict[str, List[str]]]:
-    """Return the machines by the version of each package that differs between them; `none` if one lacks it."""
+    """Return the machines by the version of each package that differs between them. A package that one lacks decides
+    no score there."""
     known_origins = [origin for origin in origins if origin.host]
     names = dict.fromkeys(name for origin in known_origins for name in origin.software)
     machines_by_package: Dict[str, Dict[str, List[str]]] = {name: {} for name in names}
     for name, machines_by_version in machines_by_package.items():
-        for origin in known_origins:
-            machines = machines_by_version.setdefault(origin.software.get(name, "none"), [])
+        for origin in (origin for origin in known_origins if name in origin.software):
+            machines = machines_by_version.setdefault(origin.software[name], [])
             if str(origin.machine) not in machines:
                 machines.append(str(origin.machine))
     return {name: machines for name, machines in machines_by_package.items() if len(machines) > 1}

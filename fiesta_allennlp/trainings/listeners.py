@@ -82,12 +82,11 @@ class VersionNotes(Listener):
 
     def on_outcome(self, outcome: Outcome) -> None:
         origin = outcome.origin
-        is_new = origin.host and all(origin.software != other.software for other in self._origins)
-        if is_new and self._origins:
-            text = describe_different_versions([self._origins[0], origin])
+        if not origin.host or any(origin.software == other.software for other in self._origins):
+            return
+        if text := describe_different_versions([*self._origins[:1], origin]):
             self._console.print(f"Note: {outcome.request.name}: {text}")
-        if is_new:
-            self._origins.append(origin)
+        self._origins.append(origin)
 
 
 def remaining_estimator(

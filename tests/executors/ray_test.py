@@ -16,8 +16,10 @@ import psutil
 import pytest
 from rich.console import Console
 
+from fiesta_allennlp.core.blame import MachineFacts
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError
+from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.executors.ray import RayExecutor, connect
 from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.select import select
@@ -73,10 +75,7 @@ def test_a_failure_comes_back_with_its_reason_and_its_log(
     failure = failure_of(make(), Light(what))
     assert failure.kind == kind and words in failure.error
     assert failure.log_path == "failures/a-0.1.log"
-    assert (failure.origin.host, failure.origin.is_only_machine) == (
-        platform.node(),
-        False,
-    )  # the cluster has more nodes
+    assert (failure.origin.host, failure.origin.is_only_machine) == (platform.node(), True)
     assert "this is the log of a-0" in (directory.root / failure.log_path).read_text()
 
 
@@ -199,6 +198,26 @@ def test_an_evaluation_that_is_lost_time_and_again_fails_in_the_end(
             assert list(executor.completed(timeout=3)) == []
     failure = only_failure(executor)
     assert failure.kind == "killed" and "lost 2 times" in failure.error
+
+
+@pytest.mark.usefixtures("second_node")
+def test_runs_keep_away_from_nodes_that_are_broken(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    executor = make(workers=1)
+    nodes = executor._fitting_nodes()
+    assert len(nodes) == 2
+    node_of_task = ray.remote(num_cpus=1)(lambda: ray.get_runtime_context().get_node_id())
+    named = [{**node, "NodeManagerHostname": f"node{k}"} for k, node in enumerate(nodes)]
+    monkeypatch.setattr(executor, "_fitting_nodes", lambda: named)
+    for index in range(len(nodes)):
+        others = {Machine(f"node{k}"): "no luck" for k in range(len(nodes)) if k != index}
+        executor.use_machines(MachineFacts(broken=others))
+        task = node_of_task.options(**executor._node_options(request(0))).remote()
+        assert ray.get(task) == nodes[index]["NodeID"]
+        assert score_of(executor, Light("score")) == 0
+    executor.use_machines(MachineFacts(failed_on={("a", 0): frozenset(Machine(f"node{k}") for k in range(len(nodes)))}))
+    assert executor._node_options(request(0)) == {}, "it has failed on all of them"
+    with pytest.raises(FiestaError, match="no machine is left"):
+        executor.use_machines(MachineFacts(broken={Machine(f"node{k}"): "no luck" for k in range(len(nodes))}))
 
 
 def test_an_abandoned_evaluation_ends_and_frees_its_slot(make: Make, tmp_path: Path) -> None:

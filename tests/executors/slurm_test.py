@@ -9,8 +9,10 @@ from typing import Any, Callable, Dict, Iterator, Tuple
 import pytest
 from rich.console import Console
 
+from fiesta_allennlp.core.blame import MachineFacts
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
+from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.executors import slurm as slurm_module
 from fiesta_allennlp.executors import slurm_commands
@@ -126,6 +128,16 @@ def test_a_preempted_job_is_requeued_and_has_lost_its_run(make: Make, directory:
     assert scores(executor.completed()) == [0]
 
 
+def test_without_a_node_that_works_the_selection_ends_and_blames_no_candidate(make: Make) -> None:
+    (node,) = set(run_slurm_command("sinfo", "--noheader", "--format=%n").split())
+    executor = make()
+    executor.use_machines(MachineFacts(failed_on={("a", 0): frozenset([Machine(node)])}))
+    assert scores(given(executor, "score").completed()) == [0], "on the only node, because there is no other one"
+    executor.use_machines(MachineFacts(broken={Machine(node): "no such library"}))
+    with pytest.raises(FiestaError, match=r"no machine is left: .* no such library\. .*--recover"):
+        list(given(executor, "score", first=1).completed())
+
+
 def test_a_job_that_is_preempted_while_it_is_cancelled_does_not_come_back(slurm: LocalSlurm, tmp_path: Path) -> None:
     log, script = f"--output={tmp_path / 'log'}", "trap '' TERM; echo begun; while :; do sleep 0.1; done"
     run_slurm_command("sbatch", "--job-name=fiesta-preempted", "--requeue", log, f"--wrap={script}")
@@ -182,11 +194,11 @@ def test_a_run_that_is_lost_time_and_again_fails_in_the_end(make: Make, monkeypa
     executor = given(make(**HELD), "score")
     monkeypatch.setattr(slurm_module, "QUERY_INTERVAL_SECONDS", 0.0)
     monkeypatch.setattr(slurm_module, "query_statuses", lambda name: {"77": JobStatus("PREEMPTED")})
-    monkeypatch.setattr(SlurmJobs, "submit_missing", lambda self: executor.queue.take("77", 0, 1))
+    monkeypatch.setattr(SlurmJobs, "submit_missing", lambda self, **_: executor.queue.take("77", 0, 1))
     failure = only_failure(executor)
     assert (failure.kind, "lost 10 times" in failure.error) == ("killed", True)
     monkeypatch.setattr(slurm_module, "query_statuses", lambda name: {"77": JobStatus("TIMEOUT")})
-    monkeypatch.setattr(SlurmJobs, "submit_missing", lambda self: executor.queue.take("77", 0, 0))
+    monkeypatch.setattr(SlurmJobs, "submit_missing", lambda self, **_: executor.queue.take("77", 0, 0))
     given(executor, "score", first=1)
     with pytest.raises(FiestaError, match="a-1 .* 2 Slurm jobs.*--job-time"):
         list(executor.completed())
