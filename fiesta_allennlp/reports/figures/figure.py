@@ -103,9 +103,9 @@ def draw_interval(axes: Axes, interval: Optional[Interval], row: int) -> None:
             axes.plot(end, row, marker=marker, color="black", markersize=5, clip_on=False)
 
 
-def find_axis_limits(values: Iterable[float], intervals: Iterable[Tuple[int, Optional[Interval]]]) -> Interval:
-    """Return the ends of an axis with room for all `values`, and for intervals that come from at least 4 scores."""
-    interval_ends = [end for n, interval in intervals if n >= 4 and interval is not None for end in interval]
+def find_axis_limits(values: Iterable[float], intervals: Iterable[Optional[Interval]]) -> Interval:
+    """Return the ends of an axis with room for all `values` and all whole intervals."""
+    interval_ends = [end for interval in intervals if interval is not None for end in interval]
     positions = np.array([*values, *interval_ends])
     low, high = float(positions.min()), float(positions.max())
     padding = 0.06 * (high - low) or 0.02 * abs(high) or 0.01

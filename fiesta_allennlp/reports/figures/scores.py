@@ -13,6 +13,10 @@ from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.selection.result import CandidateResult
 
 MIN_SCORES_FOR_VIOLIN = 3
+
+MIN_SCORES_OF_WHOLE_INTERVAL = 4
+"""With fewer scores, an interval may continue beyond the axis, because it would squeeze the scores."""
+
 VIOLIN_HALF_WIDTH = 0.36
 """Of a violin, in rows."""
 
@@ -29,7 +33,8 @@ class Distributions(ReportFigure):
         if not scores or report.result.by_documents:
             return None
         figure, axes = shared.new_axes(shared.figure_height(len(candidates)))
-        limits = shared.find_axis_limits(scores, [(c.num_evaluations, c.interval) for c in candidates])
+        wide_intervals = [c.interval for c in candidates if c.num_evaluations >= MIN_SCORES_OF_WHOLE_INTERVAL]
+        limits = shared.find_axis_limits(scores, wide_intervals)
         shared.set_score_axis(axes, limits, f"{report.result.scored} {report.result.metric_text}".lstrip())
         for row, candidate in enumerate(candidates):
             _draw_scores(axes, candidate, row, colour=shared.colour_of(report, candidate.name))
@@ -87,8 +92,7 @@ class Differences(ReportFigure):
         figure, axes = shared.new_axes(shared.figure_height(len(comparisons)))
         paired_differences = [difference for comparison in comparisons for difference in comparison.paired_differences]
         means = [float(comparison.mean_difference or 0.0) for comparison in comparisons]
-        intervals = [(c.num_pairs, c.interval) for c in comparisons]
-        limits = shared.find_axis_limits([0.0, *paired_differences, *means], intervals)
+        limits = shared.find_axis_limits([0.0, *paired_differences, *means], [c.interval for c in comparisons])
         first_name = shared.labels(report)[comparisons[0].first]
         label = f"{first_name} minus the rival, {report.result.scored} {report.result.metric_name}".replace(",  ", ", ")
         shared.set_score_axis(axes, limits, label)
@@ -104,7 +108,7 @@ class Differences(ReportFigure):
             if num_pairs != 1:
                 axes.plot(means[row], row, "D", **shared.MEAN_MARKER)
         notes = [f"{c.num_ahead} of {c.num_pairs}" if c.num_pairs else "unpaired" for c in comparisons]
-        shared.add_rows(axes, report, [c.second for c in comparisons], notes=notes, heading="ahead on")
+        shared.add_rows(axes, report, [c.second for c in comparisons], notes=notes, heading="splits ahead")
         marks = [shared.legend_mark("one split", "o", color="0.4", markersize=3)] if paired_differences else []
         marks += shared.mean_legend_marks("95% interval")
         if report.result.margin:
@@ -117,12 +121,11 @@ class Differences(ReportFigure):
         if any(comparison.num_pairs for comparison in report.comparisons):
             text = (
                 f"Each point is one split that both candidates ran on. {side} of 0, the first candidate was better. "
-                "An arrow marks an interval that continues. Without shared splits, the line is Welch's interval of "
-                "the two means."
+                "Without shared splits, the line is Welch's interval of the two means."
             )
         else:
             text = (
                 f"Each line is Welch's 95% interval of the difference between two means. {side} of 0, the first "
-                "candidate is better. An arrow marks an interval that continues."
+                "candidate is better."
             )
         return f"{text} The gray band is the margin, {report.result.margin:g}." if report.result.margin else text

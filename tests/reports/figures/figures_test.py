@@ -74,7 +74,7 @@ def test_differences_are_those_of_the_comparisons() -> None:
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == [
         comparison.second for comparison in report.comparisons
     ]
-    assert {"unpaired", "ahead on"} <= {text.get_text() for text in figure.axes[0].texts}
+    assert {"unpaired", "splits ahead"} <= {text.get_text() for text in figure.axes[0].texts}
     unpaired = report.restricted([c for c in report.result.candidates if c.name != "model_1"])
     for shown, has_pairs in ((report, True), (unpaired, False)):
         (legend,) = drawn(shown, "differences").legends
