@@ -15,10 +15,16 @@ from fiesta_allennlp.reports.screening import search_in_words
 from fiesta_allennlp.reports.simulation import SimulationResult, plan_with_bar, replay_with_bar
 from fiesta_allennlp.searches.search import search as run_search
 from fiesta_allennlp.selection.console import PipeSafeConsole
-from fiesta_allennlp.tables.brought import BroughtSettings, read_brought_runs
+from fiesta_allennlp.tables.brought import read_brought_runs
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.next_runs import next_runs as ask
-from fiesta_allennlp.tables.settings import NextSettings, PlanSettings, ReplaySettings, split_table_argument
+from fiesta_allennlp.tables.settings import (
+    BroughtSettings,
+    NextSettings,
+    PlanSettings,
+    ReplaySettings,
+    split_table_argument,
+)
 from fiesta_allennlp.tables.sources import ScoreSource
 from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_reader import read_rows

@@ -168,7 +168,7 @@ selection with its original options."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         from fiesta_allennlp.selection.options import add_options
-        from fiesta_allennlp.tables.brought import BroughtSettings
+        from fiesta_allennlp.tables.settings import BroughtSettings
 
         super().add_arguments(parser)
         add_options(parser, BroughtSettings)
@@ -177,7 +177,8 @@ selection with its original options."""
         if not hasattr(args, "scores"):
             return {}
         from fiesta_allennlp.selection.options import typed_options
-        from fiesta_allennlp.tables.brought import BroughtSettings, read_brought_runs
+        from fiesta_allennlp.tables.brought import read_brought_runs
+        from fiesta_allennlp.tables.settings import BroughtSettings
 
         table = read_brought_runs(BroughtSettings(**typed_options(args, BroughtSettings)), settings)
         print(*table.read_back.lines, sep="\n", file=sys.stderr)

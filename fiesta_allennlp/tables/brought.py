@@ -3,41 +3,18 @@
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, List, Mapping, Optional, Tuple
+from typing import Any, List, Mapping, Tuple
 
 from fiesta_allennlp.core.files import file_digest
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Outcome, Request
 from fiesta_allennlp.selection.brought import BroughtRuns
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.options import check_options, option
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.tables.forms import Content
 from fiesta_allennlp.tables.read_back import ReadBack
-from fiesta_allennlp.tables.settings import TableSettings, table_option
+from fiesta_allennlp.tables.settings import BroughtSettings, TableSettings
 from fiesta_allennlp.tables.table_reader import read_rows
-
-BROUGHT_GROUP = "Runs that exist already"
-
-
-@dataclass(frozen=True)
-class BroughtSettings:
-    """The options that say which runs exist already, and what their table means."""
-
-    GROUPS: ClassVar[Tuple[str, ...]] = (BROUGHT_GROUP,)
-
-    scores: Optional[str] = option(
-        None,
-        "take the runs of a table of scores into a new selection, as runs of the candidates of the same name",
-        group=BROUGHT_GROUP,
-        metavar="FILE",
-    )
-    columns: Optional[Mapping[str, str]] = table_option("columns", BROUGHT_GROUP)
-    where: Tuple[str, ...] = table_option("where", BROUGHT_GROUP)
-    wide: Optional[str] = table_option("wide", BROUGHT_GROUP)
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 def read_brought_runs(

@@ -12,6 +12,7 @@ from fiesta_allennlp.core.errors import ConfigError, did_you_mean, join_some
 from fiesta_allennlp.selection.options import (
     RESOURCES_GROUP,
     SELECTION_GROUP,
+    check_options,
     flag,
     option,
     resource_option,
@@ -117,6 +118,29 @@ def table_option(name: str, group: str) -> Any:
     """Declare an option of `TableSettings` for another record, below this heading."""
     declared = TableSettings.__dataclass_fields__[name]
     return field(default=declared.default, metadata={"option": replace(declared.metadata["option"], group=group)})
+
+
+BROUGHT_GROUP = "Runs that exist already"
+
+
+@dataclass(frozen=True)
+class BroughtSettings:
+    """The options that say which runs exist already, and what their table means."""
+
+    GROUPS: ClassVar[Tuple[str, ...]] = (BROUGHT_GROUP,)
+
+    scores: Optional[str] = option(
+        None,
+        "take the runs of a table of scores into a new selection, as runs of the candidates of the same name",
+        group=BROUGHT_GROUP,
+        metavar="FILE",
+    )
+    columns: Optional[Mapping[str, str]] = table_option("columns", BROUGHT_GROUP)
+    where: Tuple[str, ...] = table_option("where", BROUGHT_GROUP)
+    wide: Optional[str] = table_option("wide", BROUGHT_GROUP)
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
 
 TABLE_OPTIONS = ("files", "columns", "where", "wide", "evaluations_per_split", "minimise")
