@@ -51,33 +51,40 @@ def make_queued_runs(
     """
     for name in (SESSION, WORKER):  # of the command, whose environment Slurm passes on
         os.environ.pop(name, None)
-    num_runs, context = 0, start_fork_server(terms.num_threads, terms.packages)
-    machine = str(origin_here(terms.packages, device=terms.device).machine)
-    while num_runs < max_runs:
-        take = partial(queue.take, worker, restart_count, num_runs)
-        latest_time = min(deadline, time.monotonic() + seconds_idle)
-        try:
+    num_runs, claim = 0, None
+    try:
+        context = start_fork_server(terms.num_threads, terms.packages)
+        machine = str(origin_here(terms.packages, device=terms.device).machine)
+        while num_runs < max_runs:
+            take = partial(queue.take, worker, restart_count, num_runs)
+            latest_time = min(deadline, time.monotonic() + seconds_idle)
             claim = _wait_for_claim(queue, take, worker=worker, machine=machine, deadline=latest_time)
-        except KeyboardInterrupt:
-            report("No run was under way.")
-            raise
-        if claim is None:
-            break
-        num_runs += 1
-        num_kills_before = num_out_of_memory_kills()
-        report(f"{claim.run}: started")
-        try:
-            outcome = make_run(queue.read_task(claim, terms), context, is_wanted=partial(queue.is_wanted, claim))
-            if isinstance(outcome, Failure) and outcome.kind == "killed":
-                time.sleep(SIGNAL_DELAY_SECONDS)
-            is_wanted = queue.finish(claim, as_memory_failure(outcome, num_out_of_memory_kills() > num_kills_before))
-        except BaseException:
+            if claim is None:
+                break
+            num_runs += 1
+            report(f"{claim.run}: started")
+            report(f"{claim.run}: {_make_claimed_run(queue, claim, terms, context)}")
+            claim = None
+    except BaseException as error:
+        if claim is not None:
             queue.withdraw(claim.ticket)
             report(f"{claim.run}: given back; another worker starts it again")
-            raise
-        text = f"failed: {outcome.error}" if isinstance(outcome, Failure) else f"{outcome.metric} {outcome.score}"
-        report(f"{claim.run}: {text if is_wanted else 'stopped, because it is not wanted any more'}")
+        elif isinstance(error, KeyboardInterrupt):
+            report("No run was under way.")
+        raise
     return num_runs
+
+
+def _make_claimed_run(queue: RunQueue, claim: Claim, terms: Terms, context: Any) -> str:
+    """Make a run and leave its outcome. Return what became of it."""
+    num_kills_before = num_out_of_memory_kills()
+    outcome = make_run(queue.read_task(claim, terms), context, is_wanted=partial(queue.is_wanted, claim))
+    if isinstance(outcome, Failure) and outcome.kind == "killed":
+        time.sleep(SIGNAL_DELAY_SECONDS)
+    is_wanted = queue.finish(claim, as_memory_failure(outcome, num_out_of_memory_kills() > num_kills_before))
+    if not is_wanted:
+        return "stopped, because it is not wanted any more"
+    return f"failed: {outcome.error}" if isinstance(outcome, Failure) else f"{outcome.metric} {outcome.score}"
 
 
 def _wait_for_claim(

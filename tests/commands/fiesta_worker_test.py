@@ -170,7 +170,7 @@ def write_queue(run: Path, **terms: Any) -> RunQueue:
     ("terms", "said"),
     [
         ({"version": "0.0.1"}, "of fiesta_allennlp 0.0.1"),
-        ({"format": 4}, "queue format 4.*queue format 5"),
+        ({"format": 4}, "queue format 4.*queue format 6"),
         ({"place": "/elsewhere/queue"}, "/elsewhere/queue.*same path.*--recover"),
         ({"current_directory": "/no/such/directory"}, "/no/such/directory.*unavailable here"),
     ],
@@ -212,6 +212,9 @@ def test_a_worker_that_comes_after_the_end_has_nothing_to_do(
 def test_a_worker_that_is_interrupted_without_a_run_says_so(work: Start, run: Path) -> None:
     queue, worker = write_queue(run), work()
     until(lambda: queue.seconds_since_heartbeat() != {})
+    (beat,) = (queue.root / "workers").iterdir()
+    first_time = beat.stat().st_mtime_ns
+    until(lambda: beat.stat().st_mtime_ns > first_time)  # by then it waits for a run
     worker.send_signal(signal.SIGTERM)
     output = worker.communicate()[0]
     assert output.endswith("No run was under way.\nInterrupted.\n") and worker.returncode == 130
