@@ -11,7 +11,7 @@ import pytest
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.isolation.run_queue import RunQueue
-from tests.commands.conftest import GOOD, POOR, Selections, history_of
+from tests.commands.conftest import GOOD, POOR, Call, Selections, history_of
 from tests.conftest import until
 from tests.run_files import scores_of
 
@@ -44,7 +44,10 @@ def fill(disk: Path, *, leave: int) -> Path:
 
 
 def test_a_full_disk_is_told_and_costs_nothing_that_finished(
-    selections: Selections, write_program: Callable[..., str], small_disk: Path
+    selections: Selections,
+    write_program: Callable[..., str],
+    small_disk: Path,
+    in_process: Callable[[str], Call],
 ) -> None:
     write = 'head -c 300000 /dev/zero > "$5/large"'
     for name, script in (("able", GOOD), ("blind", POOR)):
@@ -57,6 +60,7 @@ def test_a_full_disk_is_told_and_costs_nothing_that_finished(
     assert status == 2, output
     assert "disk" in output and "--recover" in output and "Traceback" not in output and "Logging error" not in output
     filler.unlink()
+    assert "The last session ended with an error: the disk is full: " in in_process("status").done(on_disk.run)
     history = history_of(on_disk.run)
     assert history.failures == (), "a full disk is no candidate's failure"
     assert finished <= {(e.request.candidate, str(e.request.replicate), str(e.score)) for e in history.evaluations}
@@ -94,6 +98,7 @@ def test_a_full_disk_ends_command_and_workers_and_costs_nothing(
     write_program: Callable[..., str],
     small_disk: Path,
     tmp_path: Path,
+    in_process: Callable[[str], Call],
     shared_executor: Dict[str, Any],
     moment: str,
 ) -> None:
@@ -127,6 +132,7 @@ def test_a_full_disk_ends_command_and_workers_and_costs_nothing(
         assert worker.returncode == 0, "it noticed nothing, and has ended without a run"
 
     filler.unlink()
+    assert "The last session ended with an error: " in in_process("status").done(on_disk.run)
     assert history_of(on_disk.run).failures == (), "a full disk is no candidate's failure"
     on_disk.resume("--budget", 8, "--executor", "processes")
     selections.begin(*OPTIONS, "--budget", 8)
