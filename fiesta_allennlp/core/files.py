@@ -45,6 +45,13 @@ def file_digest(file: Path) -> str:
     return digest.hexdigest()
 
 
+def file_stamp(file: Path) -> Tuple[int, int, int]:
+    """Return what tells without reading that a file has changed: its size in bytes, and the nanoseconds of the last
+    changes of content and file."""
+    status = file.stat()
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
 @contextmanager
 def atomic_replacement(path: Path) -> Iterator[Path]:
     """Yield a new, empty file next to `path`, which replaces it at the end, so that a reader never sees half a file.
@@ -54,10 +61,14 @@ def atomic_replacement(path: Path) -> Iterator[Path]:
             if time.time() - leftover.stat().st_mtime > LEFTOVER_SECONDS:
                 leftover.unlink()
     temporary_path = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PART_SUFFIX}")
-    os.close(os.open(temporary_path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
     try:
+        os.close(os.open(temporary_path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
         yield temporary_path
         os.replace(temporary_path, path)
+    except OSError as error:
+        if error.errno and error.filename is None:  # of a write, as on a full disk
+            error.filename = str(path)
+        raise
     finally:
         temporary_path.unlink(missing_ok=True)
 

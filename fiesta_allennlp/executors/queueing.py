@@ -146,7 +146,7 @@ class QueueingExecutor(Executor, ABC):
                 delete(directory)
                 handle = self.start_run(evaluator, request)
             except OSError as error:
-                reason = f"{directory} cannot be made: {describe(error)}"
+                reason = f"{request.name} cannot be started: {describe(error)}"
                 raise StoreError(f"{reason}. Finished runs are safe. Fix it, then continue with --recover.") from error
             self.adopt_run(handle, evaluator, request)
 

@@ -47,7 +47,7 @@ def make_queued_runs(
     run has come for `seconds_idle`, or instead of the next run after `deadline`. An interrupted run is given back.
 
     Raises:
-        FiestaError: if the command dismisses it, because runs fail on this machine.
+        FiestaError: if the command dismisses it, because runs fail on this machine, or if the disk is full.
     """
     for name in (SESSION, WORKER):  # of the command, whose environment Slurm passes on
         os.environ.pop(name, None)
@@ -82,6 +82,8 @@ def _make_claimed_run(queue: RunQueue, claim: Claim, terms: Terms, context: Any)
     if isinstance(outcome, Failure) and outcome.kind == "killed":
         time.sleep(SIGNAL_DELAY_SECONDS)
     is_wanted = queue.finish(claim, as_memory_failure(outcome, num_out_of_memory_kills() > num_kills_before))
+    if isinstance(outcome, Failure) and outcome.kind == "disk":  # it ends the selection, and fails all further runs
+        raise FiestaError(f"the disk is full: {outcome.error}. Free some space, then start the worker again.")
     if not is_wanted:
         return "stopped, because it is not wanted any more"
     return f"failed: {outcome.error}" if isinstance(outcome, Failure) else f"{outcome.metric} {outcome.score}"

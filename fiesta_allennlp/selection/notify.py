@@ -93,5 +93,5 @@ def recording_errors(store: RunStore) -> Iterator[None]:
     except Exception as error:
         logger.error("ended by an error: %s", describe(error))
         with suppress(FiestaError, OSError):
-            store.set_meta(error=describe(error))
+            store.record_error(describe(error))
         raise

@@ -230,6 +230,12 @@ class RunStore(StoreReader):
     def set_meta(self, **values: Any) -> None:
         self.put_candidates([], **values)
 
+    def record_error(self, error: str) -> None:
+        """Record the error that ends this session. On a full disk, the space that SQLite's log has is used again."""
+        with translated_store_errors(self._path):
+            self._database.execute("PRAGMA wal_checkpoint")
+        self.set_meta(error=error)
+
     def put_candidates(
         self, candidates: Sequence[Candidate], *, brought: Sequence[Outcome] = (), **values: Any
     ) -> None:

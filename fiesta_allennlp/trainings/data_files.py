@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Iterator, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.core.errors import DataChangedError
-from fiesta_allennlp.core.files import CHUNK_BYTES, file_digest
+from fiesta_allennlp.core.files import CHUNK_BYTES, file_digest, file_stamp
 from fiesta_allennlp.trainings.config import replace_paths
 
 logger = logging.getLogger(__name__)
@@ -116,7 +116,7 @@ def take_snapshot(paths: Mapping[str, Any]) -> DataSnapshot:
 
 def _take_file_snapshot(source: str, file: Path, *digests: Any) -> FileSnapshot:
     """Mark a file, and add its content to `digests` too. The stamp is taken first, so that no change is missed."""
-    stamp, content_digest = _stamp(file), hashlib.sha256()
+    stamp, content_digest = file_stamp(file), hashlib.sha256()
     with file.open("rb") as content:
         while chunk := content.read(CHUNK_BYTES):
             for digest in (content_digest, *digests):
@@ -154,14 +154,9 @@ def _check_same_content(file: FileSnapshot, source: str) -> FileSnapshot:
     local_file = _find_local_file(source)
     if local_file is None:
         return file
-    stamp = _stamp(local_file)
+    stamp = file_stamp(local_file)
     if stamp != file.stamp and (stamp[0] != file.stamp[0] or file_digest(local_file) != file.digest):
         old_size, new_size = file.stamp[0], stamp[0]
         change = f" ({old_size} bytes then, {new_size} now)" if old_size != new_size else ""
         raise DataChangedError(f"{file.path} has changed since the selection began{change}")
     return FileSnapshot(source, stamp, file.digest)
-
-
-def _stamp(file: Path) -> Tuple[int, int, int]:
-    status = file.stat()
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns

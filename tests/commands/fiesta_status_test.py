@@ -1,12 +1,35 @@
 """How selections stand: finished, interrupted, by documents, running in another process, and none."""
 
+import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Callable, List
 
 import pytest
 
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
+from fiesta_allennlp.version import __version__
+from tests.conftest import until
+from tests.executors.light import start_selection, write_programs
 from tests.golden import make_selection, project
+from tests.programs import program_config
+from tests.run_files import num_finished
 from tests.selections import ENVIRONMENT, write_selection
+
+
+def start(*words: Any) -> "subprocess.Popen[str]":
+    """Start a command in a process of its own."""
+    command = [sys.executable, "-m", "fiesta_allennlp", *map(str, words)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+KEYS = ["format", "version", "directory", "running", "error", "pending", "selection", "screening", "workers"]
+"""The keys that docs/cluster.md calls stable."""
+PENDING_KEYS = ["run", "state", "candidate", "job", "host", "reason", "executor"]
+WORKER_KEYS = ["host", "process", "gpu", "run", "silent_seconds"]
 
 
 @pytest.fixture
@@ -51,3 +74,80 @@ def test_a_running_selection_says_so_and_is_not_locked(status: Any, tmp_path: Pa
 def test_what_is_no_selection_is_said(status: Any, tmp_path: Path) -> None:
     assert "'store.sqlite' is missing" in status.refused(tmp_path)
     assert "--every" in status.refused(tmp_path, "--every", 0)
+
+
+def test_a_finished_selection_as_json_is_its_result(status: Any, tmp_path: Path) -> None:
+    root = make_selection(tmp_path, "finished")
+    with project(tmp_path):
+        data = json.loads(status.done(root, "--json"))
+    assert list(data) == KEYS
+    assert (data["format"], data["version"], data["directory"]) == (1, __version__, str(root))
+    ended = {key: data[key] for key in ("running", "error", "pending", "screening", "workers")}
+    assert ended == {"running": False, "error": None, "pending": [], "screening": None, "workers": []}
+    assert data["selection"] == json.loads((root / "selection.json").read_text())
+
+
+def test_runs_over_workers_as_json(status: Any, tmp_path: Path) -> None:
+    root = tmp_path / "run"
+    command = start_selection(root, write_programs(tmp_path), "--executor", "workers", "--workers", "3")
+    until(lambda: any(len(queue.waiting_runs()) == 3 for queue in RunQueue.open_queues(RunDirectory(root).queue)))
+    (queue,) = RunQueue.open_queues(RunDirectory(root).queue)
+    worker = Worker("node1", "77", "0", "ab12cd")
+    queue.write_heartbeat(worker.name)
+    claim = queue.take(worker.name, 0, 0)
+    assert claim is not None
+    data = json.loads(status.done(root, "--json"))
+    assert (list(data), data["running"]) == (KEYS, True)
+    assert [list(run) for run in data["pending"]] == [PENDING_KEYS] * 3
+    states = {run["run"]: (run["state"], run["executor"], run["host"], run["job"]) for run in data["pending"]}
+    assert states.pop(claim.run) == ("running", "workers", "node1", "77")
+    assert [*states.values()] == [("queued", "workers", "", "")] * 2
+    ((seconds, *keys),) = [(entry.pop("silent_seconds"), *entry.items()) for entry in data["workers"]]
+    assert keys == [("host", "node1"), ("process", "77"), ("gpu", "0"), ("run", claim.run)] and seconds >= 0
+    pending = {c["name"]: (c["num_queued"], c["num_pending"]) for c in data["selection"]["candidates"]}
+    assert [sum(counts) for counts in zip(*pending.values(), strict=True)] == [2, 1]
+    command.send_signal(signal.SIGTERM)
+    assert command.wait() == 130
+
+
+def test_the_screening_of_a_search_as_json(status: Any, reviews: Path, tmp_path: Path) -> None:
+    """The first run ends, and the others wait for ever."""
+    report = 'echo "{\\"validation_accuracy\\": 0.5}"'
+    config = program_config(reviews, f"mkdir {tmp_path}/first || sleep 600; {report}")
+    template, space = tmp_path / "template.jsonnet", tmp_path / "space.json"
+    template.write_text(f"{json.dumps(config)} + {{ environment: {{ LR: std.extVar('lr') }} }}")
+    space.write_text('{"lr": [0.1, 0.2, 0.3]}')
+    root = tmp_path / "run"
+    options = ("--configs", 3, "--finalists", 2, "--metric", "accuracy", "--pool", 3)
+    command = start("search", template, space, "-s", root, *options)
+    until(lambda: num_finished(root / "screening") == 1 and "1 of 3 configs finished" in status.done(root))
+    data = json.loads(status.done(root, "--json"))
+    command.terminate()
+    assert command.wait() == 130
+    assert (list(data), data["running"], data["selection"], data["workers"]) == (KEYS, True, None, [])
+    (best,) = data["screening"].pop("best").items()
+    assert data["screening"] == {"num_configs": 3, "num_finished": 1}
+    (pending,) = data["pending"]
+    assert best[1] == 0.5 and pending["state"] == "running" and pending["candidate"] != best[0]
+
+
+def test_followed_as_json_a_selection_prints_an_object_a_line(tmp_path: Path) -> None:
+    root, go = tmp_path / "run", tmp_path / "go"
+    candidates = write_programs(tmp_path)
+    for path in map(Path, candidates):
+        config = json.loads(path.read_text())
+        config["command"][2] = f"until [ -e {go} ]; do sleep 0.05; done; {config['command'][2]}"
+        path.write_text(json.dumps(config))
+    command = start_selection(root, candidates)
+    log = root / "selection.log"
+    until(lambda: log.exists() and "start one-0" in log.read_text())
+    followed = start("status", root, "--follow", "--json", "--every", 0.2)
+    assert followed.stdout is not None
+    lines = [followed.stdout.readline() for _ in range(2)]
+    go.touch()
+    lines += followed.communicate()[0].splitlines()
+    assert (command.wait(), followed.returncode) == (0, 0)
+    objects = [json.loads(line) for line in lines]
+    assert all(list(entry) == KEYS for entry in objects)
+    assert [entry["running"] for entry in objects] == [True] * (len(objects) - 1) + [False]
+    assert [sum(c["num_evaluations"] for c in objects[k]["selection"]["candidates"]) for k in (0, -1)] == [0, 8]

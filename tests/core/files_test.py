@@ -63,3 +63,9 @@ def test_a_file_a_folder_or_a_link_is_deleted_and_what_a_link_leads_to_stays(tmp
     for path in (file, folder, link, tmp_path / "missing"):
         delete(path)
     assert list(tmp_path.iterdir()) == [kept]
+
+
+def test_a_full_disk_names_the_file(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No space left") as caught, atomic_replacement(tmp_path / "x.csv"):
+        Path("/dev/full").write_text("more")
+    assert caught.value.filename == str(tmp_path / "x.csv") and list(tmp_path.iterdir()) == []

@@ -115,7 +115,7 @@ def test_what_lies_in_the_place_of_a_run_is_replaced(
 def test_a_run_that_has_no_place_ends_the_selection_in_one_line(make: Make, directory: RunDirectory) -> None:
     directory.root.mkdir()
     (directory.root / "evaluations").touch()
-    with pytest.raises(StoreError, match=r"evaluations/a-0 cannot be made: .*Not a directory.*--recover"):
+    with pytest.raises(StoreError, match=r"a-0 cannot be started: .*Not a directory.*--recover"):
         given(make(), "score")
 
 

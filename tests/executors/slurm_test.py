@@ -2,9 +2,10 @@
 
 import signal
 import sys
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import pytest
 from rich.console import Console
@@ -26,6 +27,7 @@ from fiesta_allennlp.executors.slurm_commands import (
     sbatch_options,
 )
 from fiesta_allennlp.isolation.run_queue import RunQueue
+from fiesta_allennlp.reports.status import read_status
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import LocalSlurm, until
 from tests.executors.conftest import Build, begun, failure_of, given, only_failure, pids_in, scores, until_ended
@@ -307,6 +309,23 @@ def test_a_slurm_that_gives_no_answer_is_asked_again(
     assert jobs_of(directory) == {}
     assert list(executor.completed(timeout=1)) == []
     assert len(jobs_of(directory)) == 1
+
+
+def test_a_job_that_waits_says_for_what(slurm: LocalSlurm, tmp_path: Path) -> None:
+    root = tmp_path / "run"
+    words = ("--executor", "slurm", "--workers", "2", "--slurm", "begin=now+1hour")
+    command = start_selection(root, write_programs(tmp_path), *words)
+
+    until(lambda: any(len(queue.waiting_runs()) == 2 for queue in RunQueue.open_queues(root / "slurm")))
+    until(lambda: {run["reason"] for run in pending_runs(root)} == {"BeginTime"})
+    assert "Queued: one-0, two-0 (Slurm: BeginTime)." in read_status(root).sentences
+    command.send_signal(signal.SIGTERM)
+    assert command.wait() == 130
+    assert [(run["state"], run["reason"]) for run in pending_runs(root)] == [("interrupted", "")] * 2
+
+
+def pending_runs(root: Path) -> List[Dict[str, str]]:
+    return [asdict(run) for run in read_status(root).data["pending"]]
 
 
 # Options.
