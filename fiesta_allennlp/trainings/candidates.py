@@ -134,6 +134,8 @@ def load_candidate(spec: CandidateSpec, settings: TrainingSettings) -> Candidate
         config = load_config(spec, settings.overrides, settings.data_of_commands)
         candidate = type_of(config)
         candidate.check(metric=settings.scored_by, group_by=settings.group_by, division=settings.division)
+        if not settings.allow_unseeded:
+            candidate.check_is_seeded()
     except ConfigError as error:
         raise CandidateError(spec.label, str(error)) from error
     return Candidate(spec.name, spec.source, config)
