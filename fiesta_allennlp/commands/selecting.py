@@ -123,9 +123,13 @@ def print_failures(result: "Result", args: argparse.Namespace, console: "Console
     from fiesta_allennlp.reports.words import failures_in_words
 
     console.print(*failures_in_words(result))
-    most_failures = max((c.failures for c in result.candidates if c.state == "failed"), default=0)
-    if most_failures:
-        retry_command = f"{recover_command(args)} --max-failures {2 * max(most_failures, 3)}"
+    failed = [candidate for candidate in result.candidates if candidate.state == "failed"]
+    if any(candidate.failed_because == "no seed effect" for candidate in failed):
+        console.print(f"To accept runs that are equal, use: {recover_command(args)} --allow-unseeded")
+    retried = [candidate for candidate in failed if candidate.failed_because not in ("no seed effect", "unfit")]
+    if retried:
+        most_failures = max(3, *(candidate.failures for candidate in retried))
+        retry_command = f"{recover_command(args)} --max-failures {2 * most_failures}"
         console.print(f"After fixing the cause, retry the dropped candidates with: {retry_command}")
     lacks_metric = any("metric" in candidate.num_failures_by_kind for candidate in result.candidates)
     if lacks_metric and not result.num_evaluations:

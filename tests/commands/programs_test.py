@@ -83,6 +83,22 @@ def test_a_candidate_without_the_metric_comes_back_by_the_command_that_is_printe
     assert [row for row in scores_of(run) if row[:2] == ("late", "0")] and not summary_of(run)["num_failures"]
 
 
+def test_a_candidate_whose_seed_has_no_effect_is_dropped_until_that_is_allowed(
+    candidates: List[str], write_program: Write, run: Path, call: Call, in_process: Callable[..., Call]
+) -> None:
+    same = write_program("same", 'echo \'{"accuracy": 0.5, "loss": 1}\'')
+    output = call.done(*candidates, same, "-s", run, *METRIC, *EQUALLY, "--budget", 9)
+    assert "failed: same-1 seed: the seed has no effect: same-0, same-1 report equal metrics (accuracy 0.5)" in output
+    assert "dropped out: same: the seed has no effect" in output and "--max-failures" not in output
+    entry = {entry["name"]: entry for entry in summary_of(run)["candidates"]}["same"]
+    assert (entry["failed_because"], entry["num_evaluations"]) == ("no seed effect", 1)
+    (row,) = [row for row in rows_of(run) if (row["candidate"], row["replicate"]) == ("same", "1")]
+    assert (row["status"], row["score"]) == ("failed", "0.5")
+    (again,) = re.findall(r"--recover (--allow-unseeded)$", output, re.MULTILINE)
+    assert "dropped out" not in call.done("-s", run, "--recover", again, "--budget", 12)
+    assert not summary_of(run)["num_failures"] and ("same", "1", "0.5") in scores_of(run)
+
+
 def test_a_program_that_is_killed_runs_again_with_the_same_seeds(
     candidates: List[str], write_program: Write, run: Path, call: Call
 ) -> None:
