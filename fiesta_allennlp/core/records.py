@@ -7,7 +7,7 @@ from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequ
 
 import numpy as np
 
-from fiesta_allennlp.core.blame import MachineHistory, RunKey
+from fiesta_allennlp.core.blame import FINISHED_KINDS, MachineHistory, RunKey
 from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, Origin
 
 COUNT_PREFIX = "count:"
@@ -258,6 +258,11 @@ class History:
 
     def num_finished(self, candidate: str) -> int:
         return len(self.evaluations_of(candidate))
+
+    def has_ever_finished(self, candidate: str) -> bool:
+        """Return whether a run of one candidate has finished, even if it counts as a failure."""
+        is_failure = any(f.request.candidate == candidate and f.kind in FINISHED_KINDS for f in self.failures)
+        return is_failure or self.num_finished(candidate) > 0
 
     def num_pending(self, candidate: str) -> int:
         return sum(r.candidate == candidate for r in self.pending)

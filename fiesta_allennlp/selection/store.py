@@ -238,10 +238,15 @@ class RunStore(StoreReader):
         self.put_candidates([], **values)
 
     def put_candidates(
-        self, candidates: Sequence[Candidate], *, brought: Sequence[Outcome] = (), **values: Any
+        self,
+        candidates: Sequence[Candidate],
+        *,
+        corrected: Sequence[str] = (),
+        brought: Sequence[Outcome] = (),
+        **values: Any,
     ) -> None:
         """Record candidates, fields of `Meta`, and runs that were made before, in one step. A known candidate gets its
-        new facts."""
+        new facts. Those that were `corrected` get their new config, and their failed runs are pending again."""
         rows = [(c.name, c.source, json.dumps(c.config), json.dumps(c.facts)) for c in candidates]
         self._verdicts = None
         with self._change_transaction():
@@ -251,6 +256,12 @@ class RunStore(StoreReader):
                 " ON CONFLICT (name) DO UPDATE SET facts = excluded.facts",
                 rows,
             )
+            self._database.executemany(
+                "UPDATE candidates SET source = ?, config = ? WHERE name = ?",
+                [(source, config, name) for name, source, config, _ in rows if name in corrected],
+            )
+            for name in corrected:
+                self._reopen_failures("candidate = ?", name)
             meta = [(key, json.dumps(value)) for key, value in values.items()]
             self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta)
             for outcome in brought:
@@ -366,11 +377,14 @@ class RunStore(StoreReader):
 
     def reopen_failures(self, kind: str) -> None:
         """Forget all failures of a kind, and make their requests pending again."""
-        failed_runs = "(SELECT candidate, replicate FROM failures WHERE kind = ?)"
-        update = f"UPDATE evaluations SET status = 'pending' WHERE (candidate, replicate) IN {failed_runs}"
         with self._change_transaction():
-            self._database.execute(update, (kind,))
-            self._database.execute("DELETE FROM failures WHERE kind = ?", (kind,))
+            self._reopen_failures("kind = ?", kind)
+
+    def _reopen_failures(self, condition: str, value: str) -> None:
+        failed_runs = f"FROM failures WHERE {condition}"
+        update = "UPDATE evaluations SET status = 'pending' WHERE (candidate, replicate) IN"
+        self._database.execute(f"{update} (SELECT candidate, replicate {failed_runs})", (value,))
+        self._database.execute(f"DELETE {failed_runs}", (value,))
 
     @contextmanager
     def _change_transaction(self) -> Iterator[None]:

@@ -217,7 +217,9 @@ def check_program_is_seeded(config: Mapping[str, Any]) -> None:
 def notes_on_program(config: Mapping[str, Any], division: Division) -> Iterator[str]:
     placeholders = placeholders_of(config)
     if config.get("data") is not None and "validation" in division.set_names and "validation" not in placeholders:
-        yield "its command does not use {validation}, so its runs ignore the validation set of the other candidates."
+        yield "'command' does not use {validation}, so the runs ignore the validation set of the other candidates."
+    if config.get("metrics") != STDOUT and "directory" not in placeholders:
+        yield "'command' does not use {directory}, so metrics are read from the last printed line alone."
 
 
 def code_of(config: Mapping[str, Any]) -> List[str]:

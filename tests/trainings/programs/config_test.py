@@ -127,7 +127,11 @@ def test_a_program_without_a_seed_is_refused_unless_that_is_allowed(reviews: Pat
     load("x", environment={"S": "{seed}"})
 
 
-def test_a_program_that_ignores_the_validation_set_is_noted() -> None:
+def test_a_program_that_ignores_the_validation_set_or_its_directory_is_noted() -> None:
     config = {"type": "program", "command": ["x", "{train}", "{test}", "{seed}"], "data": {"train": "a"}}
-    (note,) = notes_on_program(config, OFFICIAL_RATIOS_DIVISION)
-    assert "does not use {validation}" in note
+    validation_note, directory_note = notes_on_program(config, OFFICIAL_RATIOS_DIVISION)
+    assert "does not use {validation}" in validation_note
+    assert "does not use {directory}, so metrics are read from the last printed line" in directory_note
+    assert list(notes_on_program({**config, "metrics": "stdout"}, OFFICIAL_RATIOS_DIVISION)) == [validation_note]
+    in_directory = {**config, "command": [*config["command"], "{validation}", "{directory}"]}
+    assert not list(notes_on_program(in_directory, OFFICIAL_RATIOS_DIVISION))
