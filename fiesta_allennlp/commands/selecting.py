@@ -22,7 +22,7 @@ from fiesta_allennlp.commands.command import (
     import_dotted,
 )
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, full_command
+from fiesta_allennlp.core.errors import ConfigError, full_command, join_some
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, open_without_links
 
 if TYPE_CHECKING:
@@ -123,10 +123,18 @@ def print_failures(result: "Result", args: argparse.Namespace, console: "Console
     from fiesta_allennlp.reports.words import failures_in_words
 
     console.print(*failures_in_words(result))
-    most_failures = max((c.failures for c in result.candidates if c.state == "failed"), default=0)
-    if most_failures:
-        retry_command = f"{recover_command(args)} --max-failures {2 * max(most_failures, 3)}"
-        console.print(f"After fixing the cause, retry the dropped candidates with: {retry_command}")
+    failed = [candidate for candidate in result.candidates if candidate.state == "failed"]
+    if any(candidate.failed_because == "no seed effect" for candidate in failed):
+        console.print(f"To accept runs that are equal, use: {recover_command(args)} --allow-unseeded")
+    wrong_names = [c.name for c in failed if not c.num_evaluations and not c.num_missed]
+    if wrong_names and args.command == "select":
+        correction = f"pass all candidates again, with the corrected command or config of {join_some(wrong_names)}"
+        console.print(f"To correct a candidate, {correction}: {recover_command(args)} CANDIDATES")
+    retried = [candidate for candidate in failed if candidate.failed_because not in ("no seed effect", "unfit")]
+    if retried:
+        most_failures = max(3, *(candidate.failures for candidate in retried))
+        retry_command = f"{recover_command(args)} --max-failures {2 * most_failures}"
+        console.print(f"If the cause was outside of the candidates, retry them with: {retry_command}")
     lacks_metric = any("metric" in candidate.num_failures_by_kind for candidate in result.candidates)
     if lacks_metric and not result.num_evaluations:
         console.print(f"The runs are kept. To use another metric: {recover_command(args)} --metric NAME")

@@ -14,6 +14,9 @@ from fiesta_allennlp.core.origin import Machine, Origin
 MAX_FAILURES_BEFORE_FINISH = 3
 """A machine on which this number of runs failed before one finished takes no more."""
 
+FINISHED_KINDS = ("score", "seed")
+"""The kinds of failures of runs that finished: these count as finished runs of their machine."""
+
 RunKey = Tuple[str, int]
 """The candidate and the replicate of a run."""
 
@@ -54,10 +57,10 @@ class MachineHistory:
     """The machines behind the outcomes of a selection. Those of unknown origin count as one machine alone."""
 
     def __init__(self, evaluations: Sequence[MadeRun], failures: Sequence[FailedRun]) -> None:
-        self._failures = [failure for failure in failures if failure.kind != "score"]
+        self._failures = [failure for failure in failures if failure.kind not in FINISHED_KINDS]
         has_machines = any(not failure.origin.is_only_machine for failure in self._failures)
-        low_scores = [failure.origin.machine for failure in failures if failure.kind == "score"]
-        finished_on = [*(run.origin.machine for run in evaluations), *low_scores] if has_machines else []
+        of_verdicts = [failure.origin.machine for failure in failures if failure.kind in FINISHED_KINDS]
+        finished_on = [*(run.origin.machine for run in evaluations), *of_verdicts] if has_machines else []
         self._working_machines, self._working_hosts = set(finished_on), {machine.host for machine in finished_on}
         self._machines_by_run: Dict[RunKey, Set[Machine]] = {}
         self._failed_on_working: Set[RunKey] = set()

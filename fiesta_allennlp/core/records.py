@@ -7,7 +7,7 @@ from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequ
 
 import numpy as np
 
-from fiesta_allennlp.core.blame import MachineHistory, RunKey
+from fiesta_allennlp.core.blame import FINISHED_KINDS, MachineHistory, RunKey
 from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, Origin
 
 COUNT_PREFIX = "count:"
@@ -117,9 +117,10 @@ class Failure:
     After `timeout`, it is not tried again either. After `metric`, a run that ended without the metric, the candidate is
     dropped at once if it has no score yet. `killed` means that its process died. `machine` means that a file or memory
     was missing, which says nothing about the candidate. After these two, the run is tried again with the same seeds.
-    After `score`, a run whose score is worse than `--min-score`, it is not: the next run gets other seeds. `unfit` is
-    the last `machine` failure: the machine repeatedly lacked something for this run, or for a candidate that has never
-    finished a run, while others finished.
+    After `score`, a run whose score is worse than `--min-score`, it is not: the next run gets other seeds. After
+    `seed`, a run that is equal to the candidate's runs before it, the candidate is dropped at once. `unfit` is the last
+    `machine` failure: the machine repeatedly lacked something for this run, or for a candidate that has never finished
+    a run, while others finished.
 
     `disk` (the disk is full) and `data` (the data have changed) are never recorded: they end the selection.
     """
@@ -213,6 +214,11 @@ class History:
         return num_excess_low_scores + max(num_errors, num_deaths)
 
     @property
+    def candidates_without_seed_effect(self) -> FrozenSet[str]:
+        """The candidates whose first runs were equal."""
+        return frozenset(failure.request.candidate for failure in self.failures if failure.kind == "seed")
+
+    @property
     def candidates_without_metric(self) -> FrozenSet[str]:
         """The candidates that have no score, and a run that ended without the metric."""
         failures = [f for f in self.failures if f.kind == "metric" and self.machines.is_of_candidate(f)]
@@ -252,6 +258,11 @@ class History:
 
     def num_finished(self, candidate: str) -> int:
         return len(self.evaluations_of(candidate))
+
+    def has_ever_finished(self, candidate: str) -> bool:
+        """Return whether a run of one candidate has finished, even if it counts as a failure."""
+        is_failure = any(f.request.candidate == candidate and f.kind in FINISHED_KINDS for f in self.failures)
+        return is_failure or self.num_finished(candidate) > 0
 
     def num_pending(self, candidate: str) -> int:
         return sum(r.candidate == candidate for r in self.pending)
@@ -314,13 +325,14 @@ class History:
 
     def with_withdrawn(self, *, max_failures: int) -> "History":
         """Return this history without the candidates that the user removed, that have `max_failures` failures that
-        count, or whose first run did not report the metric.
+        count, whose first run did not report the metric, or whose first runs were equal.
 
         Their names stay in `candidates`, and their runs stay in `evaluations`; only `active` excludes them.
         """
         failed_candidates = {failure.request.candidate for failure in self.failures}
         dropped_candidates = {name for name in failed_candidates if self.num_counted_failures(name) >= max_failures}
-        return self._copy_with(withdrawn=self.removed | dropped_candidates | self.candidates_without_metric)
+        useless_candidates = self.candidates_without_metric | self.candidates_without_seed_effect
+        return self._copy_with(withdrawn=self.removed | dropped_candidates | useless_candidates)
 
     def _copy_with(self, **changes: Any) -> "History":
         """Return a copy with these changes. What was gathered of the runs goes along."""

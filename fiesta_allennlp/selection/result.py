@@ -34,9 +34,10 @@ FORMAT = 2
 State = Literal["taking part", "failed", "removed"]
 """Whether a candidate takes part, failed too often, or was removed by the user."""
 
-FailedBecause = Literal["no metric", "min_score", "max_failures"]
-"""The reason for which a candidate failed: its first run did not report the metric, its scores missed `--min-score`, or
-it had as many failures as `--max-failures` allows."""
+FailedBecause = Literal["no metric", "no seed effect", "unfit", "min_score", "max_failures"]
+"""The reason for which a candidate failed: its first run did not report the metric, its first runs were equal, its runs
+alone lacked something of the machine, such as memory, its scores missed `--min-score`, or it had as many failures as
+`--max-failures` allows."""
 
 DECIDED_REASONS = ("confidence", "budget", "documents")
 """The reasons for which a selection stops with a winner."""
@@ -194,6 +195,10 @@ class CandidateResult:
             return None
         if not self.num_evaluations and "metric" in self.num_failures_by_kind:
             return "no metric"
+        if "seed" in self.num_failures_by_kind:
+            return "no seed effect"
+        if "unfit" in self.num_failures_by_kind:
+            return "unfit"
         return "min_score" if self.num_missed else "max_failures"
 
 

@@ -102,6 +102,11 @@ class SelectionFamily(ABC):
         return {}
 
     @property
+    def corrected(self) -> Sequence[str]:
+        """The candidates of the store that have another config now."""
+        return ()
+
+    @property
     def code_files(self) -> Sequence[str]:
         return ()
 
@@ -270,6 +275,7 @@ class _Session(Generic[Family]):
             loop = replace(loop, listeners=[*loop.listeners, watch])
             store.put_candidates(
                 selection.candidates,
+                corrected=selection.corrected,
                 kind=selection.name,
                 settings=settings_to_json(settings),
                 version=__version__,

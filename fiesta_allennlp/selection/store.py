@@ -22,8 +22,9 @@ from fiesta_allennlp.selection.database import (
 )
 from fiesta_allennlp.selection.lock import DirectoryLock
 from fiesta_allennlp.selection.options import list_to_tuple
-from fiesta_allennlp.selection.score_threshold import NO_THRESHOLD, ScoreThreshold
+from fiesta_allennlp.selection.score_threshold import ScoreThreshold
 from fiesta_allennlp.selection.settings import ChoiceSettingsType, to_config
+from fiesta_allennlp.selection.verdicts import STATUS_BY_KIND, Verdicts
 from fiesta_allennlp.version import __version__
 
 COMMAND_BY_KIND = {"trainings": "select", "documents": "documents", "screening": "search"}
@@ -101,7 +102,7 @@ class StoreReader:
 
     def __init__(self, database: sqlite3.Connection, path: Path) -> None:
         self._database, self._path = database, path
-        self._score_threshold: Optional[ScoreThreshold] = None
+        self._verdicts: Optional[Verdicts] = None
 
     def meta(self) -> Meta:
         """Read the fields that `RunStore.set_meta` wrote."""
@@ -134,13 +135,18 @@ class StoreReader:
 
     @property
     def score_threshold(self) -> ScoreThreshold:
-        """The score of `--min-score`. The first stage of a search has none, because it only ranks."""
-        if self._score_threshold is None:
+        """The score of `--min-score`."""
+        return self.verdicts.score_threshold
+
+    @property
+    def verdicts(self) -> Verdicts:
+        """The verdicts about finished runs. The first stage of a search has none, because it only ranks."""
+        if self._verdicts is None:
             meta = self.meta()
             is_final = meta.kind == "trainings" and meta.settings is not None
             with translated_store_errors(self._path):
-                self._score_threshold = ScoreThreshold.from_settings(meta.settings or {}) if is_final else NO_THRESHOLD
-        return self._score_threshold
+                self._verdicts = Verdicts.from_settings(meta.settings or {}) if is_final else Verdicts()
+        return self._verdicts
 
     def _read_history(self) -> History:
         removed = self.meta().removed
@@ -155,11 +161,12 @@ class StoreReader:
 
     def rows(self) -> List[Dict[str, Any]]:
         """Return every outcome in order of finishing, with all columns, and `status` `finished` or `failed`. A run that
-        missed `--min-score` failed, and has its score too."""
+        missed `--min-score` failed, and has its score too, like a run that is equal to those before it."""
         finished_rows = self._database.execute("SELECT * FROM evaluations WHERE status = 'finished'").fetchall()
+        of_verdict = f"f.kind IN {tuple(STATUS_BY_KIND)}"
         failed_rows = self._database.execute(
             "SELECT f.*, 'failed' AS status, e.split_seed, e.random_seed, e.numpy_seed, e.pytorch_seed, e.metric,"
-            " IIF(f.kind = 'score', e.score, NULL) AS score, IIF(f.kind = 'score', e.metrics, NULL) AS metrics"
+            f" IIF({of_verdict}, e.score, NULL) AS score, IIF({of_verdict}, e.metrics, NULL) AS metrics"
             " FROM failures f JOIN evaluations e USING (candidate, replicate)"
         ).fetchall()
         rows = [dict(row) for row in [*finished_rows, *failed_rows]]
@@ -237,12 +244,17 @@ class RunStore(StoreReader):
         self.set_meta(error=error)
 
     def put_candidates(
-        self, candidates: Sequence[Candidate], *, brought: Sequence[Outcome] = (), **values: Any
+        self,
+        candidates: Sequence[Candidate],
+        *,
+        corrected: Sequence[str] = (),
+        brought: Sequence[Outcome] = (),
+        **values: Any,
     ) -> None:
         """Record candidates, fields of `Meta`, and runs that were made before, in one step. A known candidate gets its
-        new facts."""
+        new facts. Those that were `corrected` get their new config, and their failed runs are pending again."""
         rows = [(c.name, c.source, json.dumps(c.config), json.dumps(c.facts)) for c in candidates]
-        self._score_threshold = None
+        self._verdicts = None
         with self._change_transaction():
             self._database.executemany(
                 "INSERT INTO candidates (name, position, source, config, facts)"
@@ -250,6 +262,12 @@ class RunStore(StoreReader):
                 " ON CONFLICT (name) DO UPDATE SET facts = excluded.facts",
                 rows,
             )
+            self._database.executemany(
+                "UPDATE candidates SET source = ?, config = ? WHERE name = ?",
+                [(source, config, name) for name, source, config, _ in rows if name in corrected],
+            )
+            for name in corrected:
+                self._reopen_failures("candidate = ?", name)
             meta = [(key, json.dumps(value)) for key, value in values.items()]
             self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta)
             for outcome in brought:
@@ -291,13 +309,13 @@ class RunStore(StoreReader):
         )
 
     def record(self, outcome: Outcome, *, will_retry: bool = False) -> Outcome:
-        """Record the outcome of a pending request, and return it: a run that missed `--min-score` is a failure. With
-        `will_retry`, a failure leaves the request pending."""
-        history, new_history, score_threshold = self._read_history(), None, self.score_threshold
+        """Record the outcome of a pending request, and return it: a run that missed `--min-score`, or that is equal to
+        those before it, is a failure. With `will_retry`, a failure leaves the request pending."""
+        history, new_history, verdicts = self._read_history(), None, self.verdicts
         with self._change_transaction():
             if isinstance(outcome, Evaluation):
                 self._record_evaluation(outcome)
-                outcome = self._record_verdict(outcome, score_threshold)
+                outcome = self._record_verdict(outcome, history.evaluations_of(outcome.request.candidate), verdicts)
             else:
                 self._record_failure(outcome, will_retry=will_retry)
             if isinstance(outcome, Evaluation):
@@ -305,21 +323,24 @@ class RunStore(StoreReader):
         self._history = new_history
         return outcome
 
-    def _record_verdict(self, run: Evaluation, score_threshold: ScoreThreshold) -> Outcome:
-        """Record that a finished run missed the score, if it did."""
-        outcome = score_threshold.to_outcome(run)
+    def _record_verdict(self, run: Evaluation, earlier_runs: Sequence[Evaluation], verdicts: Verdicts) -> Outcome:
+        """Record that a finished run is a failure, if it is."""
+        outcome = verdicts.to_outcome(run, earlier_runs)
         if isinstance(outcome, Failure):
-            self._record_failure(outcome, status="missed")
+            self._record_failure(outcome, status=STATUS_BY_KIND[outcome.kind])
         return outcome
 
     def _judge_again(self) -> None:
-        """Record the verdicts of the present `--min-score` in place of the stored ones."""
-        score_threshold = self.score_threshold
-        runs = read_history(self._database, removed=(), is_judged=False).evaluations
-        self._database.execute("DELETE FROM failures WHERE kind = 'score'")
-        self._database.execute("UPDATE evaluations SET status = 'finished' WHERE status = 'missed'")
-        for run in runs:
-            self._record_verdict(run, score_threshold)
+        """Record the verdicts of the present settings in place of the stored ones."""
+        of_verdict = f"FROM failures WHERE kind IN {tuple(STATUS_BY_KIND)}"
+        judged_runs = f"(candidate, replicate) IN (SELECT candidate, replicate {of_verdict})"
+        self._database.execute(f"UPDATE evaluations SET status = 'finished' WHERE {judged_runs}")
+        self._database.execute(f"DELETE {of_verdict}")
+        finished_runs: Dict[str, List[Evaluation]] = {}
+        for run in read_history(self._database, removed=()).evaluations:
+            earlier_runs = finished_runs.setdefault(run.request.candidate, [])
+            if isinstance(self._record_verdict(run, earlier_runs, self.verdicts), Evaluation):
+                earlier_runs.append(run)
 
     def _record_evaluation(self, evaluation: Evaluation) -> None:
         metrics = json.dumps(dict(evaluation.metrics))
@@ -362,11 +383,14 @@ class RunStore(StoreReader):
 
     def reopen_failures(self, kind: str) -> None:
         """Forget all failures of a kind, and make their requests pending again."""
-        failed_runs = "(SELECT candidate, replicate FROM failures WHERE kind = ?)"
-        update = f"UPDATE evaluations SET status = 'pending' WHERE (candidate, replicate) IN {failed_runs}"
         with self._change_transaction():
-            self._database.execute(update, (kind,))
-            self._database.execute("DELETE FROM failures WHERE kind = ?", (kind,))
+            self._reopen_failures("kind = ?", kind)
+
+    def _reopen_failures(self, condition: str, value: str) -> None:
+        failed_runs = f"FROM failures WHERE {condition}"
+        update = "UPDATE evaluations SET status = 'pending' WHERE (candidate, replicate) IN"
+        self._database.execute(f"{update} (SELECT candidate, replicate {failed_runs})", (value,))
+        self._database.execute(f"DELETE {failed_runs}", (value,))
 
     @contextmanager
     def _change_transaction(self) -> Iterator[None]:

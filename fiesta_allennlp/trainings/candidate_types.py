@@ -37,6 +37,7 @@ from fiesta_allennlp.trainings.programs.config import (
     check_keys,
     check_no_split_options,
     check_program,
+    check_program_is_seeded,
     code_of,
     division_for,
     example_command,
@@ -88,6 +89,9 @@ class AnyCandidate(Registrable):
 
     def check_metric(self, metric: Metric) -> None:
         """Refuse a metric that contradicts the config."""
+
+    def check_is_seeded(self) -> None:
+        """Refuse a candidate whose runs get no seed."""
 
     def check_installed(self) -> None:
         """Refuse a candidate whose libraries are not installed."""
@@ -294,6 +298,9 @@ class ProgramCandidate(AnyCandidate):
             if not division.is_official:
                 check_group_by(self.config, group_by)
         check_program(self.config, group_by=group_by, division=division)
+
+    def check_is_seeded(self) -> None:
+        check_program_is_seeded(self.config)
 
     def notes(self, division: Division) -> Iterator[str]:
         return notes_on_program(self.config, division)

@@ -31,7 +31,7 @@ class CandidateSet:
 
     `active` take part, with their `snapshots` as they are now. `stored` are all candidates in the store; `removed` are
     the stored ones that are not given. `joining` join a selection that has begun: new candidates, and removed ones that
-    are given again.
+    are given again. `corrected` have another config than in the store, where no run of them has finished.
     """
 
     active: Mapping[str, Candidate]
@@ -40,6 +40,7 @@ class CandidateSet:
     joining: Tuple[str, ...]
     snapshots: Mapping[str, DataSnapshot]
     division: Division = OFFICIAL_RATIOS_DIVISION
+    corrected: Tuple[str, ...] = ()
 
     @property
     def names(self) -> List[str]:
@@ -134,6 +135,8 @@ def load_candidate(spec: CandidateSpec, settings: TrainingSettings) -> Candidate
         config = load_config(spec, settings.overrides, settings.data_of_commands)
         candidate = type_of(config)
         candidate.check(metric=settings.scored_by, group_by=settings.group_by, division=settings.division)
+        if not settings.allow_unseeded:
+            candidate.check_is_seeded()
     except ConfigError as error:
         raise CandidateError(spec.label, str(error)) from error
     return Candidate(spec.name, spec.source, config)
@@ -154,15 +157,21 @@ def compare_with_store(
     stored: StoredState,
     *,
     allow_removed: bool,
+    allow_corrected: bool = False,
     division: Division = OFFICIAL_RATIOS_DIVISION,
 ) -> CandidateSet:
     """Compare the given candidates with those of the store. Refuse a changed config or changed data, and, without
-    `allow_removed`, a candidate of the store that is not given."""
+    `allow_removed`, a candidate of the store that is not given. With `allow_corrected`, a config may change until a run
+    of its candidate has finished."""
     stored_candidates = {candidate.name: candidate for candidate in stored.candidates}
     removed_names = stored.meta.removed
     snapshots = _take_snapshots(active, division)
+    corrected: List[str] = []
     for name, candidate in stored_candidates.items():
-        if name in active:
+        is_open = allow_corrected and name in active and not stored.history.has_ever_finished(name)
+        if is_open and first_difference(candidate.config, active[name].config) is not None:
+            corrected.append(name)
+        elif name in active:
             _check_unchanged(active[name], snapshots[name], candidate, stored.directory.root)
         elif name not in removed_names and not allow_removed:
             reason = f"candidate '{name}' ({candidate.source}) belongs to the selection in {stored.directory.root}"
@@ -174,7 +183,7 @@ def compare_with_store(
     needs_validation = any(type_of(candidate.config).own_division(division).has_validation for candidate in candidates)
     division = replace(division, has_validation=needs_validation)
     removed = frozenset(stored_candidates) - frozenset(active)
-    return CandidateSet(active, stored_candidates, removed, joining, snapshots, division)
+    return CandidateSet(active, stored_candidates, removed, joining, snapshots, division, tuple(corrected))
 
 
 def _take_snapshots(candidates: Mapping[str, Candidate], division: Division) -> Dict[str, DataSnapshot]:

@@ -9,6 +9,7 @@ from typing import Callable, Collection, Iterator, List, Mapping, Optional, Set
 
 from rich.console import Console
 
+from fiesta_allennlp.core.blame import FINISHED_KINDS
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.files import delete
 from fiesta_allennlp.core.origin import Origin
@@ -42,9 +43,9 @@ class BestModelKeeper(Listener):
             runs = [evaluation for evaluation in history.evaluations if evaluation.request.candidate == name]
             runs_with_models = [run for run in runs if any(path.exists() for path in self._models(run))]
             best = max(runs_with_models, key=lambda run: self.sign * run.score, default=None)
-            missed_runs = [f for f in history.failures if f.kind == "score" and f.request.candidate == name]
+            unused_runs = [f for f in history.failures if f.kind in FINISHED_KINDS and f.request.candidate == name]
             other_runs: List[Outcome] = [run for run in runs_with_models if run is not best or name not in candidates]
-            for run in [*missed_runs, *other_runs]:
+            for run in [*unused_runs, *other_runs]:
                 for path in self._models(run):
                     delete(path)
 

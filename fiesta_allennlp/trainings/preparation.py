@@ -219,9 +219,10 @@ def _choose_metric(
 
 
 def stored_preparations(candidate_set: CandidateSet) -> Dict[str, Preparation]:
-    """Return the preparations in the store, by candidate. The data of given candidates have been checked, so they get
-    their current fingerprint, which older stores computed from names."""
-    preparations = {name: preparation_from_facts(candidate.facts) for name, candidate in candidate_set.stored.items()}
+    """Return the preparations in the store, by candidate, except those with another config. The data of given
+    candidates have been checked, so they get their current fingerprint, which older stores computed from names."""
+    unchanged = {name: c for name, c in candidate_set.stored.items() if name not in candidate_set.corrected}
+    preparations = {name: preparation_from_facts(candidate.facts) for name, candidate in unchanged.items()}
     for name in candidate_set.active.keys() & preparations.keys():
         pool = replace(preparations[name].pool, data=candidate_set.snapshots[name].fingerprint)
         preparations[name] = replace(preparations[name], pool=pool)

@@ -78,7 +78,9 @@ class TrainingSelection(SelectionFamily):
         min_count = 1 if stored.candidates and not allow_removed else 2  # a single one is refused for the missing ones
         packages, minimise = settings.include_package, settings.scored_by.minimise
         candidates = build_with_packages(packages, lambda: load_candidates(settings, min_count=min_count))
-        candidate_set = compare_with_store(candidates, stored, allow_removed=allow_removed, division=settings.division)
+        candidate_set = compare_with_store(
+            candidates, stored, allow_removed=allow_removed, allow_corrected=True, division=settings.division
+        )
         active = list(candidate_set.active)
         strategy = build_with_packages(packages, lambda: build_strategy(settings, active, minimise=minimise))
         if candidate_set.joining:
@@ -146,8 +148,13 @@ class TrainingSelection(SelectionFamily):
                 f"the configs of {join_some(names)} are equal apart from seeds, so no number of "
                 "runs separates these candidates. Keep them for an A/A test; otherwise correct or remove one."
             )
+        if corrected := self.candidate_set.corrected:
+            yield f"{join_some(corrected)}: the config was changed, so failed runs start again. No run had finished."
+        names_by_note: Dict[str, List[str]] = {}
         for name, config in configs.items():
-            yield from (f"{name}: {note}" for note in type_of(config).notes(self.candidate_set.division))
+            for note in type_of(config).notes(self.candidate_set.division):
+                names_by_note.setdefault(note, []).append(name)
+        yield from (f"{join_some(names)}: {note}" for note, names in names_by_note.items())
 
     def prepare(
         self, candidates: Mapping[str, Candidate], directory: RunDirectory, console: Console
@@ -162,6 +169,10 @@ class TrainingSelection(SelectionFamily):
             replace(candidate, facts={**preparation_to_facts(self.preparations[name]), **self.further_facts(name)})
             for name, candidate in self.candidate_set.active.items()
         ]
+
+    @property
+    def corrected(self) -> Tuple[str, ...]:
+        return self.candidate_set.corrected
 
     def further_facts(self, name: str) -> Dict[str, Any]:
         return {"files": {file.path: file.digest for file in self.candidate_set.snapshots[name].files}}

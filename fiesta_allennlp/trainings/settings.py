@@ -136,6 +136,9 @@ class TrainingSettings(SelectionSettings):
     allow_pretrained_on_pool: bool = _scoring_option(
         False, "with random splits: accept a candidate that starts from weights which were trained on the same files"
     )
+    allow_unseeded: bool = _scoring_option(
+        False, "accept a program whose command does not use {seed}, and runs of a candidate that report equal metrics"
+    )
     min_score: Optional[float] = min_score_option(SCORING_GROUP)
     max_hours: Optional[float] = resource_option(None, "stop as inconclusive after these hours in total", above=0)
     max_failures: int = max_failures_option()

@@ -43,24 +43,26 @@ def test_each_way_to_fail_is_told_and_the_others_go_on(selections: Selections, w
     bad = [
         write_program("broken", "echo no such layer >&2; exit 3"),
         write_program("nan", "echo accuracy nan"),
+        write_program("silent", "true"),
         write_program("other", 'echo \'{"f1": 0.5, "loss": 1}\''),
         write_program("hanging", hang),
         write_program("outside", f'echo x > "$5/../../../outside"; {POOR}'),
         write_program("leaving", leave),
     ]
-    options = ["--budget", 16, "--max-failures", 1, "--time-limit", 2, "--workers", 2]
+    options = ["--budget", 18, "--max-failures", 1, "--time-limit", 2, "--workers", 2]
     output = selections.begin(*bad, *EQUALLY, *options)
     for message in (
         "failed: broken-0 error: .*exited with status 3.*no such layer",
         "failed: nan-0 error: .*accuracy = nan",
         "failed: other-0 metric: .*'accuracy'.*f1, loss",
+        "failed: silent-0 metric: .*last printed line is ''. Expected",
         "failed: hanging-0 timeout: .*--time-limit 2",
     ):
         assert re.search(message, output), output
     summary = summary_of(run)
     assert summary["best"] == "able"
     withdrawn = {entry["name"] for entry in summary["candidates"] if entry["state"] == "failed"}
-    assert withdrawn == {"nan", "other", "broken", "hanging"}
+    assert withdrawn == {"nan", "other", "broken", "hanging", "silent"}
     assert "no such layer" in next((run / "failures").glob("broken-0.*.log")).read_text()
     assert (run / "outside").exists(), "nothing prevents it"
     assert not list(run.glob("evaluations/*/data"))
@@ -81,6 +83,49 @@ def test_a_candidate_without_the_metric_comes_back_by_the_command_that_is_printe
     assert "dropped out: late" in call.done("-s", run, "--recover")
     assert "dropped out" not in call.done("-s", run, "--recover", *again.split(), "--budget", 9)
     assert [row for row in scores_of(run) if row[:2] == ("late", "0")] and not summary_of(run)["num_failures"]
+
+
+def test_a_candidate_whose_seed_has_no_effect_is_dropped_until_that_is_allowed(
+    candidates: List[str], write_program: Write, run: Path, call: Call, in_process: Callable[..., Call]
+) -> None:
+    same = write_program("same", 'echo \'{"accuracy": 0.5, "loss": 1}\'')
+    output = call.done(*candidates, same, "-s", run, *METRIC, *EQUALLY, "--budget", 9)
+    assert "failed: same-1 seed: the seed has no effect: same-0, same-1 report equal metrics (accuracy 0.5)" in output
+    assert "dropped out: same: the seed has no effect" in output and "--max-failures" not in output
+    entry = {entry["name"]: entry for entry in summary_of(run)["candidates"]}["same"]
+    assert (entry["failed_because"], entry["num_evaluations"]) == ("no seed effect", 1)
+    (row,) = [row for row in rows_of(run) if (row["candidate"], row["replicate"]) == ("same", "1")]
+    assert (row["status"], row["score"]) == ("failed", "0.5")
+    (again,) = re.findall(r"--recover (--allow-unseeded)$", output, re.MULTILINE)
+    assert "dropped out" not in call.done("-s", run, "--recover", again, "--budget", 12)
+    assert not summary_of(run)["num_failures"] and ("same", "1", "0.5") in scores_of(run)
+
+
+@pytest.mark.parametrize("script", ["true", "echo f1 0.5", "echo no number"])
+def test_one_run_without_the_metric_ends_its_candidate(
+    candidates: List[str], write_program: Write, run: Path, call: Call, script: str
+) -> None:
+    call.done(*candidates, write_program("wrong", script), "-s", run, *METRIC, *EQUALLY, "--budget", 6)
+    assert [row["replicate"] for row in rows_of(run) if row["candidate"] == "wrong"] == ["0"]
+    assert {entry["name"]: entry for entry in summary_of(run)["candidates"]}["wrong"]["failed_because"] == "no metric"
+
+
+def test_a_corrected_command_continues_until_a_run_of_it_has_finished(
+    candidates: List[str], write_program: Write, run: Path, call: Call
+) -> None:
+    wrong = write_program("wrong", "no-such-program")
+    output = call.done(*candidates, wrong, "-s", run, *METRIC, *EQUALLY, "--budget", 6)
+    assert "dropped out: wrong" in output
+    (advice,) = re.findall("pass all candidates again, with the corrected .* of wrong: (.*)$", output, re.MULTILINE)
+    assert advice.endswith(f"-s {run} --recover CANDIDATES")
+    again = write_program("wrong", GOOD)
+    output = call.done(*candidates, again, "-s", run, "--recover", "--budget", 9)
+    assert "wrong: the config was changed, so failed runs start again" in output and "dropped out" not in output
+    summary = summary_of(run)
+    assert not summary["num_failures"] and {row[0] for row in scores_of(run)} == {"able", "blind", "wrong"}
+    call.done("-s", run, "--recover", "--budget", 12)
+    changed = write_program("wrong", f"{GOOD}9")
+    call.refused(*candidates, changed, "-s", run, "--recover", "--budget", 15, said="'wrong'.* has changed since")
 
 
 def test_a_program_that_is_killed_runs_again_with_the_same_seeds(

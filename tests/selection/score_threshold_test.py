@@ -66,7 +66,7 @@ def test_only_more_than_three_for_each_run_that_works_count(working: int, missed
 
 def with_min_score(directory: RunDirectory, score: Any) -> None:
     store = RunStore(directory, create=not directory.store.exists())
-    store.set_meta(settings={"metric": "m", "min_score": score}, kind="trainings")
+    store.set_meta(settings={"metric": "m", "min_score": score, "allow_unseeded": True}, kind="trainings")
     store.close()
 
 

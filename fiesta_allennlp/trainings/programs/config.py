@@ -205,13 +205,21 @@ def _check_command_exists(command: Sequence[str]) -> None:
         raise ConfigError(f"'command' runs '{script}', which does not exist in the current directory {Path.cwd()}.")
 
 
+def check_program_is_seeded(config: Mapping[str, Any]) -> None:
+    """Refuse a program that gets neither seed of its run."""
+    if placeholders_of(config).isdisjoint(("seed", "split_seed")):
+        raise ConfigError(
+            "'command' does not use {seed}, so its runs may all be the same. Pass {seed} to the program; or add "
+            "--allow-unseeded if it draws a seed itself."
+        )
+
+
 def notes_on_program(config: Mapping[str, Any], division: Division) -> Iterator[str]:
     placeholders = placeholders_of(config)
     if config.get("data") is not None and "validation" in division.set_names and "validation" not in placeholders:
-        yield "its command does not use {validation}, so its runs ignore the validation set of the other candidates."
-    if "seed" not in placeholders and "split_seed" not in placeholders:
-        same = "are all the same" if division.is_official else "differ only in their data"
-        yield f"its command does not use {{seed}}, so its runs {same}."
+        yield "'command' does not use {validation}, so the runs ignore the validation set of the other candidates."
+    if config.get("metrics") != STDOUT and "directory" not in placeholders:
+        yield "'command' does not use {directory}, so metrics are read from the last printed line alone."
 
 
 def code_of(config: Mapping[str, Any]) -> List[str]:

@@ -1,3 +1,4 @@
+import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -9,6 +10,8 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.trainings.candidate_types import type_of
+from fiesta_allennlp.trainings.candidate_values import CandidateSpec
+from fiesta_allennlp.trainings.candidates import load_candidate
 from fiesta_allennlp.trainings.programs.config import (
     code_of,
     division_for,
@@ -16,6 +19,7 @@ from fiesta_allennlp.trainings.programs.config import (
     fill_command,
     notes_on_program,
 )
+from fiesta_allennlp.trainings.settings import Settings
 from tests.programs import program_config
 
 ACCURACY = Metric("accuracy")
@@ -109,14 +113,25 @@ def test_placeholders_are_filled_and_other_braces_stay() -> None:
     assert example_command(config, OFFICIAL, Path("DIR/a-0")) == "x in/b.csv"
 
 
-def test_a_program_without_a_seed_is_noted() -> None:
-    def notes(*command: str, **more: Any) -> str:
-        return "".join(
-            notes_on_program({"type": "program", "command": list(command), **more}, OFFICIAL_RATIOS_DIVISION)
-        )
+def test_a_program_without_a_seed_is_refused_unless_that_is_allowed(reviews: Path) -> None:
+    def load(*command: str, allow_unseeded: bool = False, **more: Any) -> None:
+        path = reviews / "program.jsonnet"
+        path.write_text(json.dumps({"type": "program", "command": ["sh", *command], **more}))
+        settings = Settings(metric="accuracy", splits="official", allow_unseeded=allow_unseeded)
+        load_candidate(CandidateSpec(path), settings)
 
-    assert "differ only in their data" in notes("x", "{train}")
-    (same,) = notes_on_program({"type": "program", "command": ["x"]}, OFFICIAL)
-    assert same == "its command does not use {seed}, so its runs are all the same."
-    assert not notes("x", environment={"S": "{seed}"}) and not notes("x", "{split_seed}")
-    assert "does not use {validation}" in notes("x", "{train}", "{test}", "{seed}", data={"train": "a"})
+    with pytest.raises(ConfigError, match=r"program.jsonnet.*does not use \{seed\}.*Pass.*--allow-unseeded"):
+        load("{directory}")
+    load("{directory}", allow_unseeded=True)
+    load("{seed}")
+    load("x", environment={"S": "{seed}"})
+
+
+def test_a_program_that_ignores_the_validation_set_or_its_directory_is_noted() -> None:
+    config = {"type": "program", "command": ["x", "{train}", "{test}", "{seed}"], "data": {"train": "a"}}
+    validation_note, directory_note = notes_on_program(config, OFFICIAL_RATIOS_DIVISION)
+    assert "does not use {validation}" in validation_note
+    assert "does not use {directory}, so metrics are read from the last printed line" in directory_note
+    assert list(notes_on_program({**config, "metrics": "stdout"}, OFFICIAL_RATIOS_DIVISION)) == [validation_note]
+    in_directory = {**config, "command": [*config["command"], "{validation}", "{directory}"]}
+    assert not list(notes_on_program(in_directory, OFFICIAL_RATIOS_DIVISION))
