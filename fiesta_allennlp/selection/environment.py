@@ -22,14 +22,6 @@ def describe_environment(packages: Iterable[str] = (), files: Iterable[str] = ()
     return {"host": platform.node(), "directory": os.getcwd(), "code": code}
 
 
-def code_signature(packages: Iterable[str], files: Iterable[str]) -> Tuple[Tuple[str, int, int], ...]:
-    """Return path, size and time of change of all code of `describe_environment`, which is quicker than its digests."""
-    modules = sorted({package.partition(".")[0] for package in packages})
-    paths = [*map(Path, files), *(path for module in modules for path in _source_files(module))]
-    statuses = [(str(path), path.stat()) for path in paths]
-    return tuple((path, status.st_size, status.st_mtime_ns) for path, status in statuses)
-
-
 def append_environment(environments: Sequence[Dict[str, Any]], current: Dict[str, Any]) -> List[Dict[str, Any]]:
     """Return the sessions of a selection, and this one if it differs from the last."""
     return [*environments] if current in environments[-1:] else [*environments, current]

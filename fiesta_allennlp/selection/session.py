@@ -36,7 +36,6 @@ from fiesta_allennlp.selection.environment import (
     append_environment,
     changed_code,
     check_current_directory,
-    code_signature,
     describe_environment,
 )
 from fiesta_allennlp.selection.listener import Listener
@@ -190,17 +189,12 @@ class CodeWatch(Listener):
         console: Console,
     ) -> None:
         self._store, self._environment, self._sources, self._console = store, environment, sources, console
-        self._signature = code_signature(*sources)
 
     def on_start(self, request: Request) -> None:
         try:
-            signature = code_signature(*self._sources)
-            if signature == self._signature:
-                return
             environment = describe_environment(*self._sources)
         except OSError:  # a file is being replaced at this moment; the next run sees it
             return
-        self._signature = signature
         for name in changed_code([self._environment], environment):
             self._console.print(f"Note: the code of {name} has changed. Runs from {request.name} on use the new code.")
         if environment != self._environment:
