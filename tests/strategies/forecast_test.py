@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any, List, Optional
 
 import numpy as np
@@ -5,7 +6,8 @@ import pytest
 
 from fiesta_allennlp.beliefs.student_t import StudentTPosterior
 from fiesta_allennlp.core.records import Forecast, LoopRuns, TimeForecast, count_runs
-from fiesta_allennlp.selection.progress import forecast_text, time_forecast_text
+from fiesta_allennlp.core.seeding import strategy_rng
+from fiesta_allennlp.selection.progress import forecast_open_selection, forecast_text, time_forecast_text
 from fiesta_allennlp.strategies.base import Minimising
 from fiesta_allennlp.strategies.forecast import StopAtConfidence, estimate_plain_loop, make_forecast
 from fiesta_allennlp.strategies.stopping_rules import BayesianStop, EarlyLooks, RuleOfThree
@@ -150,3 +152,16 @@ def test_only_a_decided_selection_is_compared_with_a_plain_loop() -> None:
     assert found is not None and found.low == 6
     assert Minimising(rule).plain_loop(clear.negated, rng) is not None
     assert built("non_adaptive_fb", budget=8).plain_loop(clear, rng) is None
+
+
+def test_an_open_selection_is_forecast_within_the_hours_that_are_left() -> None:
+    rule, scores = built("top_two", stop="early_looks"), {"a": [0.81, 0.82, 0.80], "b": [0.80, 0.81, 0.795]}
+    untimed = history(scores)
+    timed = replace(untimed, evaluations=tuple(replace(run, seconds=600.0) for run in untimed.evaluations))
+    forecast, text = forecast_open_selection(rule, timed, seed=1, workers=2, seconds_left=3000.0)
+    assert forecast is not None and forecast == rule.forecast(timed, strategy_rng(1, 6), max_runs=10)
+    assert (forecast.high, forecast.is_limited) == (10, True) and "in the 50 min left of --max-hours" in text
+    whole, text = forecast_open_selection(rule, untimed, seed=1, workers=2, seconds_left=3000.0)
+    assert whole is not None and whole.high > 10 and text.endswith(")"), "runs of an unknown duration"
+    late = forecast_open_selection(rule, timed, seed=1, workers=2, seconds_left=-60.0)[0]
+    assert late == Forecast(1, 1, 1, is_limited=True, prob_decided=0.0)
