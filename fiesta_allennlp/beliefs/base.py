@@ -7,6 +7,9 @@ from fiesta_allennlp.core.errors import ScoreError
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable
 
+KNOWN_DF = 1e9
+"""The degrees of freedom of noise that is as good as known."""
+
 
 class Posterior(ABC):
     """Posterior of the mean scores of the active candidates, in the order of `History.active`.
@@ -17,6 +20,12 @@ class Posterior(ABC):
 
     location: np.ndarray
     scale: np.ndarray
+
+    @property
+    def noise_df(self) -> np.ndarray:
+        """Degrees of freedom of each candidate's noise; so many that it is known by default.
+        Shape: `(num_candidates,)`."""
+        return np.full(len(self.location), KNOWN_DF)
 
     @abstractmethod
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:

@@ -41,6 +41,10 @@ class StudentTPosterior(Posterior):
         """Root of the mean squared scale. Shape: `(num_candidates,)`."""
         return np.sqrt((self.weight * self.scales**2).sum(axis=0))
 
+    @property
+    def noise_df(self) -> np.ndarray:
+        return (self.weight * self.df).sum(axis=0)
+
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
         shape = size, len(self.location)
         components = (rng.random(shape) > np.cumsum(self.weight, axis=0)[:-1, None]).sum(axis=0)

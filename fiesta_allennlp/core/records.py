@@ -256,6 +256,12 @@ class History:
         """Return the finished runs of one candidate in the order in which they finished."""
         return self._finished_runs[candidate].runs
 
+    @property
+    def mean_seconds(self) -> Optional[float]:
+        """The mean duration of the finished runs whose duration is known; None if there are none."""
+        seconds = [evaluation.seconds for evaluation in self.evaluations if evaluation.seconds > 0]
+        return sum(seconds) / len(seconds) if seconds else None
+
     def num_finished(self, candidate: str) -> int:
         return len(self.evaluations_of(candidate))
 
@@ -391,8 +397,8 @@ class CredibleMargin:
 
 
 @dataclass(frozen=True)
-class Remaining:
-    """An estimate of how many more runs there will be: the middle half of its distribution.
+class LoopRuns:
+    """An estimate of the runs that a plain loop takes: the middle half of its distribution.
 
     `is_limited` is true if the upper end is what the limit leaves.
     """
@@ -400,6 +406,49 @@ class Remaining:
     low: int
     high: int
     is_limited: bool
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How many more runs a selection will make: the 5, 50 and 95% quantiles of simulated selections.
+
+    `is_limited` is true if the upper end is the most runs that a limit allows. `prob_decided` is the share that named a
+    winner by then.
+    """
+
+    low: int
+    median: int
+    high: int
+    is_limited: bool
+    prob_decided: float
+
+    def at_least(self, num_runs: int) -> "Forecast":
+        """Return the forecast of a selection that makes no fewer runs than these."""
+        low, median, high = (max(number, num_runs) for number in (self.low, self.median, self.high))
+        return replace(self, low=low, median=median, high=high)
+
+
+MAX_RUNS = 10**9
+"""More runs than any limit allows."""
+
+
+@dataclass(frozen=True)
+class TimeForecast:
+    """What can be decided in `max_hours`, in which `num_runs` fit: `low`, `median` and `high` are the hours after which
+    the selection ends, as in `Forecast`. They and `prob_decided` are None if there is no forecast.
+    """
+
+    max_hours: float
+    num_runs: int
+    low: Optional[float] = None
+    median: Optional[float] = None
+    high: Optional[float] = None
+    prob_decided: Optional[float] = None
+
+
+def count_runs(hours: float, seconds: float, *, workers: int) -> int:
+    """Return how many runs of these seconds `workers` finish in some hours, at most `MAX_RUNS` each."""
+    return workers * int(min(3600 * hours / seconds * (1 + 1e-12), MAX_RUNS))
 
 
 @dataclass(frozen=True)
@@ -424,7 +473,7 @@ class Decision:
     lacking: Tuple[str, ...] = ()
     credible_margin: Optional[CredibleMargin] = None
     expected_loss: Optional[float] = None
-    plain_loop: Optional[Remaining] = None
+    plain_loop: Optional[LoopRuns] = None
 
     @property
     def confidence(self) -> Optional[float]:

@@ -1,13 +1,13 @@
 """Shows the answer of `fiesta next`: a table and sentences, plain data, and a record for Python."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Dict, List
 
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS
 from fiesta_allennlp.reports.formats import Printable, TerminalLines, render_paragraphs
 from fiesta_allennlp.reports.words import best_set_in_words
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
-from fiesta_allennlp.selection.progress import remaining_text
+from fiesta_allennlp.selection.progress import forecast_text, time_forecast_text
 from fiesta_allennlp.selection.texts import loss_text
 from fiesta_allennlp.tables.next_runs import NextRuns
 
@@ -22,7 +22,7 @@ class PrintableNextRuns(Printable, NextRuns):
 
 def next_runs_data(next_runs: NextRuns) -> Dict[str, Any]:
     """Return the answer as plain data; `stopped_by` is null while runs are needed."""
-    result, remaining = next_runs.result, next_runs.remaining
+    result, forecast, time = next_runs.result, next_runs.forecast, next_runs.time_forecast
     return {
         "metric": result.metric,
         "leading": result.leading,
@@ -38,7 +38,8 @@ def next_runs_data(next_runs: NextRuns) -> Dict[str, Any]:
         "notes": list(next_runs.notes),
         "collapsed": result.collapsed,
         "num_missed": {candidate.name: candidate.num_missed for candidate in result.candidates if candidate.num_missed},
-        "remaining": None if remaining is None else {"low": remaining.low, "high": remaining.high},
+        "forecast": forecast and asdict(forecast),
+        "time": time and asdict(time),
         "next": [{"candidate": run.candidate, "split": run.split, "seed": run.seed} for run in next_runs.runs],
     }
 
@@ -52,6 +53,12 @@ def next_runs_in_words(next_runs: NextRuns) -> List[str]:
     result = next_runs.result
     is_final = result.stopped_by not in (None, *INCONCLUSIVE_REASONS)
     loss_note = "" if is_final else loss_text(result.leading, result.expected_loss)
-    template_values = {"result": result, "remaining": remaining_text(next_runs.remaining), "loss": loss_note}
-    template_values["set_text"] = best_set_in_words(result)
+    time = next_runs.time_forecast
+    template_values = {
+        "result": result,
+        "forecast": forecast_text(next_runs.forecast, seconds_per_run=next_runs.seconds_per_run or 0.0),
+        "time": time and time_forecast_text(time),
+        "loss": loss_note,
+        "set_text": best_set_in_words(result),
+    }
     return render_paragraphs("next.j2", next_runs=next_runs, **template_values)

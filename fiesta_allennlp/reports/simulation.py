@@ -8,7 +8,7 @@ from rich.console import Console
 from fiesta_allennlp.core.errors import full_command
 from fiesta_allennlp.reports.formats import MISSING_TEXT, Printable, TerminalLines, render_paragraphs
 from fiesta_allennlp.selection.candidate_table import Table
-from fiesta_allennlp.selection.progress import repetition_bar
+from fiesta_allennlp.selection.progress import repetition_bar, time_forecast_text
 from fiesta_allennlp.selection.texts import number_text
 from fiesta_allennlp.strategies.base import Margin
 from fiesta_allennlp.tables.planning import Simulation, plan, replay
@@ -66,6 +66,7 @@ class SimulationResult(Printable, Simulation):
             "margins": [{"margin": margin, **asdict(outlook)} for margin, outlook in self.margins.items()],
             "equal": self.equal and asdict(self.equal),
             "budget": self.budget,
+            "time": self.time_forecast and asdict(self.time_forecast),
             "halving": self.halving and asdict(self.halving),
             "table": source.read_back and source.read_back.data,
             "notes": list(source.notes),
@@ -76,7 +77,12 @@ class SimulationResult(Printable, Simulation):
 
     def shown(self) -> TerminalLines:
         tables = [outlook_table(self)] if self.is_of_numbers else [candidates_table(self), outlook_table(self)]
-        sentences = render_paragraphs("simulation.j2", simulation=self, plan=full_command("plan"))
+        sentences = render_paragraphs(
+            "simulation.j2",
+            simulation=self,
+            plan=full_command("plan"),
+            time=self.time_forecast and time_forecast_text(self.time_forecast),
+        )
         return [*tables, *sentences]
 
     @property
@@ -108,7 +114,8 @@ def candidates_table(result: SimulationResult) -> Table:
 
 def outlook_table(result: Simulation) -> Table:
     hours_heading = "hours\nmore" if result.simulator.num_done else "hours"
-    hours_columns = (hours_heading,) if result.source.knows_seconds else ()
+    hours_columns: Tuple[str, ...] = (hours_heading,) if result.source.knows_seconds else ()
+    hours_columns += (f"decided\nin {result.max_hours:g} h",) if result.max_hours is not None else ()
     share_headings = ("picked\nbest", "wrong\nwinner", "no\nwinner")
     headings = ("way to choose", "mean\nruns", "median", "5-95%", *hours_columns, *share_headings)
     table_rows: List[List[str]] = []
@@ -131,6 +138,7 @@ def outlook_table(result: Simulation) -> Table:
                     f"{runs.median:.0f}",
                     f"{runs.low:.0f} to {runs.high:.0f}",
                     *((f"{outlook.seconds.mean / result.settings.batch_size / 3600:.1f}",) if hours_columns else ()),
+                    *((f"{outlook.prob_decided:.0%}",) if outlook.prob_decided is not None else ()),
                     *(f"{share:.0%}" if has_shares else MISSING_TEXT for share in (outlook.picked, outlook.wrong)),
                     f"{outlook.inconclusive:.0%}" if outlook.inconclusive else "",
                 ]

@@ -1,7 +1,7 @@
 """The current state of a selection or a search, for `fiesta status`. Nothing is locked or changed."""
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Dict, Iterator, Optional, Sequence, Tuple
@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, Optional, Sequence, Tuple
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import full_command, join_some
 from fiesta_allennlp.core.names import numbered_legend
-from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.records import Forecast, History
 from fiesta_allennlp.reports.pending_runs import PendingRun, WorkerState, read_pending_runs, read_workers
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.sources import read_directory
@@ -22,6 +22,7 @@ from fiesta_allennlp.reports.words import (
     scored_on_text,
 )
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
+from fiesta_allennlp.selection.progress import forecast_open_selection
 from fiesta_allennlp.selection.texts import count_text, duration_text, number_text
 from fiesta_allennlp.version import __version__
 
@@ -79,10 +80,37 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
     run_sentences = (*failures_in_words(result), decision_text, *collapsed_in_words(result), scored_on_text(result))
     error = None if report.selection is None or result.running else report.selection.meta.error
     error_text = error and f"The last session ended with an error: {error}"
-    last_sentences = (*_describe_jobs(pending_runs), error_text, *report.legend, _last_finish_text(report.history))
+    num_running = len(report.history.pending) - num_queued.total() if result.running else 0
+    forecast, forecast_sentence = _forecast(report, num_running=num_running)
+    last_sentences = (
+        forecast_sentence,
+        *_describe_jobs(pending_runs),
+        error_text,
+        *report.legend,
+        _last_finish_text(report.history),
+    )
     sentences = tuple(filter(None, (*run_sentences, *last_sentences)))
-    data = {"error": error, "pending": pending_runs, "selection": result.content(), "screening": None}
+    data = {
+        "error": error,
+        "pending": pending_runs,
+        "selection": result.content(),
+        "screening": None,
+        "forecast": forecast and asdict(forecast),
+    }
     return Status(candidate_table(result, title=result.metric_text), sentences, result.running, data)
+
+
+def _forecast(report: Report, *, num_running: int) -> Tuple[Optional[Forecast], str]:
+    """Forecast the further runs of an open selection, as its live line does, and describe them. Their time is known
+    while runs are running."""
+    if report.selection is None:
+        return None, ""
+    meta, max_hours = report.selection.meta, getattr(report.settings, "max_hours", None)
+    seconds_left = None if max_hours is None else 3600 * max_hours - meta.working_seconds
+    forecast, text = forecast_open_selection(
+        report.strategy, report.history, seed=int(meta.seed or 0), workers=num_running, seconds_left=seconds_left
+    )
+    return forecast, text and f"Forecast: {text}."
 
 
 def _describe_jobs(pending_runs: Sequence[PendingRun]) -> Iterator[str]:
@@ -118,7 +146,7 @@ def _make_screening_status(screening: StoredSelection) -> Status:
     best = {run.request.candidate: run.score for run in best_evaluations}
     counts = {"num_configs": num_configs, "num_finished": len(history.evaluations), "best": best}
     error = None if screening.is_running else screening.meta.error
-    data = {"error": error, "pending": pending_runs, "selection": None, "screening": counts}
+    data = {"error": error, "pending": pending_runs, "selection": None, "screening": counts, "forecast": None}
     return Status(table, sentences, screening.is_running, data)
 
 

@@ -191,7 +191,7 @@ class ScreeningProgress(ProgressDisplay):
     """A line for every run: its score, how many have run, the best so far, and about how long the others take."""
 
     def __init__(self, console: Console, metric: Metric, *, num_configs: int, num_before: int) -> None:
-        super().__init__(console, metric.name, describe_remaining=self._status_text)
+        super().__init__(console, metric.name, describe_forecast=self._status_text)
         self._live = None  # a table would have a row for every point
         self._sign, self._num_configs, self._num_before = metric.sign, num_configs, num_before
 

@@ -7,39 +7,90 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from typing import Callable, Collection, Iterator, Mapping, Optional, Sequence, Set
+from typing import TYPE_CHECKING, Callable, Collection, Iterator, Mapping, Optional, Sequence, Set, Tuple
 
 from rich.console import Console
 
 from fiesta_allennlp.core.blame import MAX_FAILURES_BEFORE_FINISH
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.origin import Machine
-from fiesta_allennlp.core.records import Decision, Failure, History, Outcome, Remaining, Request
+from fiesta_allennlp.core.records import (
+    Decision,
+    Failure,
+    Forecast,
+    History,
+    Outcome,
+    Request,
+    TimeForecast,
+    count_runs,
+)
+from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.result import CandidateResult, Result
 from fiesta_allennlp.selection.texts import count_text, loss_text, number_text, probability_text
 
+if TYPE_CHECKING:
+    from fiesta_allennlp.strategies.base import Strategy
 
-def remaining_text(
-    remaining: Optional[Remaining], *, seconds_per_run: float = 0.0, seconds_left: Optional[float] = None
+
+def forecast_open_selection(
+    strategy: "Strategy", history: History, *, seed: int, workers: int, seconds_left: Optional[float]
+) -> Tuple[Optional[Forecast], str]:
+    """Forecast the further runs of a selection, within the rest of `--max-hours`, and describe them.
+
+    The draws depend on the number of finished runs, so the same history gives the same forecast. Without `workers`,
+    runs take no time.
+    """
+    seconds_per_run = (history.mean_seconds or 0.0) / workers if workers else 0.0
+    max_runs = None
+    if seconds_left is not None and seconds_per_run:
+        max_runs = count_runs(max(0.0, seconds_left) / 3600, seconds_per_run, workers=1)
+    forecast = strategy.forecast(history, strategy_rng(seed, len(history.evaluations)), max_runs=max_runs)
+    return forecast, forecast_text(forecast, seconds_per_run=seconds_per_run, seconds_left=seconds_left)
+
+
+def forecast_text(
+    forecast: Optional[Forecast], *, seconds_per_run: float = 0.0, seconds_left: Optional[float] = None
 ) -> str:
-    """Return the number of remaining runs and their time; empty if unknown. `seconds_per_run` counts
-    all workers together, and `seconds_left` is the rest of `--max-hours`."""
-    if remaining is None:
+    """Return the number of further runs and their time; empty if unknown. `seconds_per_run` counts
+    all workers together, and `seconds_left` is the rest of `--max-hours`, if the forecast ends there."""
+    if forecast is None:
         return ""
-    limit_text = " (the limit)" if remaining.is_limited else ""
-    count = f"{remaining.low} to {remaining.high} more runs"
-    if remaining.low == remaining.high:
-        count = count_text(remaining.low, "more run")
-    duration = (
-        f", {_duration_range_text(remaining.low * seconds_per_run, remaining.high * seconds_per_run)}"
-        if seconds_per_run
-        else ""
+    limit_text = ", the limit" if forecast.is_limited else ""
+    range_text = f" (5-95%: {forecast.low} to {forecast.high}{limit_text})"
+    if forecast.low == forecast.high:
+        range_text = " (the limit)" if forecast.is_limited else ""
+    text = f"about {count_text(forecast.median, 'more run')}{range_text}"
+    if seconds_per_run:
+        text += f", {_duration_range_text(forecast.low * seconds_per_run, forecast.high * seconds_per_run)}"
+    if seconds_left is None or not seconds_per_run:
+        return text
+    left_text = _duration_range_text(seconds_left, seconds_left)
+    return (
+        f"{text}; decided in the {left_text} left of --max-hours with probability {chance_text(forecast.prob_decided)}"
     )
-    if seconds_left is not None and duration:
-        duration += f" ({_duration_range_text(seconds_left, seconds_left)} left of --max-hours)"
-    return f"about {count}{limit_text}{duration}"
+
+
+def time_forecast_text(forecast: TimeForecast) -> str:
+    """Return what can be decided in the hours of `--max-hours`, without a full stop."""
+    text = f"{forecast.max_hours:g} h are {count_text(forecast.num_runs, 'run')}"
+    if forecast.prob_decided is None:
+        return text
+    low, median, high = (_hours_text(hours) for hours in (forecast.low, forecast.median, forecast.high))
+    return (
+        f"{text}: decided by then with probability {chance_text(forecast.prob_decided)}; expected after {median} h "
+        f"(5-95%: {low} to {high} h)"
+    )
+
+
+def chance_text(share: float) -> str:
+    """Return a share of some 200 simulations with two decimals, but never as a rounded 0 or 1."""
+    return "> 0.99" if share >= 0.995 else "< 0.01" if share < 0.005 else f"{share:.2f}"
+
+
+def _hours_text(hours: Optional[float]) -> str:
+    return f"{hours or 0.0:.{0 if (hours or 0.0) >= 10 else 1}f}"
 
 
 def _duration_range_text(low: float, high: float) -> str:
@@ -51,7 +102,7 @@ def _duration_range_text(low: float, high: float) -> str:
 
 class ProgressDisplay(Listener):
     """Shows a running selection: as a live table on a terminal, elsewhere as a line for one finished evaluation in
-    `every`, and for each failure. `remaining` describes the remaining runs, once after every finished run."""
+    `every`, and for each failure. `describe_forecast` describes the further runs, once after every finished run."""
 
     def __init__(
         self,
@@ -60,7 +111,7 @@ class ProgressDisplay(Listener):
         *,
         report_every: int = 1,
         title: Optional[str] = None,
-        describe_remaining: Callable[[History], str] = lambda history: "",
+        describe_forecast: Callable[[History], str] = lambda history: "",
         find_collapsed: Callable[[History], Mapping[str, str]] = lambda history: {},
         find_queued: Callable[[], Collection[str]] = lambda: (),
     ) -> None:
@@ -68,11 +119,11 @@ class ProgressDisplay(Listener):
         self._metric = metric
         self._title = title or metric
         self._report_every = report_every
-        self._estimate_remaining = describe_remaining
+        self._describe_forecast = describe_forecast
         self._find_collapsed = find_collapsed
         self._find_queued = find_queued
         self._noted_candidates: Set[str] = set()
-        self._remaining_text = ""
+        self._forecast_text = ""
         self._num_finished = 0
         self._start = time.monotonic()
         self._history = History(candidates=())
@@ -100,9 +151,9 @@ class ProgressDisplay(Listener):
     def on_state(self, history: History, decision: Decision) -> None:
         if len(history.evaluations) != len(self._history.evaluations):
             if decision.lacking:
-                self._remaining_text = self._missing_runs_text(history, decision)
+                self._forecast_text = self._missing_runs_text(history, decision)
             else:
-                self._remaining_text = self._estimate_remaining(history)
+                self._forecast_text = self._describe_forecast(history)
             for name, note in self._find_collapsed(history).items():
                 if name not in self._noted_candidates:
                     self._noted_candidates.add(name)
@@ -146,7 +197,7 @@ class ProgressDisplay(Listener):
         if self._pending_line is not None:
             best, confidence = self._decision.best, self._decision.confidence
             lead = "" if confidence is None else f"; {best} leads with probability {probability_text(confidence)}"
-            self._print_line(self._pending_line + lead + self._cost_text + self._remaining_end)
+            self._print_line(self._pending_line + lead + self._cost_text + self._forecast_end)
             self._pending_line = None
 
     @property
@@ -157,8 +208,8 @@ class ProgressDisplay(Listener):
         return text and f"; {text}"
 
     @property
-    def _remaining_end(self) -> str:
-        return f"; {self._remaining_text}" if self._remaining_text else ""
+    def _forecast_end(self) -> str:
+        return f"; {self._forecast_text}" if self._forecast_text else ""
 
     def _print_line(self, text: str) -> None:
         self._console.print(f"[{self._elapsed_text()}] {text}")
@@ -176,7 +227,7 @@ class ProgressDisplay(Listener):
         waiting_text = f", {num_waiting.total()} waiting for another try" if num_waiting else ""
         queued_text = f", {num_queued.total()} queued" if num_queued else ""
         running_text = f"{len(history.pending) - num_outside.total()} running{queued_text}{waiting_text}"
-        title = f"{runs_text}, {running_text}, {self._elapsed_text()} elapsed{self._cost_text}{self._remaining_end}"
+        title = f"{runs_text}, {running_text}, {self._elapsed_text()} elapsed{self._cost_text}{self._forecast_end}"
         decision = self._decision
         candidates = tuple(
             replace(

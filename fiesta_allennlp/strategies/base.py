@@ -11,7 +11,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.core.errors import ConfigError, OptionError, did_you_mean, join_some
 from fiesta_allennlp.core.files import shorten
-from fiesta_allennlp.core.records import CredibleMargin, Decision, History, Remaining
+from fiesta_allennlp.core.records import CredibleMargin, Decision, Forecast, History, LoopRuns
 from fiesta_allennlp.core.registry import Registrable, convert_value
 from fiesta_allennlp.probability import check_margin
 
@@ -110,14 +110,17 @@ class Strategy(Registrable):
         """
         return None
 
-    def remaining(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
-        """Estimate how many more runs the selection takes.
+    def forecast(
+        self, history: History, rng: np.random.Generator, *, max_runs: Optional[int] = None
+    ) -> Optional[Forecast]:
+        """Estimate how many more runs the selection makes, pending ones included, and whether it is decided then.
 
-        Returns `None` if there is no estimate, or if the selection is over.
+        `max_runs` is the most runs that there is time for. Returns `None` if there is no estimate, or if the selection
+        is over.
         """
         return None
 
-    def plain_loop(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
+    def plain_loop(self, history: History, rng: np.random.Generator) -> Optional[LoopRuns]:
         """Estimate how many runs a plain loop would have taken to decide, all candidates equally often.
 
         Returns `None` if there is no estimate, or if the selection is undecided.
@@ -327,10 +330,12 @@ class Minimising(Strategy):
     def expected_loss(self, history: History) -> Optional[float]:
         return self.strategy.expected_loss(history.negated)
 
-    def remaining(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
-        return self.strategy.remaining(history.negated, rng)
+    def forecast(
+        self, history: History, rng: np.random.Generator, *, max_runs: Optional[int] = None
+    ) -> Optional[Forecast]:
+        return self.strategy.forecast(history.negated, rng, max_runs=max_runs)
 
-    def plain_loop(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
+    def plain_loop(self, history: History, rng: np.random.Generator) -> Optional[LoopRuns]:
         return self.strategy.plain_loop(history.negated, rng)
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:

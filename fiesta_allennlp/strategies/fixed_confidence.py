@@ -10,7 +10,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.core.defaults import CONFIDENCE, MAX_EVALUATIONS_PER_CANDIDATE
 from fiesta_allennlp.core.errors import ConfigError, OptionError
-from fiesta_allennlp.core.records import CredibleMargin, Decision, History, Remaining
+from fiesta_allennlp.core.records import CredibleMargin, Decision, History, LoopRuns
 from fiesta_allennlp.strategies.base import (
     Analysis,
     Margin,
@@ -20,7 +20,7 @@ from fiesta_allennlp.strategies.base import (
     have_finished,
     valid_names,
 )
-from fiesta_allennlp.strategies.remaining import estimate_plain_loop
+from fiesta_allennlp.strategies.forecast import estimate_plain_loop
 from fiesta_allennlp.strategies.stopping_rules import EarlyLooks, StoppingRule
 
 SMALLEST_MARGIN = 1e-9
@@ -186,7 +186,7 @@ class FixedConfidence(Strategy):
             self._margin_by_first_runs[key] = margin.with_sd(sd).value or 0.0
         return self._margin_by_first_runs[key]
 
-    def plain_loop(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
+    def plain_loop(self, history: History, rng: np.random.Generator) -> Optional[LoopRuns]:
         analysis = self._analyse(history)
         is_decided = analysis.decision.stopped_by == "confidence" and self.stop.stops_at_probability
         if analysis.posterior is None or not is_decided or self.done:

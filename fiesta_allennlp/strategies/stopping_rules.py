@@ -54,6 +54,10 @@ class StoppingRule(Registrable):
         """Return how many finished runs a winner and its nearest rival need, whatever the scores are."""
         return 0
 
+    def least_runs_after(self, history: History, confidence: float) -> int:
+        """Return what `least_runs` does for a selection with this history."""
+        return self.least_runs(confidence)
+
     def allowed_error(self, num_runs: np.ndarray, confidence: float) -> np.ndarray:
         """Return the largest 1 - P(winner) at which the rule stops, where the winner and its nearest rival have at
         least `num_runs` runs. Shapes: `(...,)` both."""
@@ -61,7 +65,16 @@ class StoppingRule(Registrable):
 
     def is_hopeless(self, history: History, analysis: Analysis, confidence: float, room: int) -> bool:
         """Return whether the `room` runs that the limit leaves are too few to go on for."""
-        return False
+        if analysis.posterior is None:
+            return False
+        lead = find_lead(history, analysis)
+        return bool(self.gives_up(lead.size, lead.variances, lead.num_runs, confidence, np.array(room)))
+
+    def gives_up(
+        self, lead: np.ndarray, variances: np.ndarray, num_runs: np.ndarray, confidence: float, room: np.ndarray
+    ) -> np.ndarray:
+        """Return whether `room` runs are too few to go on for, with the arguments of `predictive_power`."""
+        return np.zeros(np.shape(lead), dtype=bool)
 
 
 @StoppingRule.register("bayesian")
@@ -166,20 +179,31 @@ class EarlyLooks(BayesianStop):
     def starts(self, belief: Belief) -> int:
         return self.rule_of_three.starts(belief)
 
+    def least_runs_after(self, history: History, confidence: float) -> int:
+        return self.rule_of_three.least_runs(confidence) if collapsed_runs(history) else 0
+
     def allowed_error(self, num_runs: np.ndarray, confidence: float) -> np.ndarray:
         return (1 - confidence) * np.minimum(1, num_runs / self.rule_of_three.least_runs(confidence))
 
-    def is_hopeless(self, history: History, analysis: Analysis, confidence: float, room: int) -> bool:
-        return analysis.posterior is not None and predictive_power(history, analysis, confidence, room) < MIN_POWER
+    def gives_up(
+        self, lead: np.ndarray, variances: np.ndarray, num_runs: np.ndarray, confidence: float, room: np.ndarray
+    ) -> np.ndarray:
+        return predictive_power(lead, variances, num_runs, confidence, room) < MIN_POWER
 
 
 @dataclass(frozen=True)
 class Lead:
-    """The lead of the winner over its nearest rival: their `names`, its `size` with the margin, and its `sd`."""
+    """The lead of the winner over its nearest rival: their `names`, its `size` with the margin, and the variances of
+    both means and the numbers of runs. Shape: `(2,)` both."""
 
     names: Tuple[str, str]
     size: float
-    sd: float
+    variances: np.ndarray
+    num_runs: np.ndarray
+
+    @property
+    def sd(self) -> float:
+        return math.sqrt(self.variances.sum())
 
 
 def find_lead(history: History, analysis: Analysis) -> Lead:
@@ -189,11 +213,15 @@ def find_lead(history: History, analysis: Analysis) -> Lead:
     best = names.index(str(analysis.decision.best))
     leads = location[best] - location + analysis.decision.margin
     leads[best] = np.inf
-    rival = int(np.argmin(leads))
-    return Lead((names[best], names[rival]), float(leads[rival]), float(np.hypot(scale[best], scale[rival])))
+    pair = [best, int(np.argmin(leads))]
+    first, second = (names[index] for index in pair)
+    num_runs = np.array([history.num_finished(name) for name in (first, second)])
+    return Lead((first, second), float(leads[pair[1]]), scale[pair] ** 2, num_runs)
 
 
-def predictive_power(history: History, analysis: Analysis, confidence: float, room: int) -> float:
+def predictive_power(
+    lead: np.ndarray, variances: np.ndarray, num_runs: np.ndarray, confidence: float, room: np.ndarray
+) -> np.ndarray:
     """Return the probability that `room` more runs put the winner and its nearest rival apart with this confidence.
 
     The posterior lead is d with variance v. Half of the runs go to each of the two, which leaves the variance v'. By
@@ -203,19 +231,18 @@ def predictive_power(history: History, analysis: Analysis, confidence: float, ro
         Phi((d - z sqrt(v')) / sqrt(v - v')) + Phi((-d - z sqrt(v')) / sqrt(v - v'))
 
     Other candidates only make it smaller. It is 1 where the noise is not known yet.
+
+    Args:
+        lead: d, with the margin. Shape: `(...,)`, also that of `room`.
+        variances: those of the means of the two, which add up to v. Shape: `(..., 2)`.
+        num_runs: their finished runs. Shape: `(..., 2)`.
     """
-    assert analysis.posterior is not None
-    lead = find_lead(history, analysis)
-    later_variance = 0.0
-    for name in lead.names:
-        num_runs = history.num_finished(name)
-        variance = float(analysis.posterior.scale[history.active.index(name)]) ** 2
-        later_variance += variance * num_runs / (num_runs + room / 2)
-    moved_variance = lead.sd**2 - later_variance
-    if not moved_variance > 0:
-        return float(room > 0)
-    required_lead = float(ndtri(confidence)) * math.sqrt(later_variance)
-    return float(sum(ndtr((size - required_lead) / math.sqrt(moved_variance)) for size in (lead.size, -lead.size)))
+    later_variance = (variances * num_runs / (num_runs + np.asarray(room)[..., None] / 2)).sum(axis=-1)
+    moved_variance = variances.sum(axis=-1) - later_variance
+    required_lead = ndtri(confidence) * np.sqrt(later_variance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        power = sum(ndtr((size - required_lead) / np.sqrt(moved_variance)) for size in (lead, -lead))
+    return np.where(moved_variance > 0, power, np.asarray(room) > 0)
 
 
 def _scores_by_split(history: History, candidate: str) -> Dict[int, float]:

@@ -7,10 +7,10 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.records import History, Remaining
+from fiesta_allennlp.core.records import Forecast, History
 from fiesta_allennlp.strategies.base import Analysis, Strategy, analyse, fill_evenly, have_finished, valid_names
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
-from fiesta_allennlp.strategies.remaining import estimate_remaining, transportation_cost
+from fiesta_allennlp.strategies.forecast import StopAtConfidence, make_forecast, transportation_cost
 
 
 class PosteriorSampling(FixedConfidence):
@@ -138,20 +138,28 @@ class TopTwo(PosteriorSampling):
         if self.beta is not None and not 0 < self.beta <= 1:
             raise ConfigError(f"beta must be above 0 and at most 1, such as 0.5, but is {self.beta}.")
 
-    def remaining(self, history: History, rng: np.random.Generator) -> Optional[Remaining]:
+    def forecast(
+        self, history: History, rng: np.random.Generator, *, max_runs: Optional[int] = None
+    ) -> Optional[Forecast]:
         analysis = self._analyse(history)
         if analysis.posterior is None or analysis.decision.stopped_by is not None or not self.stop.stops_at_probability:
             return None
-        return estimate_remaining(
+        forecast = make_forecast(
             analysis.posterior,
             [history.num_finished(name) for name in history.active],
-            confidence=self.confidence,
-            margin=analysis.decision.margin,
-            stop=self.stop,
-            room=self.room(history) + len(history.pending),
+            rule=StopAtConfidence(
+                self.stop,
+                self.confidence,
+                analysis.decision.margin,
+                num_starts=self.num_starts,
+                least_runs=self.stop.least_runs_after(history, self.confidence),
+                room=self.room(history) + len(history.pending),
+            ),
+            max_runs=max_runs,
             rng=rng,
             is_open=[name not in self.done for name in history.active],
         )
+        return forecast and forecast.at_least(len(analysis.decision.lacking))
 
     def choose(self, history: History, analysis: Analysis, slots: int, rng: np.random.Generator) -> List[str]:
         num_started = history.started_by(analysis.decision.prob_best)

@@ -41,7 +41,7 @@ def read_brought_runs(
         name = outcome.request.candidate
         num_runs[name] += 1
         request = Request(name, -num_runs[name], -1 - outcome.request.split_seed, 0, 0, 0)
-        outcomes.append(replace(outcome, request=request, origin=origin))
+        outcomes.append(replace(outcome, request=request, origin=origin, seconds=0.0))  # another selection's time
     digest = file_digest(path) if content is None else ""
     runs = BroughtRuns(path.name, digest, table.has_splits, tuple(outcomes))
     return BroughtTable(runs, table.read_back)

@@ -8,7 +8,7 @@ from typing import Iterator, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.errors import ConfigError, join_some
-from fiesta_allennlp.core.records import Decision, History, Remaining
+from fiesta_allennlp.core.records import Decision, Forecast, History, TimeForecast, count_runs
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
@@ -16,10 +16,11 @@ from fiesta_allennlp.selection.score_threshold import ScoreThreshold
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.texts import collapsed_notes, failed_notes
+from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.tables.forms import Content
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.rows import RunTable
-from fiesta_allennlp.tables.settings import NextSettings, done_note
+from fiesta_allennlp.tables.settings import NO_SECONDS, NextSettings, done_note
 from fiesta_allennlp.tables.sources import UNNAMED
 from fiesta_allennlp.tables.table_reader import read_rows
 
@@ -41,7 +42,9 @@ class NextRuns:
         decision: the strategy's conclusion; `stopped_by` is None while runs are needed.
         runs: the runs to make now; empty once the selection has stopped, or while it waits for pending ones.
         history: the finished, pending and failed runs of the table.
-        remaining: an estimate of the number of further runs, where there is one.
+        forecast: of the number of further runs, pending and named ones included, where there is one.
+        seconds_per_run: with all workers together; None if it is unknown.
+        time_forecast: what can be decided within `max_hours`, with this setting, unless the selection is over.
         confidence: the target confidence; None with a budget.
         splits: how runs come by their splits.
         workers: how many runs were asked for.
@@ -53,13 +56,15 @@ class NextRuns:
     decision: Decision
     runs: Tuple[NextRun, ...]
     history: History
-    remaining: Optional[Remaining]
+    forecast: Optional[Forecast]
     confidence: Optional[float]
     splits: str
     read_back: ReadBack
     workers: int = 1
     notes: Tuple[str, ...] = ()
     metric: Metric = UNNAMED
+    seconds_per_run: Optional[float] = None
+    time_forecast: Optional[TimeForecast] = None
 
     @property
     def minimise(self) -> bool:
@@ -105,19 +110,54 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
             f"The margin is {margin.replace('=', ' = ')}, from the first runs. Pass --margin {margin} to keep it when "
             "candidates join."
         )
+    seconds_per_run = _seconds_per_run(settings, history)
     proposed_names = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))
+    num_begun = len(proposed_names) + len(history.pending)
     return NextRuns(
         decision=decision,
         runs=tuple(_assign_splits_and_seeds(proposed_names, table, splits=splits)),
         history=history,
-        remaining=strategy.remaining(history, strategy_rng(settings.seed, len(history.evaluations))),
+        forecast=_forecast(strategy, history, settings.seed, num_begun=num_begun),
         confidence=strategy.confidence,
         splits=splits,
         read_back=table.read_back,
         workers=settings.workers,
         notes=(*notes, *collapsed_notes(history, minimise=minimise).values()),
         metric=table.metric,
+        seconds_per_run=seconds_per_run,
+        time_forecast=None
+        if settings.max_hours is None or seconds_per_run is None or decision.stopped_by is not None
+        else _forecast_time(strategy, history, settings, num_begun=num_begun, seconds_per_run=seconds_per_run),
     )
+
+
+def _seconds_per_run(settings: NextSettings, history: History) -> Optional[float]:
+    """Return the seconds of a run with all workers together, None if they are unknown. Refuse hours without them."""
+    seconds = settings.seconds or history.mean_seconds
+    if seconds is None and settings.max_hours is not None:
+        raise ConfigError(NO_SECONDS)
+    return None if seconds is None else seconds / settings.workers
+
+
+def _forecast(
+    strategy: Strategy, history: History, seed: int, *, num_begun: int, max_runs: Optional[int] = None
+) -> Optional[Forecast]:
+    """Forecast the further runs, no fewer than those that have begun or begin now."""
+    forecast = strategy.forecast(history, strategy_rng(seed, len(history.evaluations)), max_runs=max_runs)
+    return forecast and forecast.at_least(num_begun)
+
+
+def _forecast_time(
+    strategy: Strategy, history: History, settings: NextSettings, *, num_begun: int, seconds_per_run: float
+) -> TimeForecast:
+    """Forecast what can be decided within `--max-hours`."""
+    max_hours, workers = settings.max_hours or 0.0, settings.workers
+    num_runs = count_runs(max_hours, workers * seconds_per_run, workers=workers)
+    forecast = _forecast(strategy, history, settings.seed, num_begun=num_begun, max_runs=num_runs)
+    if forecast is None:
+        return TimeForecast(max_hours, num_runs)
+    low, median, high = (seconds_per_run / 3600 * n for n in (forecast.low, forecast.median, forecast.high))
+    return TimeForecast(max_hours, num_runs, low, median, high, forecast.prob_decided)
 
 
 def _assign_splits_and_seeds(candidate_names: Sequence[str], table: RunTable, *, splits: str) -> Iterator[NextRun]:

@@ -172,7 +172,9 @@ def _read_table(settings: PlanSettings, path: Path) -> Simulator:
     if not rows.has_splits:
         settings = replace(settings, splits=OFFICIAL)
     history = ScoreThreshold(settings.min_score, rows.minimise).apply_to(rows.history(list(table.scores)))
-    pilot = PosteriorScores(str(path), history, metric=rows.metric, read_back=table.read_back)
+    pilot = PosteriorScores(
+        str(path), history, _mean_run_seconds(history), metric=rows.metric, read_back=table.read_back
+    )
     return _plan_from_pilot(settings, pilot, _choose_settings(settings, {}))
 
 
@@ -235,8 +237,11 @@ def renumber_replicates(history: History) -> History:
 
 
 def _mean_run_seconds(history: History) -> Dict[str, float]:
-    seconds = {name: [e.seconds for e in history.evaluations_of(name)] for name in history.active}
-    return {name: float(np.mean(values)) for name, values in seconds.items() if values}
+    """Return the mean duration of each candidate's runs. One without any has the mean of all."""
+    if history.mean_seconds is None:
+        return {}
+    restricted = {name: History((name,), tuple(history.evaluations_of(name))) for name in history.active}
+    return {name: own.mean_seconds or history.mean_seconds for name, own in restricted.items()}
 
 
 def _choose_settings(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings:

@@ -6,11 +6,12 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, cast
 
 from fiesta_allennlp.beliefs.student_t import StudentT
 from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import TimeForecast, count_runs
 from fiesta_allennlp.strategies.base import unwrap_minimising
 from fiesta_allennlp.strategies.fixed_budget import SequentialHalving
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.tables.pilot import CHOICE_OPTIONS, prepare_plan
-from fiesta_allennlp.tables.settings import PlanSettings, ReplaySettings
+from fiesta_allennlp.tables.settings import NO_SECONDS, PlanSettings, ReplaySettings
 from fiesta_allennlp.tables.simulator import OnRepetitions, Outlook, Simulator, find_best, prepare_simulator
 from fiesta_allennlp.tables.sources import ScoreSource
 
@@ -26,7 +27,7 @@ class Simulation:
     allocation, and `halving` a fixed budget of `budget` runs. What an interrupt cut off is missing from `margins`, and
     None in the last two. `limit` is the most runs of the default in a plan, and `margin` its margin in units of the
     score. `simulator` has the settings with everything filled in, the source of the scores and the true means.
-    `seconds` is wall-clock time.
+    `seconds` is wall-clock time, and `max_hours` those for which the outlooks have `prob_decided`.
     """
 
     simulator: Simulator
@@ -38,6 +39,19 @@ class Simulation:
     budget: Optional[int] = None
     equal: Optional[Outlook] = None
     halving: Optional[Outlook] = None
+    max_hours: Optional[float] = None
+
+    @property
+    def time_forecast(self) -> Optional[TimeForecast]:
+        """What can be decided within `max_hours` from now; None without this limit."""
+        if self.max_hours is None:
+            return None
+        seconds, workers = self.default.seconds, self.settings.batch_size
+        seconds_per_run = seconds.mean / max(self.default.runs.mean - self.simulator.num_done, 1)
+        num_runs = count_runs(self.max_hours, seconds_per_run, workers=workers) if seconds_per_run else 0
+        hours = (value / workers / 3600 for value in (seconds.low, seconds.median, seconds.high))
+        low, median, high = (min(value, self.max_hours) for value in hours)
+        return TimeForecast(self.max_hours, num_runs, low, median, high, self.default.prob_decided)
 
     @property
     def settings(self) -> ReplaySettings:
@@ -93,11 +107,15 @@ def plan(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda numbe
     margin = simulator.margin
     margins = larger_margins(simulator.source.noise_sd or 0.0, margin) if rule.belief.has_margin else []
     num_kinds = len(margins) + 3
+    max_seconds = None if settings.max_hours is None else 3600 * settings.max_hours * settings.workers
+    if max_seconds is not None and not simulator.source.knows_seconds:
+        raise ConfigError(NO_SECONDS)
+    run_options: Dict[str, Any] = {"processes": settings.processes, "max_seconds": max_seconds}
 
     def report(number: int, total: Optional[int]) -> None:
         on_repetitions(number, total and num_kinds * total)
 
-    default = simulator.run(settings.repetitions, processes=settings.processes, on_repetitions=report)
+    default = simulator.run(settings.repetitions, on_repetitions=report, **run_options)
     budget = settings.budget or max(round(default.runs.mean), min_budget)
     outlooks: Dict[Any, Outlook] = {}
     alternatives = _list_alternatives(simulator, margins, budget=budget)
@@ -105,7 +123,7 @@ def plan(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda numbe
         try:
             alternative = prepare_simulator(choice, simulator.source, margin=margin)
             outlook = alternative.run(
-                default.repetitions, processes=settings.processes, on_repetitions=lambda n, _: on_repetitions(n, None)
+                default.repetitions, on_repetitions=lambda n, _: on_repetitions(n, None), **run_options
             )
         except KeyboardInterrupt:
             break
@@ -122,6 +140,7 @@ def plan(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda numbe
         budget=budget,
         equal=outlooks.get("equal"),
         halving=outlooks.get("halving"),
+        max_hours=settings.max_hours,
     )
 
 

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, DefaultDict, Dict, List, NamedTuple, Sequence, Tuple, Union
+from typing import Any, DefaultDict, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
@@ -17,7 +17,8 @@ Outcome = Union[float, str, None]
 
 
 class RunRow(NamedTuple):
-    """A run in a table of scores. `steps` are the values of the columns whose largest value counts."""
+    """A run in a table of scores. `steps` are the values of the columns whose largest value counts, and
+    `seconds` is the duration, None if it is unknown."""
 
     candidate: str
     split: str
@@ -25,6 +26,7 @@ class RunRow(NamedTuple):
     outcome: Outcome
     metric: str
     steps: Tuple[float, ...]
+    seconds: Optional[float]
     sheet: Sheet
     number: Union[int, str]
     cells: Sequence[Any]
@@ -134,5 +136,5 @@ class RunTable:
             elif isinstance(outcome, str):
                 failures.append(Failure(request, "error", f"{row.where}: {shorten(outcome)}"))
             else:
-                evaluations.append(Evaluation(request, outcome, self.metric.name))
+                evaluations.append(Evaluation(request, outcome, self.metric.name, seconds=row.seconds or 0.0))
         return History(tuple(candidates) or self.candidates, tuple(evaluations), tuple(pending), tuple(failures))

@@ -32,8 +32,9 @@ from fiesta_allennlp.selection.settings import (
 SCORES_GROUP = "Scores"
 _scores = partial(option, group=SCORES_GROUP)
 
-COLUMNS = ("candidate", "split", "seed", "score", "metric", "state", "error")
-"""The columns of a table. `state` says whether a run has finished, and `error` why it has no score."""
+COLUMNS = ("candidate", "split", "seed", "score", "metric", "state", "error", "seconds")
+"""The columns of a table. `state` says whether a run has finished, `error` why it has no score, and `seconds` how long
+it took."""
 
 
 def split_names(text: str) -> Tuple[str, ...]:
@@ -175,6 +176,16 @@ def split_table_argument(settings: Mapping[str, Any], table: Any, name: str) -> 
     return values, table
 
 
+NO_SECONDS = (
+    "--max-hours needs the duration of a run. Pass --seconds, or name the column of the table that has it: --columns "
+    "seconds=NAME."
+)
+
+
+def max_hours_option() -> Any:
+    return resource_option(None, "say what can be decided in so many hours from now", metavar="HOURS", above=0)
+
+
 SEED_HELP = "the simulation (default: random, recorded)"
 
 
@@ -225,6 +236,10 @@ class NextSettings(TableSettings, ChoiceSettings):
     preset: Optional[str] = preset_option()
     splits: Optional[str] = splits_option(SCORES_GROUP, default=None)
     workers: int = resource_option(1, "number of runs to name", least=1)
+    seconds: Optional[float] = resource_option(
+        None, "duration of a run (default: the mean of the column seconds)", metavar="SECONDS", above=0
+    )
+    max_hours: Optional[float] = max_hours_option()
     max_failures: int = max_failures_option()
     seed: int = resource_option(
         0, "random seed; the same table and seed give the same answer (default 0)", metavar="N", least=0
@@ -273,6 +288,7 @@ class PlanSettings(TableSettings, ChoiceSettings):
     preset: Optional[str] = preset_option()
     splits: Optional[str] = splits_option(PROBLEM_GROUP, default=None)
     workers: int = resource_option(1, "number of parallel runs", least=1)
+    max_hours: Optional[float] = max_hours_option()
     repetitions: Optional[int] = resource_option(
         None, f"number of selections to simulate (default: {MIN_REPEATS} to {MAX_REPEATS}, in 5 to 10 seconds)", least=1
     )
@@ -281,7 +297,7 @@ class PlanSettings(TableSettings, ChoiceSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("gap", "sd", "split_sd", "seconds"):
+        for name in ("gap", "sd", "split_sd", "seconds", "max_hours"):
             value = getattr(self, name)
             if value is not None and not value <= MAX_NUMBER:
                 raise ConfigError(f"{flag(name)} must be at most {MAX_NUMBER:g} but got {value:g}.")

@@ -81,6 +81,7 @@ class Outlook:
     candidate, or one within the margin of it, `wrong` the share that named another one, and `inconclusive` the share
     that stopped undecided. They add up to 1. `correct` is `picked` and those inconclusive ones whose leader is a best
     candidate. Intervals are Wilson's, of 95%. `with_replacement` tells that scores were drawn with replacement.
+    `prob_decided` is the share that named a winner within the seconds of a limit, None without one.
     """
 
     repetitions: int
@@ -97,10 +98,16 @@ class Outlook:
     picked_interval: Tuple[float, float]
     wrong: float
     wrong_interval: Tuple[float, float]
+    prob_decided: Optional[float] = None
 
     @classmethod
     def of(
-        cls, repetitions: Sequence[Repetition], *, interrupted: bool = False, with_replacement: bool = False
+        cls,
+        repetitions: Sequence[Repetition],
+        *,
+        interrupted: bool = False,
+        with_replacement: bool = False,
+        max_seconds: Optional[float] = None,
     ) -> "Outlook":
         number = len(repetitions)
         names = Counter(repetition.best for repetition in repetitions)
@@ -123,6 +130,9 @@ class Outlook:
             picked_interval=wilson_interval(num_picked, number),
             wrong=num_wrong / number,
             wrong_interval=wilson_interval(num_wrong, number),
+            prob_decided=None
+            if max_seconds is None
+            else float(np.mean([not r.is_undecided and r.seconds <= max_seconds for r in repetitions])),
         )
 
 
@@ -162,10 +172,13 @@ class Simulator:
         repetitions: Optional[int],
         *,
         processes: int = 1,
+        max_seconds: Optional[float] = None,
         on_repetitions: OnRepetitions = lambda number, total: None,
     ) -> Outlook:
-        """Simulate selections; None for as many as a few seconds allow. An interrupt (`KeyboardInterrupt`) ends it with
-        those that have finished, and is passed on where these are none."""
+        """Simulate selections; None for as many as a few seconds allow. `max_seconds` is the limit of `prob_decided`.
+
+        An interrupt (`KeyboardInterrupt`) ends it with those that have finished, and is passed on where there are none.
+        """
         finished: List[Repetition] = []
         interrupted = False
         try:
@@ -183,10 +196,15 @@ class Simulator:
             if self.settings.with_replacement is not None:
                 raise
             again = replace(self, sampling=replace(self.sampling, with_replacement=True))
-            return again.run(repetitions, processes=processes, on_repetitions=on_repetitions)
+            return again.run(repetitions, processes=processes, max_seconds=max_seconds, on_repetitions=on_repetitions)
         if not finished:
             raise KeyboardInterrupt
-        return Outlook.of(finished, interrupted=interrupted, with_replacement=self.sampling.with_replacement)
+        return Outlook.of(
+            finished,
+            interrupted=interrupted,
+            with_replacement=self.sampling.with_replacement,
+            max_seconds=max_seconds,
+        )
 
     def run_all(self, repetitions: range) -> List[Repetition]:
         """Simulate these repetitions, with the scores and the draws that belong to their numbers."""

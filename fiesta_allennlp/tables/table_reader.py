@@ -48,6 +48,9 @@ STATES: Mapping[str, str] = {
 }
 """The states of runs in Weights & Biases, MLflow, Optuna and `evaluations.csv`, in lower case."""
 
+MAX_SECONDS = 1e9
+"""The longest duration of a run, some 30 years."""
+
 LARGEST = "last"
 """The value of `--where COLUMN=last`, which keeps the largest value of each run."""
 
@@ -247,6 +250,7 @@ class _TableReader:
                 seed=escape_invisible(cell_name(columns.cell(cells, "seed"))),
                 outcome=_read_outcome(columns, (number, cells)),
                 metric=cell_name(columns.cell(cells, "metric")),
+                seconds=_read_seconds(columns, (number, cells)),
                 steps=tuple(_read_step(columns, (number, cells), position) for position in columns.largest),
                 sheet=sheet,
                 number=number,
@@ -331,6 +335,21 @@ def _read_state(columns: _Columns, line: Line) -> Optional[str]:
             "add --columns state=."
         )
     return STATES.get(text.casefold())
+
+
+def _read_seconds(columns: _Columns, line: Line) -> Optional[float]:
+    """Return the duration of a run, None if it has none."""
+    cell = columns.cell(line[1], "seconds")
+    if not cell_name(cell):
+        return None
+    seconds = cell_number(cell)
+    if seconds is None or not 0 <= seconds <= MAX_SECONDS:
+        raise DataError(
+            f"{columns.sheet.where(line[0])}: '{columns.header_of('seconds')}' must be the seconds of a run, a number "
+            f"from 0 to {MAX_SECONDS:g}, but is '{shorten(escape_invisible(cell_text(cell)))}'. Correct it, or ignore "
+            "the column: --columns seconds=."
+        )
+    return seconds
 
 
 def _read_step(columns: _Columns, line: Line, position: int) -> float:

@@ -14,11 +14,10 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.files import delete
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Decision, Evaluation, History, Outcome
-from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.machines import describe_different_versions
-from fiesta_allennlp.selection.progress import remaining_text
+from fiesta_allennlp.selection.progress import forecast_open_selection
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics
@@ -90,23 +89,19 @@ class VersionNotes(Listener):
         self._origins.append(origin)
 
 
-def remaining_estimator(
+def forecast_describer(
     strategy: Strategy, executor: Executor, *, seed: int, seconds_before: float, max_hours: Optional[float]
 ) -> Callable[[History], str]:
-    """Return a function that estimates how many more runs are needed and how long they take.
+    """Return a function that forecasts how many more runs are needed and how long they take.
 
-    Its random draws depend on the number of finished runs, so the same history gives the same text. `seconds_before`
-    are the seconds of earlier sessions.
+    `seconds_before` are the seconds of earlier sessions.
     """
     start = time.monotonic()
 
     def text(history: History) -> str:
-        remaining = strategy.remaining(history, strategy_rng(seed, len(history.evaluations)))
-        seconds = sum(evaluation.seconds for evaluation in history.evaluations)
-        num_own = sum(not evaluation.request.is_brought for evaluation in history.evaluations)
-        seconds_per_run = seconds / max(num_own, 1) / max(executor.slots, 1)
         seconds_left = None if max_hours is None else 3600 * max_hours - seconds_before - (time.monotonic() - start)
-        return remaining_text(remaining, seconds_per_run=seconds_per_run, seconds_left=seconds_left)
+        workers = max(executor.slots, 1)
+        return forecast_open_selection(strategy, history, seed=seed, workers=workers, seconds_left=seconds_left)[1]
 
     return text
 

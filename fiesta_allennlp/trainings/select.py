@@ -18,7 +18,7 @@ from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.metrics import check_metric_sign
 from fiesta_allennlp.selection.notify import NotifyCommand
-from fiesta_allennlp.selection.progress import ProgressDisplay, remaining_text
+from fiesta_allennlp.selection.progress import ProgressDisplay, forecast_text
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore
@@ -33,7 +33,7 @@ from fiesta_allennlp.trainings.listeners import (
     BestModelKeeper,
     MetricNotes,
     VersionNotes,
-    remaining_estimator,
+    forecast_describer,
     reporting_jobs,
 )
 from fiesta_allennlp.trainings.pool import Pool, Preparation, check_same_pool, preparation_to_facts, vectors_exist
@@ -222,13 +222,13 @@ class TrainingSelection(SelectionFamily):
     def open_loop(self, store: RunStore, console: Console, *, seed: int) -> Iterator[SelectionLoop]:
         settings, executor, strategy, directory = self.settings, self.executor, self.strategy, self.directory
         metric, seconds, max_hours = settings.scored_by, store.meta().working_seconds, settings.max_hours
-        estimate = partial(remaining_estimator, strategy, executor, seed=seed)
+        estimate = partial(forecast_describer, strategy, executor, seed=seed)
         find_collapsed = partial(collapsed_notes, minimise=metric.minimise)
         progress = ProgressDisplay(
             console,
             metric.name,
             title=metric.display_name,
-            describe_remaining=estimate(seconds_before=seconds, max_hours=max_hours),
+            describe_forecast=estimate(seconds_before=seconds, max_hours=max_hours),
             find_collapsed=find_collapsed,
             find_queued=executor.queued_runs,
         )
@@ -304,8 +304,8 @@ def plan(settings: Settings, console: Console, directory: RunDirectory, brought:
     if prepared.brought is not None:
         console.print(*(f"Note: {sentence}" for sentence in prepared.brought.sentences))
         history = History(tuple(prepared.candidate_set.active)).with_outcomes(prepared.brought.outcomes)
-        remaining = prepared.strategy.remaining(history, strategy_rng(settings.seed or 0, len(history.evaluations)))
-        expected = remaining_text(remaining)
+        forecast = prepared.strategy.forecast(history, strategy_rng(settings.seed or 0, len(history.evaluations)))
+        expected = forecast_text(forecast)
     candidate_set = prepared.candidate_set
     least, most = prepared.strategy.bounds(len(candidate_set.active))
     commands: Dict[str, str] = {}

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Optional
 
 import pytest
 
@@ -69,6 +69,26 @@ def test_a_running_selection_says_so_and_is_not_locked(status: Any, tmp_path: Pa
     assert "running" in output and "After 4 runs of 2 candidates, a leads" in output
     rows = [line.split()[:3] for line in output.splitlines() if line.split()[:1] in (["a"], ["b"])]
     assert rows == [["a", "2", "2"], ["b", "2", "0.6500"]]  # finished, and running if any
+
+
+@pytest.mark.parametrize("max_hours", [None, 1.0])
+def test_an_open_selection_has_a_forecast_and_a_decided_one_none(
+    status: Any, tmp_path: Path, max_hours: Optional[float]
+) -> None:
+    meta = {"environments": [ENVIRONMENT], "working_seconds": 1800.0}
+    scores = {"a": [0.81, 0.82, 0.80], "b": [0.80, 0.81, 0.795]}
+    store = write_selection(tmp_path, scores, pending=[("a", 3), ("b", 3)], meta=meta, max_hours=max_hours)
+    running, data = status.done(tmp_path), json.loads(status.done(tmp_path, "--json"))
+    store.close()
+    forecast = data["forecast"]
+    assert 1 <= forecast["low"] < forecast["median"] < forecast["high"]
+    sentence = f"Forecast: about {forecast['median']} more runs (5-95%: {forecast['low']} to {forecast['high']}"
+    told = " ".join(running.split())
+    assert sentence in told and ("in the 30 min left of --max-hours with probability" in told) == bool(max_hours)
+    stopped = " ".join(status.done(tmp_path).split())
+    assert "Forecast: about" in stopped and "left of --max-hours" not in stopped, "no run takes time"
+    write_selection(tmp_path / "clear", {"a": [0.9, 0.901, 0.902], "b": [0.1, 0.101, 0.102]}).close()
+    assert json.loads(status.done(tmp_path / "clear", "--json"))["forecast"] is None
 
 
 def test_what_is_no_selection_is_said(status: Any, tmp_path: Path) -> None:

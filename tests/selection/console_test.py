@@ -18,7 +18,7 @@ from fiesta_allennlp.selection.progress import ProgressDisplay
 def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() -> None:
     file = StringIO()
     progress = ProgressDisplay(
-        Console(file=file, width=200), "accuracy", describe_remaining=lambda history: "; about 9 more runs"
+        Console(file=file, width=200), "accuracy", describe_forecast=lambda history: "about 9 more runs"
     )
     request = Request("able", 0, 1, 2, 3, 4)
     for number, lacking in ((1, ()), (2, ("blind", "able"))):

@@ -174,13 +174,14 @@ class TestEarlyLooks:
         posterior = StudentTPosterior.simple(np.zeros(2), np.full(2, 0.01), np.full(2, 1e9))
         analysis = Analysis(Decision("a", prob_best={"a": 0.5}, prob_within_margin={"a": 0.5}), posterior)
         now = history({"a": [0.5] * 20, "b": [0.5] * 20})
-        assert predictive_power(now, analysis, 0.95, 40) == pytest.approx(0.1, rel=1e-6)
+        variances, num_runs = np.full(2, 0.01**2), np.array([20, 20])
+        assert predictive_power(np.array(0.0), variances, num_runs, 0.95, 40) == pytest.approx(0.1, rel=1e-6)
         assert [EarlyLooks().is_hopeless(now, analysis, 0.95, room) for room in (39, 41)] == [True, False]
         assert not RuleOfThree().is_hopeless(now, analysis, 0.95, 1)
-        ahead = replace(posterior, location=np.array([0.01 * math.sqrt(2), 0.0]))  # one sd of the lead
+        one_sd = np.array(0.01 * math.sqrt(2))
         # sqrt(v') = sqrt(v - v') = sd / sqrt(2): Phi(sqrt(2) - z) + Phi(-sqrt(2) - z)
         power = stats.norm.cdf(math.sqrt(2) - 1.6448536) + stats.norm.cdf(-math.sqrt(2) - 1.6448536)
-        assert predictive_power(now, replace(analysis, posterior=ahead), 0.95, 40) == pytest.approx(power, rel=1e-6)
+        assert predictive_power(one_sd, variances, num_runs, 0.95, 40) == pytest.approx(power, rel=1e-6)
 
     def test_two_tied_candidates_end_before_their_limit_and_a_higher_one_continues(self) -> None:
         rng = np.random.default_rng(3)

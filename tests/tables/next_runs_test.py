@@ -131,3 +131,62 @@ def test_the_answer_prints_as_a_table_with_the_runs_to_make(tmp_path: Path) -> N
     ]
     assert [f"  {run.candidate}, seed {run.seed}" for run in answer.runs] == lines[-2:]
     assert "--workers" in lines[-3] or "ask again" in lines[-3]
+
+
+TIMED = (
+    "candidate,seed,score,runtime\na,1,.81,2400\na,2,.82,2400\na,3,.80,\nb,1,.82,1200\nb,2,.825,3600\nb,3,.815,2400\n"
+)
+
+
+def test_hours_are_runs_of_the_column_of_seconds_and_say_what_can_be_decided(tmp_path: Path) -> None:
+    path = write(tmp_path / "s.csv", TIMED)
+    answer = next_runs(path, columns={"seconds": "runtime"}, max_hours=72, workers=2)
+    assert answer.seconds_per_run == 1200, "2,400 seconds with two workers"
+    forecast, time = answer.forecast, answer.time_forecast
+    assert (time.max_hours, time.num_runs) == (72, 216)
+    assert [3 * hours for hours in (time.low, time.median, time.high)] == pytest.approx(
+        [forecast.low, forecast.median, forecast.high]
+    )
+    assert 0.5 < time.prob_decided < 1
+    assert "72 h are 216 runs: decided by then with probability 0." in repr(answer)
+    short = next_runs(path, seconds=2400, max_hours=3, seed=1).time_forecast
+    assert (short.num_runs, short.high) == (
+        4,
+        pytest.approx(4 * 2400 / 3600),
+    ) and short.prob_decided < time.prob_decided
+
+
+def test_a_forecast_counts_all_runs_that_are_pending_or_listed(tmp_path: Path) -> None:
+    path = write(tmp_path / "s.csv", TIMED + "a,4,,\n")
+    answer = next_runs(path, seconds=2400, workers=7, max_hours=0.5)
+    assert len(answer.runs) == 7 and answer.forecast.low == 8
+    time = answer.time_forecast
+    assert (time.num_runs, time.prob_decided) == (0, 0.0), "none finishes in half an hour"
+    assert time.low == time.high == pytest.approx(8 * 2400 / 7 / 3600), "but they are under way"
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "told"),
+    [
+        (TIMED, {"strategy": "thompson"}, "1 h are 2 runs. There is no forecast with this strategy or stopping rule."),
+        ("candidate,seed,score\na,1,.5\nb,1,.5\n", {}, "1 h are 2 runs. There is no forecast yet, because P(best)"),
+    ],
+)
+def test_hours_without_a_forecast_are_runs_alone(tmp_path: Path, table: str, options: Any, told: str) -> None:
+    answer = next_runs(write(tmp_path / "s.csv", table), seconds=1800, max_hours=1, **options)
+    assert answer.forecast is None and told in repr(answer)
+
+
+def test_hours_need_seconds_and_seconds_are_numbers(tmp_path: Path) -> None:
+    path = write(tmp_path / "s.csv", TIMED.replace("3600", "1:00"))
+    with pytest.raises(FiestaError, match="--max-hours needs the duration of a run. Pass --seconds, or"):
+        next_runs(path, max_hours=1)
+    with pytest.raises(FiestaError, match=r"line 6: 'runtime' must be the seconds of a run, .* but is '1:00'"):
+        next_runs(path, columns={"seconds": "runtime"})
+    assert next_runs(path, columns={"seconds": ""}).seconds_per_run is None
+
+
+def test_a_decided_table_has_no_forecast() -> None:
+    scores = {"a": [0.9, 0.901, 0.902, 0.903], "b": [0.1, 0.101, 0.102, 0.103]}
+    clear = next_runs(scores, seconds=60, max_hours=1, splits="official")
+    assert clear.decision.stopped_by == "confidence" and clear.forecast is clear.time_forecast is None

@@ -9,6 +9,7 @@ import pytest
 
 from fiesta_allennlp import plan
 from fiesta_allennlp.core.errors import FiestaError
+from fiesta_allennlp.core.records import TimeForecast
 from fiesta_allennlp.probability.split_draws import effects_posterior
 from fiesta_allennlp.probability.split_effects import SplitScores
 from fiesta_allennlp.selection.options import flag
@@ -38,6 +39,31 @@ def test_a_clear_gap_takes_the_fewest_runs_that_a_winner_needs() -> None:
     assert list(estimate.margins) == [0.001, 0.002, 0.004]
     assert {outlook.runs.mean for outlook in estimate.margins.values()} == {6}
     assert "Expect 6 runs" in repr(estimate) and "1 h 30 min with 2 workers" in repr(estimate)
+
+
+def test_hours_say_what_is_decided_by_then_for_every_way_to_choose() -> None:
+    """All six runs of two workers take 1 h 30 min."""
+    enough = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1, max_hours=1.5)
+    assert enough.time_forecast == TimeForecast(1.5, 6, 1.5, 1.5, 1.5, 1.0)
+    assert [way.prob_decided for way in (enough.equal, enough.halving, *enough.margins.values())] == [1.0] * 5
+    assert "1.5 h are 6 runs: decided by then with probability > 0.99; expected after 1.5 h" in repr(enough)
+    short = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1, max_hours=1)
+    assert short.time_forecast == TimeForecast(1, 4, 1.0, 1.0, 1.0, 0.0)
+    assert short.summary["time"]["prob_decided"] == short.summary["default"]["prob_decided"] == 0
+    open_end = plan(gap=0.01, sd=0.02, seconds=3600, repetitions=40, seed=1, max_hours=24, max_evaluations=60)
+    assert 0 < open_end.time_forecast.prob_decided < 1 - open_end.default.inconclusive
+    with pytest.raises(FiestaError, match="--max-hours needs the duration of a run"):
+        plan(gap=1, sd=0.1, max_hours=1, repetitions=1)
+
+
+def test_a_table_with_seconds_is_a_pilot_with_hours(tmp_path: Path) -> None:
+    seconds = {"a": "60", "b": "", "c": "120"}
+    lines = [f"{name},{seed},{score},{seconds[name]}" for name in PILOT for seed, score in enumerate(PILOT[name])]
+    (tmp_path / "s.csv").write_text("\n".join(["candidate,seed,score,seconds", *lines]))
+    known = plan(tmp_path / "s.csv", repetitions=2, seed=1, max_hours=1)
+    mean = (4 * 60 + 2 * 120) / 6
+    assert known.source.seconds == {"a": 60, "b": pytest.approx(mean), "c": 120}, "b has the mean of all"
+    assert known.time_forecast.max_hours == 1
 
 
 def test_a_tie_ends_where_the_limit_leaves_too_few_runs_and_a_margin_above_the_gap_makes_every_answer_right() -> None:
