@@ -231,7 +231,8 @@ def ended_in_words(result: Result) -> str:
         reason = "The others failed too often; see the reasons for each."
         return f"No comparison: after {work_text}, {survivor} left. {reason}"
     if stopped_by in INCONCLUSIVE_REASONS:
-        limit = "is the limit" if stopped_by == "max_hours" else "leaves too few runs to decide"
+        gave_up = result.undecided is not None and result.undecided["gave_up"]
+        limit = "leaves too few runs to decide" if gave_up else "is the limit"
         return (
             f"Inconclusive after {work_text}: {flag(str(stopped_by))} {limit}. {leading_two_in_words(result)}".strip()
         )
@@ -300,7 +301,26 @@ def leading_two_in_words(result: Result) -> str:
             f" --margin {margin['margin']:g} would have selected {margin['best']}, but a margin chosen after seeing "
             "the scores voids the target."
         )
-    return f"Leading: {leader_text}, then {rival_text}.{_loss_text(result)}{_needed_runs_text(result)}{margin_text}"
+    reason_text = undecided_in_words(result)
+    loss = _loss_text(result)
+    return f"Leading: {leader_text}, then {rival_text}.{reason_text}{loss}{_needed_runs_text(result)}{margin_text}"
+
+
+def undecided_in_words(result: Result) -> str:
+    """Name the condition of the stopping rule that is not met, and what would change it; empty if it is unknown."""
+    if result.undecided is None:
+        return ""
+    target, required = (result.undecided[name] for name in ("target", "required"))
+    text = {
+        "starting runs": "Not every candidate has its starting runs yet",
+        "probability": f"P(best) is below the target {target:g}: more runs or a margin can change that",
+        "few runs": f"After few runs, the stopping rule requires {probability_text(required)}; more runs lower that to "
+        f"the target {target:g}",
+        "collapsed runs": "Runs may collapse, so the leading two need more runs; --min-score makes such runs failures",
+        "evidence": f"The evidence does not reach the target {target:g}: more runs can change that",
+    }[result.undecided["unmet"]]
+    gave_up_text = " The runs that were left would hardly have decided." if result.undecided["gave_up"] else ""
+    return f" {text}.{gave_up_text}"
 
 
 def _loss_text(result: Result) -> str:
