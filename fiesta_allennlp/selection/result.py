@@ -196,7 +196,7 @@ class CandidateResult:
             return "no metric"
         if "seed" in self.num_failures_by_kind:
             return "no seed effect"
-        if "unfit" in self.num_failures_by_kind:
+        if self.num_failures_by_kind.keys() - {"machine"} == {"unfit"}:
             return "unfit"
         return "min_score" if self.num_missed else "max_failures"
 

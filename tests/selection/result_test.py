@@ -14,7 +14,7 @@ from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.words import ended_in_words, selection_in_words
 from fiesta_allennlp.selection.candidate_table import num_decimals
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.result import FailedRun, Result
+from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result
 from fiesta_allennlp.selection.summary import write_json
 from fiesta_allennlp.selection.texts import describe_collapsed_runs, number_text
 
@@ -63,6 +63,23 @@ def test_numbers_of_every_candidate(history: History) -> None:
     assert (a.mean_seconds, b.mean_seconds, c.mean_seconds) == (2.0, 2.0, None)
     assert (c.state, c.failed_runs) == ("failed", (FailedRun("c-0", "timeout", "out of time"),))
     assert not a.withdrawn and c.failed_because == "max_failures"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "reason"),
+    [
+        (["metric"], "no metric"),
+        (["error", "seed"], "no seed effect"),
+        (["machine", "unfit", "unfit"], "unfit"),
+        (["unfit", "error"], "max_failures"),
+        (["score", "error"], "min_score"),
+    ],
+)
+def test_the_reason_for_which_a_candidate_failed_follows_from_the_kinds_of_its_failures(
+    kinds: List[str], reason: str
+) -> None:
+    failed_runs = tuple(FailedRun(f"c-{number}", kind, "no reason") for number, kind in enumerate(kinds))
+    assert CandidateResult("c", state="failed", failed_runs=failed_runs).failed_because == reason
 
 
 def test_what_an_undecided_selection_lacks_is_told(history: History) -> None:
