@@ -228,7 +228,7 @@ def ended_in_words(result: Result) -> str:
         return f"Interrupted after {work_text}; {saved_text}. {leading_two_in_words(result)}".strip()
     if stopped_by == "failures":
         survivor = next((f"only {candidate.name} is" for candidate in result.active), "no candidate is")
-        reason = "The others failed too often; see the reasons for each."
+        reason = "The others dropped out; see the reasons for each."
         return f"No comparison: after {work_text}, {survivor} left. {reason}"
     if stopped_by in INCONCLUSIVE_REASONS:
         gave_up = result.undecided is not None and result.undecided["gave_up"]
