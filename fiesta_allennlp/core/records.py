@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, FrozenSet, Iterable, List, Literal, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -396,6 +396,26 @@ class CredibleMargin:
     best: str
 
 
+UnmetCondition = Literal["starting runs", "probability", "few runs", "collapsed runs", "evidence"]
+"""The condition of a stopping rule that is not met: every candidate has its starting runs; the probability of the
+winner is at least the target; it is also what the rule requires after few runs; the winner and its rival have the runs
+that the rule requires because runs may collapse; or, for a rule without probabilities, its own evidence."""
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """The reason for which a selection for a fixed confidence has no winner yet.
+
+    `required` is the probability that the rule requires after these runs, at least the `target`. With `gave_up`, the
+    runs that the limit left would hardly have changed that.
+    """
+
+    unmet: UnmetCondition
+    target: float
+    required: float
+    gave_up: bool = False
+
+
 @dataclass(frozen=True)
 class LoopRuns:
     """An estimate of the runs that a plain loop takes: the middle half of its distribution.
@@ -460,7 +480,8 @@ class Decision:
     with the same entries; with `margin` 0 both are equal. `stopped_by` is `None` while there is more to do, otherwise
     `confidence`, `budget`, `max_evaluations`, `max_hours`, `failures` (fewer than two candidates are left) or
     `interrupted`. `lacking` names the candidates that must run again before `best` is named, one for each run, even
-    though its probability is high enough. `credible_margin` is set for selections that ended inconclusive.
+    though its probability is high enough. `credible_margin` and `undecided` are set for selections that ended
+    inconclusive.
     `expected_loss` is what choosing `best` now costs on average, where somebody watches; see `Strategy.expected_loss`.
     `plain_loop` is set for decided selections: the runs of a loop that runs all candidates equally often.
     """
@@ -472,6 +493,7 @@ class Decision:
     prob_within_margin: Mapping[str, float] = field(default_factory=dict)
     lacking: Tuple[str, ...] = ()
     credible_margin: Optional[CredibleMargin] = None
+    undecided: Optional[Undecided] = None
     expected_loss: Optional[float] = None
     plain_loop: Optional[LoopRuns] = None
 

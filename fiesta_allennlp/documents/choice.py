@@ -12,7 +12,7 @@ from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.records import CredibleMargin, Decision, History
+from fiesta_allennlp.core.records import CredibleMargin, Decision, History, Undecided
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import document_order
 from fiesta_allennlp.documents.answers import Charge
@@ -86,6 +86,9 @@ class LimitedDocuments(Strategy):
 
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:
         return self.strategy.credible_margin(history)
+
+    def undecided(self, history: History) -> Optional[Undecided]:
+        return self.strategy.undecided(history)
 
     def expected_loss(self, history: History) -> Optional[float]:
         return self.strategy.expected_loss(history)

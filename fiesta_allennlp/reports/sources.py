@@ -120,12 +120,14 @@ def _decide(selection: StoredSelection, history: History, strategy: Strategy) ->
     if stopped_by is None and not selection.is_running:
         stopped_by = selection.find_stop_reason(history)
     rng = strategy_rng(int(selection.meta.seed or 0), len(history.evaluations))
+    is_inconclusive = stopped_by in INCONCLUSIVE_REASONS
     return replace(
         decision,
         stopped_by=stopped_by,
         expected_loss=strategy.expected_loss(history),
         plain_loop=strategy.plain_loop(history, rng),
-        credible_margin=strategy.credible_margin(history) if stopped_by in INCONCLUSIVE_REASONS else None,
+        credible_margin=strategy.credible_margin(history) if is_inconclusive else None,
+        undecided=strategy.undecided(history) if is_inconclusive else None,
     )
 
 

@@ -228,10 +228,11 @@ def ended_in_words(result: Result) -> str:
         return f"Interrupted after {work_text}; {saved_text}. {leading_two_in_words(result)}".strip()
     if stopped_by == "failures":
         survivor = next((f"only {candidate.name} is" for candidate in result.active), "no candidate is")
-        reason = "The others failed too often; see the reasons for each."
+        reason = "The others dropped out; see the reasons for each."
         return f"No comparison: after {work_text}, {survivor} left. {reason}"
     if stopped_by in INCONCLUSIVE_REASONS:
-        limit = "is the limit" if stopped_by == "max_hours" else "leaves too few runs to decide"
+        gave_up = result.undecided is not None and result.undecided["gave_up"]
+        limit = "leaves too few runs to decide" if gave_up else "is the limit"
         return (
             f"Inconclusive after {work_text}: {flag(str(stopped_by))} {limit}. {leading_two_in_words(result)}".strip()
         )
@@ -301,7 +302,8 @@ def leading_two_in_words(result: Result) -> str:
             "the scores voids the target."
         )
     lead_text = f"Leading: {leader_text}, then {rival_text}. {best_set_in_words(result)}".strip()
-    return f"{lead_text}{_loss_text(result)}{_needed_runs_text(result)}{margin_text}"
+    reason_text, cost_text = undecided_in_words(result), _loss_text(result)
+    return f"{lead_text}{reason_text}{cost_text}{_needed_runs_text(result)}{margin_text}"
 
 
 def best_set_in_words(result: Result) -> str:
@@ -311,6 +313,23 @@ def best_set_in_words(result: Result) -> str:
         return ""
     together = sum(c.prob_best or 0.0 for c in result.active if c.name in names)
     return f"{join_some(names, ' or ')} is the best (together {probability_text(together)})."
+
+
+def undecided_in_words(result: Result) -> str:
+    """Name the condition of the stopping rule that is not met, and what would change it; empty if it is unknown."""
+    if result.undecided is None:
+        return ""
+    target, required = (result.undecided[name] for name in ("target", "required"))
+    text = {
+        "starting runs": "Not every candidate has its starting runs yet",
+        "probability": f"P(best) is below the target {target:g}: more runs or a margin can change that",
+        "few runs": f"After few runs, the stopping rule requires {probability_text(required)}; more runs lower that to "
+        f"the target {target:g}",
+        "collapsed runs": "Runs may collapse, so the leading two need more runs; --min-score makes such runs failures",
+        "evidence": f"The evidence does not reach the target {target:g}: more runs can change that",
+    }[result.undecided["unmet"]]
+    gave_up_text = " The runs that were left would hardly have decided." if result.undecided["gave_up"] else ""
+    return f" {text}.{gave_up_text}"
 
 
 def _loss_text(result: Result) -> str:

@@ -128,7 +128,9 @@ class SelectionLoop:
             self.executor.close()
         working_time.save(force=True)
         if decision.stopped_by in INCONCLUSIVE_REASONS:
-            decision = replace(decision, credible_margin=self.strategy.credible_margin(self._read_history()))
+            history = self._read_history()
+            margin, undecided = self.strategy.credible_margin(history), self.strategy.undecided(history)
+            decision = replace(decision, credible_margin=margin, undecided=undecided)
         history = self._read_history()
         rng = strategy_rng(self.seed, len(history.evaluations))
         decision = replace(decision, plain_loop=self.strategy.plain_loop(history, rng))

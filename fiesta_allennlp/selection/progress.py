@@ -7,7 +7,7 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Callable, Collection, Iterator, Mapping, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Callable, Collection, Dict, Iterator, Mapping, Optional, Sequence, Set, Tuple
 
 from rich.console import Console
 
@@ -102,7 +102,8 @@ def _duration_range_text(low: float, high: float) -> str:
 
 class ProgressDisplay(Listener):
     """Shows a running selection: as a live table on a terminal, elsewhere as a line for one finished evaluation in
-    `every`, and for each failure. `describe_forecast` describes the further runs, once after every finished run."""
+    `every`, and for each failure, whose error is shown once. `describe_forecast` describes the further runs, once after
+    every finished run."""
 
     def __init__(
         self,
@@ -123,6 +124,7 @@ class ProgressDisplay(Listener):
         self._find_collapsed = find_collapsed
         self._find_queued = find_queued
         self._noted_candidates: Set[str] = set()
+        self._first_run_by_error: Dict[str, str] = {}
         self._forecast_text = ""
         self._num_finished = 0
         self._start = time.monotonic()
@@ -176,7 +178,9 @@ class ProgressDisplay(Listener):
             retry_text = " (will be retried after a pause)" if outcome.kind == "machine" else ""
             place_text = "" if outcome.origin.is_only_machine else f" on {outcome.origin.machine}"
             failure_text = f"{outcome.request.name} failed ({outcome.kind}) after {outcome.seconds:.1f} s{place_text}"
-            self._print_line(f"{failure_text}: {outcome.error}{retry_text}")
+            first_run = self._first_run_by_error.setdefault(outcome.error, outcome.request.name)
+            error_text = outcome.error if first_run == outcome.request.name else f"the error of {first_run}"
+            self._print_line(f"{failure_text}: {error_text}{retry_text}")
             return
         self._num_finished += 1
         if self._live is None and self._num_finished % self._report_every == 0:

@@ -197,7 +197,7 @@ class CandidateResult:
             return "no metric"
         if "seed" in self.num_failures_by_kind:
             return "no seed effect"
-        if "unfit" in self.num_failures_by_kind:
+        if self.num_failures_by_kind.keys() - {"machine"} == {"unfit"}:
             return "unfit"
         return "min_score" if self.num_missed else "max_failures"
 
@@ -217,6 +217,8 @@ class Result:
             number of runs that each still needs.
         credible_margin: the smallest `margin` that would have decided an inconclusive selection, with the `best`
             candidate at that margin.
+        undecided: of an inconclusive selection, the condition of the stopping rule that is `unmet`, the `target`, the
+            probability `required` after these runs, and whether it `gave_up` before the limit. See `Undecided`.
         plain_loop: once it is decided, an estimate of the runs of a loop that runs all candidates equally often.
         collapsed: runs far below (or above) their candidate's others, by candidate.
         ahead_on_shared_splits: `leading` compared on shared splits with the other candidate of the best mean.
@@ -238,6 +240,7 @@ class Result:
     expected_loss: Optional[float] = None
     lacking: Mapping[str, int] = field(default_factory=dict)
     credible_margin: Optional[Mapping[str, Any]] = None
+    undecided: Optional[Mapping[str, Any]] = None
     plain_loop: Optional[Mapping[str, Any]] = None
     collapsed: Sequence[Mapping[str, Any]] = ()
     ahead_on_shared_splits: Optional[Mapping[str, Any]] = None
@@ -282,6 +285,7 @@ class Result:
             "expected_loss": decision.expected_loss,
             "lacking": dict(Counter(decision.lacking)),
             "credible_margin": _credible_margin_entry(history, decision.credible_margin),
+            "undecided": decision.undecided and asdict(decision.undecided),
             "plain_loop": decision.plain_loop and asdict(decision.plain_loop),
             "collapsed": find_collapsed_runs(history, minimise=metric.minimise),
             "ahead_on_shared_splits": compare_on_shared_splits(history, decision.best, metric.sign),

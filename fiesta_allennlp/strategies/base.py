@@ -11,7 +11,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.core.errors import ConfigError, OptionError, did_you_mean, join_some
 from fiesta_allennlp.core.files import shorten
-from fiesta_allennlp.core.records import CredibleMargin, Decision, Forecast, History, LoopRuns
+from fiesta_allennlp.core.records import CredibleMargin, Decision, Forecast, History, LoopRuns, Undecided
 from fiesta_allennlp.core.registry import Registrable, convert_value
 from fiesta_allennlp.probability import check_margin
 
@@ -94,6 +94,10 @@ class Strategy(Registrable):
 
         Returns the margin to record, or `None` if there is nothing to fix or it is fixed already.
         """
+        return None
+
+    def undecided(self, history: History) -> Optional[Undecided]:
+        """Return why there is no winner yet; `None` if there is one, or for a strategy with a budget."""
         return None
 
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:
@@ -323,6 +327,9 @@ class Minimising(Strategy):
 
     def fix_margin(self, history: History) -> Optional[str]:
         return self.strategy.fix_margin(history.negated)
+
+    def undecided(self, history: History) -> Optional[Undecided]:
+        return self.strategy.undecided(history.negated)
 
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:
         return self.strategy.credible_margin(history.negated)

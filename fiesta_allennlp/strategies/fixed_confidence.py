@@ -10,7 +10,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.core.defaults import CONFIDENCE, MAX_EVALUATIONS_PER_CANDIDATE
 from fiesta_allennlp.core.errors import ConfigError, OptionError
-from fiesta_allennlp.core.records import CredibleMargin, Decision, History, LoopRuns
+from fiesta_allennlp.core.records import CredibleMargin, Decision, History, LoopRuns, Undecided
 from fiesta_allennlp.strategies.base import (
     Analysis,
     Margin,
@@ -144,6 +144,18 @@ class FixedConfidence(Strategy):
         upper_bound = float(np.ptp(posterior.location) + posterior.scale.max()) or SMALLEST_MARGIN
         exact_margin = _smallest_margin(lambda margin: credible_margin_at(margin) is not None, upper_bound)
         return None if exact_margin is None else credible_margin_at(round_up(exact_margin))
+
+    def undecided(self, history: History) -> Optional[Undecided]:
+        analysis = self._analyse(history)
+        decision = analysis.decision
+        if len(history.active) < 2 or decision.stopped_by == "confidence":
+            return None
+        gave_up = decision.stopped_by == "max_evaluations" and self.room(history) + len(history.pending) > 0
+        required = self.stop.required_probability(history, analysis, self.confidence)
+        if not self.may_stop(history, decision):
+            return Undecided("starting runs", self.confidence, required, gave_up)
+        unmet = self.stop.unmet_condition(history, analysis, self.confidence)
+        return Undecided(unmet, self.confidence, required, gave_up)
 
     def _analyse(self, history: History) -> Analysis:
         """Compute the posterior and `stopped_by`; kept for the next question about an equal history."""

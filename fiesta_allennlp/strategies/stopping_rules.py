@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.core.defaults import STOPPING_RULE
-from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.records import History, UnmetCondition
 from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.probability.collapsed import collapsed_runs
 from fiesta_allennlp.probability.confidence_sequence import max_log_evidence, unpaired_log_evidence, unpaired_threshold
@@ -62,6 +62,23 @@ class StoppingRule(Registrable):
         """Return the largest 1 - P(winner) at which the rule stops, where the winner and its nearest rival have at
         least `num_runs` runs. Shapes: `(...,)` both."""
         return np.full(np.shape(num_runs), 1 - confidence)
+
+    def required_probability(self, history: History, analysis: Analysis, confidence: float) -> float:
+        """Return the probability of the winner at which the rule stops after these runs."""
+        if analysis.posterior is None or analysis.decision.best is None or len(history.active) < 2:
+            return confidence
+        num_runs = min(history.num_finished(name) for name in find_lead(history, analysis).names)
+        return 1 - float(self.allowed_error(np.array(num_runs), confidence))
+
+    def unmet_condition(self, history: History, analysis: Analysis, confidence: float) -> UnmetCondition:
+        """Return why the rule, which is not met, does not name the winner."""
+        probability = analysis.decision.confidence or 0.0
+        if not self.stops_at_probability:
+            return "evidence"
+        if probability < confidence:
+            return "probability"
+        is_low = probability < self.required_probability(history, analysis, confidence)
+        return "few runs" if is_low else "collapsed runs"
 
     def is_hopeless(self, history: History, analysis: Analysis, confidence: float, room: int) -> bool:
         """Return whether the `room` runs that the limit leaves are too few to go on for."""

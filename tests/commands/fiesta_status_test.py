@@ -26,7 +26,18 @@ def start(*words: Any) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-KEYS = ["format", "version", "directory", "running", "error", "pending", "selection", "screening", "workers"]
+KEYS = [
+    "format",
+    "version",
+    "directory",
+    "running",
+    "error",
+    "pending",
+    "selection",
+    "screening",
+    "forecast",
+    "workers",
+]
 """The keys that docs/cluster.md calls stable."""
 PENDING_KEYS = ["run", "state", "candidate", "job", "host", "reason", "executor"]
 WORKER_KEYS = ["host", "process", "gpu", "run", "silent_seconds"]

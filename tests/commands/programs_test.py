@@ -225,6 +225,8 @@ def test_a_script_can_require_a_decision(call: Call, write_program: Write, run: 
     options = ["--metric", "accuracy", "--require-decision", "--splits", "independent"]
     status, output = call(*equals, "-s", run, *options, "--max-evaluations", 6)
     assert status == 3 and "Inconclusive after 6 runs" in output, output
+    undecided = summary_of(run)["undecided"]
+    assert (undecided["unmet"], undecided["target"], undecided["gave_up"]) == ("probability", 0.95, False)
     assert call("-s", run, "--recover", "--max-evaluations", 7)[0] == 0, "it belongs to one command"
     wide = ["--margin", 1, "--max-evaluations", 20]
     assert call("-s", run, "--recover", *wide, "--require-decision")[0] == 0

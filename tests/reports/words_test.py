@@ -53,6 +53,23 @@ def test_a_margin_that_an_inconclusive_selection_names_is_too_late() -> None:
     assert "margin" not in in_lines(over)
 
 
+def test_an_inconclusive_selection_says_which_condition_is_not_met() -> None:
+    over = replace(ended("a", entry("a", 0.8), entry("b", 0.7)), stopped_by="max_evaluations")
+
+    def words(unmet: str, *, gave_up: bool = False) -> str:
+        reason = {"unmet": unmet, "target": 0.95, "required": 0.9625, "gave_up": gave_up}
+        return in_lines(replace(over, undecided=reason))
+
+    assert "--max-evaluations is the limit." in words("probability")
+    assert "P(best) is below the target 0.95: more runs or a margin can change that." in words("probability")
+    assert "After few runs, the stopping rule requires 0.963; more runs lower that to the target 0.95." in words(
+        "few runs"
+    )
+    assert "--min-score makes such runs failures." in words("collapsed runs")
+    given_up = words("probability", gave_up=True)
+    assert "leaves too few runs to decide." in given_up and "would hardly have decided." in given_up
+
+
 def test_the_method_is_read_from_the_store(tmp_path: Path) -> None:
     scores = {"a": [0.8, 0.9, 0.85, 0.86], "b": [0.6, 0.7, 0.62]}
 

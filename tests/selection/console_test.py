@@ -30,6 +30,15 @@ def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() ->
     assert second.endswith(" in 1.0 s; before a winner is named: blind 0 of at least 1 runs, able 2 of at least 3 runs")
 
 
+def test_an_error_is_shown_once() -> None:
+    file = StringIO()
+    progress = ProgressDisplay(Console(file=file, width=200), "accuracy")
+    for name, replicate, error in (("able", 0, "no file"), ("able", 1, "no file"), ("blind", 0, "no GPU")):
+        progress.on_outcome(Failure(Request(name, replicate, 1, 2, 3, 4), "error", error))
+    lines = [line.partition("] ")[2] for line in file.getvalue().splitlines()]
+    assert [line.partition(" s: ")[2] for line in lines] == ["no file", "the error of able-0", "no GPU"]
+
+
 def test_lines_have_the_cost_of_choosing_now_and_a_collapsed_run_once() -> None:
     file = StringIO()
     found = {"able": "1 of 5 runs of able lies far below"}

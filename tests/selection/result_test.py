@@ -65,6 +65,23 @@ def test_numbers_of_every_candidate(history: History) -> None:
     assert not a.withdrawn and c.failed_because == "max_failures"
 
 
+@pytest.mark.parametrize(
+    ("kinds", "reason"),
+    [
+        (["metric"], "no metric"),
+        (["error", "seed"], "no seed effect"),
+        (["machine", "unfit", "unfit"], "unfit"),
+        (["unfit", "error"], "max_failures"),
+        (["score", "error"], "min_score"),
+    ],
+)
+def test_the_reason_for_which_a_candidate_failed_follows_from_the_kinds_of_its_failures(
+    kinds: List[str], reason: str
+) -> None:
+    failed_runs = tuple(FailedRun(f"c-{number}", kind, "no reason") for number, kind in enumerate(kinds))
+    assert CandidateResult("c", state="failed", failed_runs=failed_runs).failed_because == reason
+
+
 def test_what_an_undecided_selection_lacks_is_told(history: History) -> None:
     undecided = {"prob_best": {"a": 0.9, "b": 0.1}, "stopped_by": "max_evaluations"}
     made = result(history, **undecided, credible_margin=CredibleMargin(0.0049, "b"))

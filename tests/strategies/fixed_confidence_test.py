@@ -1,10 +1,10 @@
-from typing import Any, cast
+from typing import Any, Mapping, Optional, Sequence, cast
 
 import numpy as np
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.records import CredibleMargin
+from fiesta_allennlp.core.records import CredibleMargin, Undecided
 from fiesta_allennlp.strategies import FixedConfidence
 from fiesta_allennlp.strategies.fixed_confidence import round_up
 from tests.strategies.histories import THREE_EACH, history
@@ -177,3 +177,15 @@ def test_removed_candidates_have_no_part_in_the_default_limit() -> None:
     assert strategy.room(history(scores, removed=["c"])) == 100 - 6
     given = cast(FixedConfidence, built("top_two", max_evaluations=20))
     assert given.room(history(scores, removed=["c"])) == 20 - 10
+
+
+def test_a_selection_without_a_winner_knows_why() -> None:
+    def undecided(scores: Mapping[str, Sequence[float]], **options: Any) -> Optional[Undecided]:
+        return built("top_two", num_starts=3, **options).undecided(history(scores))
+
+    near = {"a": [0.60, 0.62, 0.64], "b": [0.58, 0.63, 0.65]}
+    assert undecided({**near, "b": [0.58]}) == Undecided("starting runs", 0.95, pytest.approx(0.95))
+    for limit, gave_up in ((6, False), (7, True), (100, False)):
+        reason = undecided(near, max_evaluations=limit, confidence=0.95, stop="early_looks")
+        assert reason == Undecided("probability", 0.95, pytest.approx(0.9875), gave_up)
+    assert undecided({"a": [0.9, 0.901, 0.902], "b": [0.1, 0.101, 0.102]}) is None

@@ -33,7 +33,8 @@ def test_every_strategy_chooses_as_by_negated_scores(name: str) -> None:
         strategy = built(name, belief="split_paired", **LIMITS)
         chosen = Minimising(strategy) if sign == 1 else strategy
         decision, end = Signed(chosen, ERRORS, num_workers=2, shuffled=True, seed=3, sign=sign).run()
-        ends.append((decision, [(e.request, sign * e.score) for e in end.evaluations], chosen.credible_margin(end)))
+        reasons = chosen.credible_margin(end), chosen.undecided(end)
+        ends.append((decision, [(e.request, sign * e.score) for e in end.evaluations], reasons))
         assert (decision.best, chosen.bounds(3)) == ("best", strategy.bounds(3))
     assert ends[0] == ends[1]
 
@@ -46,3 +47,10 @@ def test_the_logit_of_an_error_rate_is_minus_that_of_what_is_right(name: str) ->
     assert belief.posterior(history(errors).negated).prob_best() == pytest.approx(right, abs=1e-9)
     with pytest.raises(ScoreError, match="'a' has 35.5"):
         belief.posterior(history({**errors, "a": [35.5, 34.0, 36.0]}).negated)
+
+
+def test_an_undecided_selection_knows_why_whatever_the_sign() -> None:
+    now = history({"a": [0.60, 0.62, 0.64], "b": [0.58, 0.63, 0.65]})
+    strategy = built("top_two")
+    assert strategy.undecided(now) is not None
+    assert Minimising(strategy).undecided(now.negated) == strategy.undecided(now)

@@ -169,6 +169,18 @@ class TestEarlyLooks:
         strategy = build(Strategy, {"type": "top_two", "belief": "split_paired"})
         assert strategy.bounds(4) == (12, 200)
 
+    @pytest.mark.parametrize(
+        ("runs", "probability", "unmet"),
+        [(3, 0.94, "probability"), (3, 0.98, "few runs"), (3, 0.99, "collapsed runs"), (12, 0.951, "collapsed runs")],
+    )
+    def test_the_condition_that_is_not_met_is_named(self, runs: int, probability: float, unmet: str) -> None:
+        posterior = StudentTPosterior.simple(np.array([0.6, 0.5]), np.full(2, 0.01), np.full(2, 9.0))
+        analysis = Analysis(Decision("a", prob_within_margin={"a": probability}), posterior)
+        now = history({"a": [0.6] * runs, "b": [0.5] * runs})
+        assert EarlyLooks().unmet_condition(now, analysis, 0.95) == unmet
+        assert EarlyLooks().required_probability(now, analysis, 0.95) == pytest.approx({3: 0.9875, 12: 0.95}[runs])
+        assert GLR.unmet_condition(now, analysis, 0.95) == "evidence"
+
     def test_power_is_worked_by_hand_and_decides_when_to_give_up(self) -> None:
         # As many runs again halve the variance: z sqrt(v') / sqrt(v - v') = z, so both tails together have 2 (1 - .95).
         posterior = StudentTPosterior.simple(np.zeros(2), np.full(2, 0.01), np.full(2, 1e9))
