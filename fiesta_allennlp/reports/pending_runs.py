@@ -6,7 +6,6 @@ from typing import Dict, List, Literal, Mapping, Optional
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.executors.slurm_commands import WAITING_STATES, JobStatus, SlurmUnavailable, query_statuses
 from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
 
 PendingState = Literal["queued", "running", "interrupted"]
@@ -70,6 +69,13 @@ def _runs_of_workers(queue: RunQueue) -> Dict[str, PendingRun]:
 
 
 def _runs_of_slurm(queue: RunQueue) -> Dict[str, PendingRun]:
+    from fiesta_allennlp.executors.slurm_commands import (  # which the status of other selections does without
+        WAITING_STATES,
+        JobStatus,
+        SlurmUnavailable,
+        query_statuses,
+    )
+
     jobs: Mapping[str, JobStatus] = {}
     with suppress(SlurmUnavailable):
         jobs = query_statuses(queue.root.name)
