@@ -214,10 +214,17 @@ def test_a_type_and_a_metric_must_be_named(selections: Selections, write_program
     assert not (selections.run / "evaluations").exists()
 
 
-def test_a_finished_run_of_a_program_leaves_few_files(selections: Selections, run: Path) -> None:
-    selections.begin(*EQUALLY, "--budget", 20)
-    runs = [sorted(path.relative_to(root) for path in root.rglob("*")) for root in (run / "evaluations").iterdir()]
-    assert runs == [[Path("log.txt"), Path("outcome.json")]] * 20
+def test_a_finished_run_of_a_program_leaves_few_files(selections: Selections, write_program: Write, run: Path) -> None:
+    talking = write_program("talking", f"echo epoch 1; {GOOD}")
+    saving = write_program("saving", f'touch "$5/predictions"; {GOOD}')
+    selections.begin(talking, saving, *EQUALLY, "--budget", 8)
+    files = {
+        root.name: sorted(str(path.relative_to(root)) for path in root.rglob("*"))
+        for root in (run / "evaluations").iterdir()
+    }
+    assert files["able-0"] == files["blind-1"] == ["outcome.json"]
+    assert files["talking-0"] == ["log.txt", "outcome.json"]
+    assert files["saving-0"] == ["outcome.json", "output", "output/predictions"]
 
 
 def test_a_script_can_require_a_decision(call: Call, write_program: Write, run: Path) -> None:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Dict, List, Mapping, Optional, Sequence
 
-from fiesta_allennlp.core.directory import DATA_DIRECTORY, MODEL_DIRECTORY, OUTPUT_DIRECTORY, RUN_FILE
-from fiesta_allennlp.core.errors import ProgramError, ProgramKilledError, escape_invisible
+from fiesta_allennlp.core.directory import DATA_DIRECTORY, LOG_FILE, MODEL_DIRECTORY, OUTPUT_DIRECTORY, RUN_FILE
+from fiesta_allennlp.core.errors import MetricError, ProgramError, ProgramKilledError, escape_invisible
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, delete, write_json_file
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.isolation.process_tree import end_below
@@ -150,6 +150,7 @@ class ProgramRun(CandidateRun):
             delete(directory / MODEL_DIRECTORY)
         with suppress(OSError):
             output.rmdir()  # if it is empty
+        _empty_needless_log(directory / LOG_FILE, stdout, reported)
         return reported
 
     def note_on_metric(self, reported_name: str) -> str:
@@ -188,6 +189,18 @@ class ProgramRun(CandidateRun):
 
     def _absolute(self, path: str) -> str:
         return os.path.abspath(os.path.join(self.working_directory, path))
+
+
+def _empty_needless_log(log: Path, stdout: str, reported: ReportedMetrics) -> None:
+    """Empty the log of a run that printed nothing but the line of its metrics, which `outcome.json` has."""
+    with suppress(OSError, MetricError):
+        is_one_line = log.stat().st_size <= MAX_CHARACTERS and "\n" not in stdout
+        if (
+            is_one_line
+            and log.read_text(errors="replace").strip() == stdout
+            and parse_last_line(stdout) == reported.values
+        ):
+            os.truncate(log, 0)
 
 
 def _read_metrics(config: Config, stdout: str, placeholder_values: Mapping[str, str]) -> ReportedMetrics:
