@@ -55,7 +55,7 @@ def test_a_run_names_the_gpus_that_it_sees(
         monkeypatch.setenv(DEVICES_VARIABLE, visible)
     origin = origin_here(device=device)
     assert (origin.gpu, origin.gpu_names) == (gpu, models)
-    assert origin.machine == (f"{platform.node()} (GPU {gpu.removeprefix('GPU-')})" if gpu else platform.node())
+    assert str(origin.machine) == (f"{platform.node()} (GPU {gpu.removeprefix('GPU-')})" if gpu else platform.node())
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,20 @@ import pytest
 from tests.scripts.conftest import cells_of
 
 
-def test_the_estimate_is_compared_with_the_runs_that_followed(
+def test_the_forecast_is_compared_with_the_runs_that_followed(
     run_script: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    remaining = import_module("remaining")
-    found = iter([[(2, 5, 6, 9), (3, 1, 0, 2)], [(2, 7, 6, 9)]])
-    monkeypatch.setattr(remaining, "outcomes", lambda replay, repetition: next(found))
-    assert cells_of(run_script("remaining", "--repetitions", 2, "--problems", "near tie, 4"))[2:] == [
-        ["near tie, 4", "8", "2", "6.0", "6 to 9", "0.50", "0.50", "0.00"],
-        ["near tie, 4", "12", "1", "1.0", "0 to 2", "0.00", "1.00", "0.00"],
+    forecasts = import_module("forecasts")
+    first = [forecasts.Outcome("start", 8, 6, 9, 0.5, True), forecasts.Outcome("middle", 1, 2, 3, 0.9, True)]
+    found = iter([first, [forecasts.Outcome("start", 12, 6, 9, 0.7, False)]])
+    monkeypatch.setattr(forecasts, "outcomes", lambda simulator, repetition: next(found))
+    assert cells_of(run_script("forecasts", "--repetitions", 2, "--problems", "near tie, 4"))[2:] == [
+        ["near tie, 4", "start", "2", "10.0", "6 to 9", "0.00", "0.50", "0.50", "0.60 and 0.50"],
+        ["near tie, 4", "middle", "1", "1.0", "2 to 3", "1.00", "0.00", "0.00"],
     ]
     monkeypatch.undo()
-    assert remaining.outcomes(remaining.replayer("near tie, 4"), 0)
+    simulator = forecasts.make_simulator(forecasts.PROBLEMS["2 candidates, 3 sds apart"])
+    assert [one.moment for repetition in range(4) for one in forecasts.outcomes(simulator, repetition)]
 
 
 def test_a_decision_is_timed() -> None:

@@ -10,6 +10,7 @@ from allennlp.models import BasicClassifier
 from allennlp.models.archival import load_archive
 
 from fiesta_allennlp.core.errors import DataChangedError, FiestaError
+from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPRun, to_number, to_plain_metrics
 from fiesta_allennlp.trainings.config import official_paths
@@ -50,7 +51,8 @@ def test_an_evaluation_has_all_that_was_reported_and_is_repeated_by_plain_allenn
     assert evaluator.salvage(REQUEST, directory) is None
     missing = replace(evaluator, metric="macro_f1")
     with pytest.raises(FiestaError, match="'test_macro_f1'.* test_accuracy"):
-        missing.score_run(REQUEST, ReportedMetrics(evaluation.metrics), directory, seconds=1.0, started_at="")
+        reported = ReportedMetrics(evaluation.metrics)
+        missing.score_run(REQUEST, reported, directory, seconds=1.0, started_at="", origin=UNKNOWN_ORIGIN)
 
 
 def test_a_number_of_any_library_is_a_number_and_nothing_else_is() -> None:
