@@ -50,8 +50,8 @@ def test_an_evaluation_has_all_that_was_reported_and_is_repeated_by_plain_allenn
     (directory / "outcome.json").write_text('{"score": 0.')
     assert evaluator.salvage(REQUEST, directory) is None
     missing = replace(evaluator, metric="macro_f1")
+    reported = ReportedMetrics(evaluation.metrics)
     with pytest.raises(FiestaError, match="'test_macro_f1'.* test_accuracy"):
-        reported = ReportedMetrics(evaluation.metrics)
         missing.score_run(REQUEST, reported, directory, seconds=1.0, started_at="", origin=UNKNOWN_ORIGIN)
 
 
