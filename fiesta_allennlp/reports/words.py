@@ -302,8 +302,9 @@ def leading_two_in_words(result: Result) -> str:
             "the scores voids the target."
         )
     lead_text = f"Leading: {leader_text}, then {rival_text}. {best_set_in_words(result)}".strip()
-    reason_text, cost_text = undecided_in_words(result), _loss_text(result)
-    return f"{lead_text}{reason_text}{cost_text}{_needed_runs_text(result)}{margin_text}"
+    reason_text = undecided_in_words(result)
+    lead_text += f" {reason_text}" if reason_text else ""
+    return f"{lead_text}{_loss_text(result)}{_needed_runs_text(result)}{margin_text}"
 
 
 def best_set_in_words(result: Result) -> str:
@@ -329,7 +330,7 @@ def undecided_in_words(result: Result) -> str:
         "evidence": f"The evidence does not reach the target {target:g}: more runs can change that",
     }[result.undecided["unmet"]]
     gave_up_text = " The runs that were left would hardly have decided." if result.undecided["gave_up"] else ""
-    return f" {text}.{gave_up_text}"
+    return f"{text}.{gave_up_text}"
 
 
 def _loss_text(result: Result) -> str:

@@ -8,7 +8,7 @@ from typing import Iterator, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.errors import ConfigError, join_some
-from fiesta_allennlp.core.records import Decision, Forecast, History, TimeForecast, count_runs
+from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, Forecast, History, TimeForecast, count_runs
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
@@ -103,6 +103,8 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     history = history.with_withdrawn(max_failures=settings.max_failures)
     strategy.without_further_runs(settings.done, history)
     decision = replace(strategy.recommend(history), expected_loss=strategy.expected_loss(history))
+    if decision.stopped_by in INCONCLUSIVE_REASONS:
+        decision = replace(decision, undecided=strategy.undecided(history))
     margin = strategy.fix_margin(history)
     notes = [*done_note(settings.done), *failed_notes(history)]
     if margin is not None:

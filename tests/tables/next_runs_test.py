@@ -190,3 +190,12 @@ def test_a_decided_table_has_no_forecast() -> None:
     scores = {"a": [0.9, 0.901, 0.902, 0.903], "b": [0.1, 0.101, 0.102, 0.103]}
     clear = next_runs(scores, seconds=60, max_hours=1, splits="official")
     assert clear.decision.stopped_by == "confidence" and clear.forecast is clear.time_forecast is None
+
+
+def test_an_inconclusive_end_names_the_condition_that_is_not_met() -> None:
+    rows = [{"candidate": name, "split": k, "score": 0.8 + 0.01 * k} for name in "ab" for k in range(3)]
+    sentences = next_runs(rows, max_evaluations=6).shown()
+    assert sentences[-1] == (
+        "Stop: inconclusive. --max-evaluations is the limit. P(best) is below the target 0.95: more runs or a margin can "
+        "change that."
+    )
