@@ -229,7 +229,7 @@ def test_a_finished_run_of_a_program_leaves_few_files(selections: Selections, wr
 
 def test_a_script_can_require_a_decision(call: Call, write_program: Write, run: Path) -> None:
     equals = [write_program("able", GOOD), write_program("twin", f"{GOOD}; true")]
-    options = ["--metric", "accuracy", "--require-decision", "--splits", "independent"]
+    options = [*METRIC, "--require-decision", "--splits", "independent", "--seed", 2]
     status, output = call(*equals, "-s", run, *options, "--max-evaluations", 6)
     assert status == 3 and "Inconclusive after 6 runs" in output, output
     undecided = summary_of(run)["undecided"]

@@ -24,7 +24,7 @@ from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers, ru
 from fiesta_allennlp.isolation.machine import origin_here
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from tests.conftest import REPOSITORY, until
-from tests.executors.conftest import Build, begun, failure_of, given, only_failure, pids_in, score_of, until_ended
+from tests.executors.conftest import Build, failure_of, given, only_failure, pids_in, score_of, until_ended
 from tests.executors.light import PACKAGES, Light, is_running, request
 
 Make = Callable[..., ProcessExecutor]
@@ -201,10 +201,10 @@ def test_a_run_waits_for_a_device_on_which_it_has_not_failed(make: Make) -> None
     executor = make(workers=2, cuda_devices=["4", "7"])
     four, seven = (origin_here(PACKAGES, device=device).machine for device in ("4", "7"))
     executor.use_machines(MachineFacts(failed_on={("a", 1): frozenset([four]), ("a", 2): frozenset([four, seven])}))
-    begun(executor, "hang", "device", "hang")
+    given(executor, "hang", "device", "hang")
     assert [executor._device_by_run[run] for run in executor.active_runs] == ["4", "7"]
     executor.abandon([request(0), request(2)])
-    begun(executor, "device", first=3)
+    given(executor, "device", first=3)
     assert sorted(outcome.score for outcome in executor.completed() if isinstance(outcome, Evaluation)) == [4, 7]
 
 
