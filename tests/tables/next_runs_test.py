@@ -196,6 +196,6 @@ def test_an_inconclusive_end_names_the_condition_that_is_not_met() -> None:
     rows = [{"candidate": name, "split": k, "score": 0.8 + 0.01 * k} for name in "ab" for k in range(3)]
     sentences = next_runs(rows, max_evaluations=6).shown()
     assert sentences[-1] == (
-        "Stop: inconclusive. --max-evaluations is the limit. P(best) is below the target 0.95: more runs or a margin can "
-        "change that."
+        "Stop: inconclusive. --max-evaluations is the limit. "
+        "P(best) is below the target 0.95: more runs or a margin can change that."
     )
