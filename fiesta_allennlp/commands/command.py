@@ -18,6 +18,9 @@ from fiesta_allennlp.core.interrupts import received_signals
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fiesta_allennlp.selection.result import Result
+    from fiesta_allennlp.tables.read_back import ReadBack
+
 EXIT_NO_COMPARISON = 1
 EXIT_USER_ERROR = 2
 EXIT_INCONCLUSIVE = 3
@@ -114,11 +117,17 @@ def add_require_decision(parser: Any) -> None:
     parser.add_argument("--require-decision", action="store_true", help=help)
 
 
-def decision_status(decided: bool, stopped_by: Optional[str], args: argparse.Namespace) -> int:
+def decision_status(result: "Result", args: argparse.Namespace) -> int:
     """Return the exit status of a comparison that was not interrupted."""
-    if stopped_by == "failures":
+    if result.stopped_by == "failures":
         return EXIT_NO_COMPARISON
-    return EXIT_INCONCLUSIVE if args.require_decision and not decided else 0
+    return EXIT_INCONCLUSIVE if args.require_decision and not result.decided else 0
+
+
+def print_read_back(*read_backs: "ReadBack") -> None:
+    """Print what was understood of tables of scores, on the standard error."""
+    for read_back in read_backs:
+        print(*read_back.lines, sep="\n", file=sys.stderr)
 
 
 def import_dotted(dotted_path: str) -> Any:

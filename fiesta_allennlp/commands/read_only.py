@@ -15,14 +15,13 @@ from fiesta_allennlp.commands.command import (
     add_require_decision,
     decision_status,
     import_dotted,
+    print_read_back,
 )
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import atomic_replacement
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from fiesta_allennlp.tables.read_back import ReadBack
 
 
 class StatusCommand(FiestaCommand):
@@ -70,15 +69,10 @@ selection, or of a table of scores. The command locks nothing and changes nothin
         output = options.pop("output", None) or default_output(options.get("source"), options.get("compare"))
         report_record = report(**options, output=output)
         if report_record.read_back is not None:
-            _print_read_back(report_record.read_back)
+            print_read_back(report_record.read_back)
         console.print(*report_record.decision)
         console.print(f"Report written to {output / 'report.html'}, with more files in the same directory.")
         return 0
-
-
-def _print_read_back(*read_backs: "ReadBack") -> None:
-    for read_back in read_backs:
-        print(*read_back.lines, sep="\n", file=sys.stderr)
 
 
 class ChoiceCommand(FiestaCommand):
@@ -106,7 +100,7 @@ class SimulationCommand(ChoiceCommand):
         if args.output is not None and not args.output.parent.is_dir():
             raise ConfigError(f"--output {args.output}: the directory {args.output.parent} does not exist.")
         result = import_dotted(self.function_path)(self.build_settings(args), console)
-        _print_read_back(*filter(None, [result.source.read_back]))
+        print_read_back(*filter(None, [result.source.read_back]))
         console.print(*result.shown())
         if args.output is not None:
             from fiesta_allennlp.selection.summary import write_json
@@ -167,11 +161,10 @@ the selection is decided. Make these runs yourself and add a row for each. The c
         """Return the status: 0, 1 if too many runs failed, or 3 without a decision with `--require-decision`."""
         settings = self.build_settings(args)
         from fiesta_allennlp.reports.next_runs import next_runs_data, next_runs_in_words, next_runs_table
-        from fiesta_allennlp.selection.result import DECIDED_REASONS
         from fiesta_allennlp.tables.next_runs import next_runs
 
         answer = next_runs(settings)
-        _print_read_back(answer.read_back)
+        print_read_back(answer.read_back)
         if args.format == "json":
             console.print(json.dumps(next_runs_data(answer), indent=2))
         elif args.format == "csv":
@@ -181,8 +174,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
                 print(next_runs_in_words(answer)[-1], file=sys.stderr)
         else:
             console.print(next_runs_table(answer), *next_runs_in_words(answer))
-        stopped_by = answer.decision.stopped_by
-        return decision_status(stopped_by in DECIDED_REASONS, stopped_by, args)
+        return decision_status(answer.result, args)
 
 
 PLUGIN_MODULE = "fiesta_allennlp.plugin"

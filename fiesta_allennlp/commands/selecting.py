@@ -20,6 +20,7 @@ from fiesta_allennlp.commands.command import (
     add_require_decision,
     decision_status,
     import_dotted,
+    print_read_back,
 )
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, full_command, join_some
@@ -147,7 +148,7 @@ def exit_status(result: "Result", args: argparse.Namespace, console: "Console") 
         return EXIT_INTERRUPTED
     if result.stopped_by in LIMIT_OPTIONS:
         console.print(f"To continue, raise the limit: {recover_command(args)} {LIMIT_OPTIONS[result.stopped_by]}")
-    return decision_status(result.decided, result.stopped_by, args)
+    return decision_status(result, args)
 
 
 def recover_command(args: argparse.Namespace) -> str:
@@ -189,7 +190,7 @@ selection with its original options."""
         from fiesta_allennlp.tables.settings import BroughtSettings
 
         table = read_brought_runs(BroughtSettings(**typed_options(args, BroughtSettings)), settings)
-        print(*table.read_back.lines, sep="\n", file=sys.stderr)
+        print_read_back(table.read_back)
         return {"brought": table.runs}
 
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -82,9 +82,8 @@ class Request:
 
     @property
     def name(self) -> str:
-        return (
-            f"{self.candidate}-brought-{-self.replicate}" if self.is_brought else f"{self.candidate}-{self.replicate}"
-        )
+        number = f"brought-{-self.replicate}" if self.is_brought else f"{self.replicate}"
+        return f"{self.candidate}-{number}"
 
     @property
     def is_brought(self) -> bool:

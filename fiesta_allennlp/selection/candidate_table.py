@@ -57,7 +57,7 @@ class Column:
         outputs: where it is shown.
         value: the value of a candidate, None if it has none. By default, it is the attribute `name`.
         text: the value as text, with these decimals.
-        cell: a candidate as text, in place of the text of its value.
+        cell: a candidate as text, instead of the text of its value.
         of_documents: whether it is only about selections by documents, or only about others. None if about both.
         is_shown: whether a result has anything to show in it. CSV and JSON have it always.
     """

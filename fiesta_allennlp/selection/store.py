@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
 
+from fiesta_allennlp.core.blame import FINISHED_KINDS
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
@@ -129,7 +130,7 @@ class StoreReader:
     def history(self, *, max_failures: int, score_threshold: Optional[ScoreThreshold] = None) -> History:
         """Return everything so far, with all metrics of every run. A removed candidate, or one with `max_failures`
         failures that count, is withdrawn. The latter is not stored, so resuming with a larger number gives it another
-        chance. A `score_threshold` judges the runs in place of the stored verdicts."""
+        chance. A `score_threshold` judges the runs instead of the stored verdicts."""
         history = self._read_history() if score_threshold is None else self._read_judged_by(score_threshold)
         return history.with_withdrawn(max_failures=max_failures)
 
@@ -163,7 +164,7 @@ class StoreReader:
         """Return every outcome in order of finishing, with all columns, and `status` `finished` or `failed`. A run that
         missed `--min-score` failed, and has its score too, like a run that is equal to those before it."""
         finished_rows = self._database.execute("SELECT * FROM evaluations WHERE status = 'finished'").fetchall()
-        of_verdict = f"f.kind IN {tuple(STATUS_BY_KIND)}"
+        of_verdict = f"f.kind IN {FINISHED_KINDS}"
         failed_rows = self._database.execute(
             "SELECT f.*, 'failed' AS status, e.split_seed, e.random_seed, e.numpy_seed, e.pytorch_seed, e.metric,"
             f" IIF({of_verdict}, e.score, NULL) AS score, IIF({of_verdict}, e.metrics, NULL) AS metrics"
@@ -331,8 +332,8 @@ class RunStore(StoreReader):
         return outcome
 
     def _judge_again(self) -> None:
-        """Record the verdicts of the present settings in place of the stored ones."""
-        of_verdict = f"FROM failures WHERE kind IN {tuple(STATUS_BY_KIND)}"
+        """Record the verdicts of the present settings instead of the stored ones."""
+        of_verdict = f"FROM failures WHERE kind IN {FINISHED_KINDS}"
         judged_runs = f"(candidate, replicate) IN (SELECT candidate, replicate {of_verdict})"
         self._database.execute(f"UPDATE evaluations SET status = 'finished' WHERE {judged_runs}")
         self._database.execute(f"DELETE {of_verdict}")
