@@ -15,6 +15,7 @@ from fiesta_allennlp.commands.read_only import (
     StatusCommand,
 )
 from fiesta_allennlp.commands.selecting import (
+    ConfirmCommand,
     DocumentsCommand,
     SearchCommand,
     SelectCommand,
@@ -27,6 +28,7 @@ from fiesta_allennlp.core.errors import COMMAND_PREFIX, did_you_mean, join_some
 COMMANDS: Dict[str, FiestaCommand] = {
     "select": SelectCommand(),
     "search": SearchCommand(),
+    "confirm": ConfirmCommand(),
     "worker": WorkerCommand(),
     "plan": PlanCommand(),
     "replay": ReplayCommand(),
