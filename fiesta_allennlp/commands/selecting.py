@@ -276,8 +276,8 @@ class ConfirmCommand(FiestaCommand):
     help = "confirm the winner of a selection with fresh runs"
     description = """Make fresh runs of the winner of a selection and of its runner-up, or of the rivals of --against,
 on new splits and seeds. Their number is fixed beforehand and they choose nothing, so the usual t-test and interval
-hold for them. They are a selection of their own in DIR/confirmation, with the settings of the selection; you can change those
-about resources. --recover continues them after an interruption."""
+hold for them. They are a selection of their own in DIR/confirmation, with the settings of the selection, except
+the resources that you change. --recover continues them after an interruption."""
     examples = """examples:
   %(prog)s runs/first --dry-run
   %(prog)s runs/first --runs 20 --workers 2

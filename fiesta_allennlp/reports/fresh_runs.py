@@ -166,7 +166,7 @@ def confirmation_in_words(confirmation: Confirmation) -> Tuple[str, ...]:
     plan = confirmation.plan
     sentences = [] if confirmation.is_over else [unfinished_in_words(confirmation)]
     for comparison in confirmation.comparisons:
-        sentences += [verdict_in_words(confirmation, comparison), _new_data_in_words(confirmation, comparison)]
+        sentences += [verdict_in_words(confirmation, comparison), new_data_in_words(confirmation, comparison)]
     sentences += [ordinal_in_words(plan, rival) for rival in plan.rivals]
     return tuple(filter(None, (*sentences, *failed_in_words(confirmation))))
 
@@ -201,24 +201,27 @@ def verdict_in_words(confirmation: Confirmation, comparison: FreshComparison) ->
 
 
 def difference_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:
-    """State the mean difference with its interval, p-value and size in run-to-run sds."""
+    """State the mean difference with what it rests on."""
+    plan = confirmation.plan
+    splits = f" on {count_text(comparison.num_pairs, 'shared split')}" if comparison.num_pairs else ""
+    lead = f"{plan.winner} minus {comparison.rival} is {_signed(comparison.difference)}{splits}"
+    return f"{lead} ({evidence_in_words(confirmation, comparison)})"
+
+
+def evidence_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:
+    """State the interval of a difference, its p-value, and its size in run-to-run sds."""
     plan, is_of_rival = confirmation.plan, comparison.verdict == "contradicted"
     p_value = comparison.adjusted_p_value_of_rival if is_of_rival else comparison.adjusted_p_value
     p_text = probability_text(p_value)
     equal = "" if p_text[0] in "<>" else "= "
     method = "paired t-test" if comparison.num_pairs else "Welch's t-test"
     adjusted = f", adjusted by Holm's method for {len(plan.rivals)} rivals" if len(plan.rivals) > 1 else ""
-    sds = ""
-    if comparison.lead_in_sds is not None:
-        sds = f", or {number_text(abs(comparison.lead_in_sds), 2)} run-to-run sds"
-    splits = f" on {count_text(comparison.num_pairs, 'shared split')}" if comparison.num_pairs else ""
-    return (
-        f"{plan.winner} minus {comparison.rival} is {_signed(comparison.difference)}{splits} (95% interval "
-        f"{interval_text(comparison.interval)}; {method}, one-sided p {equal}{p_text}{adjusted}){sds}"
-    )
+    test = f"{method}, one-sided p {equal}{p_text}{adjusted}"
+    sds = "" if comparison.lead_in_sds is None else f"; {number_text(abs(comparison.lead_in_sds), 2)} run-to-run sds"
+    return f"95% interval {interval_text(comparison.interval)}; {test}{sds}"
 
 
-def _new_data_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:
+def new_data_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:
     if comparison.prob_new_data is None:
         return ""
     chance = probability_text(comparison.prob_new_data)

@@ -4,7 +4,7 @@ The fresh runs choose nothing and stop at nothing, so the textbook tests and int
 for the runs of the selection, whose scores decided who leads and when it stopped.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Dict, FrozenSet, List, Literal, Optional, Sequence, Tuple
 
 import numpy as np
@@ -14,10 +14,14 @@ from fiesta_allennlp.probability.student_t import correlated_t
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import CandidateResult
 from fiesta_allennlp.selection.summary import INTERVAL_LEVEL, MIN_NUM_SCORES, Interval, differences_on_shared_splits
-from fiesta_allennlp.selection.t_tests import TTest, holm, t_test_power, welch_df
+from fiesta_allennlp.selection.t_tests import TTest, holm, run_to_run_sd, t_test_power, welch_df
+from fiesta_allennlp.version import __version__
 
 LEVEL = 0.025
 """The largest one-sided p-value, adjusted for the number of rivals, with which a difference is confirmed."""
+
+FORMAT = 1
+"""The number of the format of `confirmation.json`, which every change of a key raises."""
 
 Verdict = Literal["confirmed", "not confirmed", "contradicted"]
 """Whether fresh runs confirm that the winner is better than a rival, or that the rival is better."""
@@ -120,7 +124,8 @@ class FreshComparison:
     Attributes:
         ordinal: 1 for the first confirmation of this pair, 2 for the second.
         num_runs: the scores of both, and `num_failed` their runs without a score.
-        num_pairs: the shared splits of a paired t test; 0 for Welch's test.
+        num_pairs: the shared splits of a paired t test; 0 for Welch's test, which is used where splits are not shared,
+            or failed runs left fewer than three pairs.
         difference: winner minus rival. `interval` is its 95% interval, not adjusted for the number of rivals.
         p_value: one-sided, for a better winner; `adjusted_p_value` by Holm's method.
         adjusted_p_value_of_rival: the same for a better rival.
@@ -128,7 +133,7 @@ class FreshComparison:
             of the two candidates' sds.
         lead_in_sds: by how many of these sds the winner is better.
         prob_new_data: the probability that the winner is better on new data, by the correlated t posterior. None unless
-            random splits are shared and their sizes known.
+            the test is paired and the sizes of the sets are known.
 
     All numbers but counts are None if a candidate has fewer scores than planned.
     """
@@ -191,9 +196,9 @@ class Confirmation:
     def num_planned(self) -> int:
         return self.plan.num_runs * len(self.candidates)
 
-    @property
-    def minimise(self) -> bool:
-        return Metric.parse(self.plan.metric).minimise
+    def content(self) -> Dict[str, Any]:
+        """Return the content of `confirmation.json`."""
+        return {"format": FORMAT, "version": __version__, "is_over": self.is_over, **asdict(self)}
 
 
 def _turn_round(verdict: Optional[Verdict]) -> Optional[Verdict]:
@@ -231,15 +236,17 @@ def _compare(plan: ConfirmationPlan, history: History, runs: Sequence[FreshRuns]
 def _with_numbers(comparison: FreshComparison, plan: ConfirmationPlan, history: History, sign: int) -> FreshComparison:
     """Return the comparison with the numbers of its own test, except those that depend on the number of rivals."""
     names = (plan.winner, comparison.rival)
-    scores = [history.scores(name) for name in names]
-    splits = [history.split_seeds(name) for name in names]
+    scores, splits = ([read(name) for name in names] for read in (history.scores, history.split_seeds))
     differences = differences_on_shared_splits(*zip(splits, scores, strict=True)) if plan.is_paired else np.array([])
-    if max(len(differences), 0 if plan.is_paired else min(map(len, scores))) < MIN_NUM_SCORES:
+    if len(differences) < MIN_NUM_SCORES:  # failed runs leave the other one of their split alone
+        differences = np.array([])
+    is_paired = bool(len(differences))
+    if not is_paired and min(map(len, scores)) < MIN_NUM_SCORES:
         return comparison
-    test = TTest.paired(differences) if plan.is_paired else TTest.welch(*scores)
+    test = TTest.paired(differences) if is_paired else TTest.welch(*scores)
     sd = run_to_run_sd(differences, scores)
     prob_new_data = None
-    if plan.is_paired and plan.test_share is not None:
+    if is_paired and plan.test_share is not None:
         prob_new_data = correlated_t(sign * differences, plan.test_share).prob_above_0()
     return replace(
         comparison,
@@ -252,14 +259,6 @@ def _with_numbers(comparison: FreshComparison, plan: ConfirmationPlan, history: 
         lead_in_sds=sign * test.difference / sd if sd else None,
         prob_new_data=prob_new_data,
     )
-
-
-def run_to_run_sd(differences: np.ndarray, scores: Sequence[np.ndarray]) -> float:
-    """Return the run-to-run sd of two candidates: on one split, by the differences on shared splits, or without these
-    the root mean square of their sds."""
-    if len(differences):
-        return float(np.std(differences, ddof=1) / np.sqrt(2))
-    return float(np.hypot(*(np.std(values, ddof=1) for values in scores)) / np.sqrt(2))
 
 
 def _with_verdicts(comparisons: Sequence[FreshComparison]) -> Tuple[FreshComparison, ...]:

@@ -5,7 +5,7 @@ import shlex
 import tempfile
 from abc import ABC, abstractmethod
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import (
     Any,
@@ -31,6 +31,7 @@ from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, check_private, delete
 from fiesta_allennlp.core.records import Candidate, Decision, History, Request
 from fiesta_allennlp.core.seeding import fresh_seed
+from fiesta_allennlp.core.source import package_source
 from fiesta_allennlp.selection import workspace
 from fiesta_allennlp.selection.brought import BroughtRuns
 from fiesta_allennlp.selection.environment import (
@@ -277,6 +278,7 @@ class _Session(Generic[Family]):
                 kind=selection.name,
                 settings=settings_to_json(settings),
                 version=__version__,
+                source=asdict(package_source()),
                 seed=seed,
                 environments=append_environment(meta.environments, current_environment),
                 changes=(*meta.changes, *changes),

@@ -12,6 +12,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.registry import build_record
+from fiesta_allennlp.core.source import PackageSource
 from fiesta_allennlp.selection.confirmation import ConfirmationPlan
 from fiesta_allennlp.selection.database import (
     FAILURE_FIELDS,
@@ -69,7 +70,8 @@ class Environment:
 class Meta:
     """Facts about a selection, apart from its candidates and runs.
 
-    `version` is the one that wrote the `settings`, which are None until the checks were passed. `seed` is the master
+    `version` and `source` are those of the package that wrote the `settings`, which are None until the checks were
+    passed. `seed` is the master
     seed as text. `removed` are the candidates that the user removed; their runs stay. `environments` and
     `working_seconds` are about all sessions. `error` ended the last session. `brought_facts` are the `file` that runs
     were taken from, its `digest`, and the candidates there that were `left_out`. `changes` record how the choice of
@@ -79,6 +81,7 @@ class Meta:
     """
 
     version: str = __version__
+    source: PackageSource = field(default_factory=PackageSource)
     settings: Optional[Mapping[str, Any]] = None
     kind: str = "trainings"
     seed: Optional[str] = None

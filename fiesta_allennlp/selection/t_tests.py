@@ -74,3 +74,11 @@ def t_test_power(difference: float, *, standard_error: float, df: float, level: 
         return 1.0
     critical = float(stdtrit(df, 1 - level))
     return float(1 - nctdtr(df, max(noncentrality, -MAX_NONCENTRALITY), critical))
+
+
+def run_to_run_sd(differences: np.ndarray, scores: Sequence[np.ndarray]) -> float:
+    """Return the run-to-run sd of two candidates: on one split, by the differences on shared splits, or without these
+    the root mean square of their sds."""
+    if len(differences):
+        return float(np.std(differences, ddof=1) / np.sqrt(2))
+    return float(np.hypot(*(np.std(values, ddof=1) for values in scores)) / np.sqrt(2))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Mapping, Optional, Tuple
 
-from fiesta_allennlp.core.defaults import NUM_FRESH_RUNS
+from fiesta_allennlp.core.defaults import MIN_FRESH_RUNS, NUM_FRESH_RUNS
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 from fiesta_allennlp.core.names import split_names
 from fiesta_allennlp.selection.options import (
@@ -22,9 +22,6 @@ CONFIRMATION_GROUP = "Confirmation"
 
 RESOURCE_GROUPS = (RESOURCES_GROUP, *CLUSTER_GROUPS)
 """The headings of the settings of `fiesta select` that a confirmation may have other values of."""
-
-MIN_FRESH_RUNS = 3
-"""With fewer scores, an interval is meaningless."""
 
 
 @dataclass(frozen=True)

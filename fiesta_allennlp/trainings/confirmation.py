@@ -32,10 +32,6 @@ from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
 from fiesta_allennlp.trainings.pool import preparation_from_facts
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
-from fiesta_allennlp.version import __version__
-
-CONFIRMATION_FORMAT = 1
-"""The number of the format of `confirmation.json`, which every change of a key raises."""
 
 
 @dataclass(frozen=True)
@@ -235,17 +231,7 @@ class ConfirmationSelection(TrainingSelection):
         confirmation = Confirmation.from_history(
             self.plan, history, directory=str(self.directory.root), seed=str(self.settings.seed)
         )
-        write_json(confirmation_content(confirmation), self.directory.confirmation_json)
-
-
-def confirmation_content(confirmation: Confirmation) -> Dict[str, Any]:
-    """Return the content of `confirmation.json`."""
-    return {
-        "format": CONFIRMATION_FORMAT,
-        "version": __version__,
-        "is_over": confirmation.is_over,
-        **asdict(confirmation),
-    }
+        write_json(confirmation.content(), self.directory.confirmation_json)
 
 
 def begin_confirmation(
