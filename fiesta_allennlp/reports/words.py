@@ -123,9 +123,9 @@ def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Compar
     else:
         target = strategy.confidence or 0.0
         needs = _needed_runs_text(result) if confidence >= target else ""
-        lead = (
-            f"{leading} leads with P(best) {chance}, by {metric}, {after}. It is not decided: target {target:g}.{needs}"
-        )
+        reason = undecided_in_words(result) or f"The target is {target:g}."
+        texts = (f"{leading} leads with P(best) {chance}, by {metric}, {after}.", best_set_in_words(result))
+        lead = " ".join(filter(None, (*texts, f"It is not decided. {reason}{needs}")))
     return (lead, *sentences)
 
 
@@ -155,7 +155,7 @@ def describe_scored_data(sets: Collection[str], *, is_official: bool, scored: st
     """Describe what the runs of a selection are scored on. `sets` are empty if only the programs know."""
     if not sets:
         split_text = "Only seeds vary" if is_official else "Candidates split their data themselves, by the split seed"
-        text = f"{split_text}; only the candidates know which data their scores are about."
+        text = f"{split_text}. Each program loads its own data, which cannot be checked."
     elif is_official:
         text = f"Runs are scored on the official {scored} set; only seeds vary."
     elif scored == "validation":
@@ -339,7 +339,7 @@ def undecided_in_words(result: Result) -> str:
 
 def _loss_text(result: Result) -> str:
     """State what choosing the leader now costs."""
-    text = loss_text(result.leading, result.expected_loss)
+    text = loss_text(result.leading, result.expected_loss, num_decimals(result.candidates))
     return f" {text[0].upper()}{text[1:]}." if text else ""
 
 
@@ -373,10 +373,13 @@ def _mean_lead_text(result: Result) -> str:
 
 
 def spent_in_words(result: Result) -> str:
-    """State the time of all runs and, if it is decided, the runs of a plain loop; empty if neither is known."""
+    """State the time of all runs and, if it is decided, the runs of a plain loop if they are clearly fewer or more;
+    empty if neither is known."""
     time_text = f"The runs took {duration_text(result.seconds)} across all workers." if result.seconds else ""
     plain_loop = result.plain_loop
     if plain_loop is None:
+        return time_text
+    if plain_loop["low"] <= result.num_evaluations <= plain_loop["high"]:  # it would not have differed
         return time_text
     low, high, limit_note = plain_loop["low"], plain_loop["high"], " (the limit)" if plain_loop["is_limited"] else ""
     num_runs = f"{low} to {high}" if low < high else f"{low}"
