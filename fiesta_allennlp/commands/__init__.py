@@ -40,7 +40,7 @@ COMMANDS: Dict[str, FiestaCommand] = {
 """The commands by name. AllenNLP knows all but `plugin`, with the prefix `fiesta-`."""
 
 
-DOCS_HINT = "Guides, with a quickstart and questions and answers: docs/index.md of the repository."
+DOCS_HINT = "Guides: docs/index.md of the repository."
 """The end of every help."""
 
 

@@ -155,7 +155,7 @@ def describe_scored_data(sets: Collection[str], *, is_official: bool, scored: st
     """Describe what the runs of a selection are scored on. `sets` are empty if only the programs know."""
     if not sets:
         split_text = "Only seeds vary" if is_official else "Candidates split their data themselves, by the split seed"
-        text = f"{split_text}; only the candidates know which data their scores are about."
+        text = f"{split_text}. Each program loads its own data, which cannot be checked."
     elif is_official:
         text = f"Runs are scored on the official {scored} set; only seeds vary."
     elif scored == "validation":
