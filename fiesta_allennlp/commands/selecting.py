@@ -249,6 +249,8 @@ in the directory passed with -s, and --recover resumes an interrupted search."""
         if summary.selection is not None:
             super().print_result(summary.selection, args, console)
         console.print(*search_in_words(summary))
+        if summary.selection is None and summary.screening.failed_from_the_start:
+            console.print(f"If the template is at fault, correct it, then continue with: {recover_command(args)}")
         return summary.last_result
 
 
