@@ -192,7 +192,12 @@ def _table_result(
     signed_history = history.negated if metric.minimise else history
     decision = analyse(signed_history, strategy.belief).decision
     is_decided = recommendation.stopped_by == "confidence"
-    decision = replace(decision, lacking=recommendation.lacking, stopped_by="confidence" if is_decided else None)
+    decision = replace(
+        decision,
+        lacking=recommendation.lacking,
+        stopped_by="confidence" if is_decided else None,
+        undecided=strategy.undecided(history),
+    )
     facts: Dict[str, Any] = {
         "belief": belief,
         "min_score": settings.min_score,

@@ -25,7 +25,7 @@ from fiesta_allennlp.core.records import (
     count_runs,
 )
 from fiesta_allennlp.core.seeding import strategy_rng
-from fiesta_allennlp.selection.candidate_table import Table, candidate_table
+from fiesta_allennlp.selection.candidate_table import Table, candidate_table, num_decimals
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.result import CandidateResult, Result
 from fiesta_allennlp.selection.texts import count_text, loss_text, number_text, probability_text
@@ -208,8 +208,11 @@ class ProgressDisplay(Listener):
     def _cost_text(self) -> str:
         """What choosing the leader now costs; not for a selection that is over."""
         decision = self._decision
-        text = loss_text(decision.best, decision.expected_loss) if decision.stopped_by is None else ""
-        return text and f"; {text}"
+        if decision.stopped_by is not None or decision.expected_loss is None:
+            return ""
+        history = self._history
+        candidates = [CandidateResult.from_history(history, decision, name) for name in history.candidates]
+        return f"; {loss_text(decision.best, decision.expected_loss, num_decimals(candidates))}"
 
     @property
     def _forecast_end(self) -> str:
