@@ -87,6 +87,7 @@ def _read_runs(selection: StoredSelection, min_score: Optional[float]) -> Report
         test_share=None if settings.on_official_splits else selection.share_of_set(settings.score),
         selection=selection,
         settings=settings,
+        confirmations=selection.confirmations,
     )
 
 

@@ -10,6 +10,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import full_command, join_some
 from fiesta_allennlp.core.names import numbered_legend
 from fiesta_allennlp.core.records import Forecast, History
+from fiesta_allennlp.reports.fresh_runs import confirmation_in_words
 from fiesta_allennlp.reports.pending_runs import PendingRun, WorkerState, read_pending_runs, read_workers
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.sources import read_directory
@@ -26,7 +27,7 @@ from fiesta_allennlp.selection.progress import forecast_open_selection
 from fiesta_allennlp.selection.texts import count_text, duration_text, number_text
 from fiesta_allennlp.version import __version__
 
-STATUS_FORMAT = 1
+STATUS_FORMAT = 2
 """The number of the format of `fiesta status --json`, which every change of a key raises."""
 
 MAX_CONFIGS_SHOWN = 5
@@ -87,6 +88,7 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
         *_describe_jobs(pending_runs),
         error_text,
         *report.legend,
+        *(text for confirmation in report.confirmations for text in confirmation_in_words(confirmation)),
         _last_finish_text(report.history),
     )
     sentences = tuple(filter(None, (*run_sentences, *last_sentences)))
@@ -96,6 +98,7 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
         "selection": result.content(),
         "screening": None,
         "forecast": forecast and asdict(forecast),
+        "confirmations": [confirmation.content() for confirmation in report.confirmations],
     }
     return Status(candidate_table(result, title=result.metric_text), sentences, result.running, data)
 
@@ -147,6 +150,7 @@ def _make_screening_status(screening: StoredSelection) -> Status:
     counts = {"num_configs": num_configs, "num_finished": len(history.evaluations), "best": best}
     error = None if screening.is_running else screening.meta.error
     data = {"error": error, "pending": pending_runs, "selection": None, "screening": counts, "forecast": None}
+    data["confirmations"] = []
     return Status(table, sentences, screening.is_running, data)
 
 

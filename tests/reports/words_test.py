@@ -8,8 +8,8 @@ from fiesta_allennlp import report
 from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
 from fiesta_allennlp.reports.report import tabulate
 from fiesta_allennlp.reports.status import read_status
-from fiesta_allennlp.reports.words import selection_in_words
-from fiesta_allennlp.selection.result import FailedRun
+from fiesta_allennlp.reports.words import selection_in_words, spent_in_words
+from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result
 from tests.reports.made_up import made_up
 from tests.selections import write_selection
 
@@ -59,6 +59,15 @@ def test_an_inconclusive_selection_offers_the_set_and_the_margin_first() -> None
     places = [text.index(offer) for offer in offers]
     assert places == sorted(places)
     assert "margin" not in in_lines(over)
+
+
+def test_a_plain_loop_is_named_only_if_it_would_have_taken_clearly_more_or_fewer_runs() -> None:
+    candidates = tuple(CandidateResult(name, num_evaluations=num) for name, num in (("a", 6), ("b", 3)))
+    decided = Result("a", "confidence", "f1", candidates)
+    loops = {(8, 24): "", (9, 9): "", (12, 24): "about 12 to 24 runs.", (6, 6): "about 6 runs."}
+    for (low, high), said in loops.items():
+        text = spent_in_words(replace(decided, plain_loop={"low": low, "high": high, "is_limited": False}))
+        assert ("equally often" in text) is bool(said) and said in text
 
 
 def test_an_inconclusive_selection_says_which_condition_is_not_met() -> None:
