@@ -115,7 +115,7 @@ def _read_documents(selection: StoredSelection) -> Report:
 
 def _decide(selection: StoredSelection, history: History, strategy: Strategy) -> Decision:
     """Return the decision about a selection, and why it has stopped if it is not at work."""
-    decision = strategy.recommend(history)
+    decision = strategy.describe(history)
     stopped_by = decision.stopped_by
     if stopped_by is None and not selection.is_running:
         stopped_by = selection.find_stop_reason(history)
@@ -124,7 +124,6 @@ def _decide(selection: StoredSelection, history: History, strategy: Strategy) ->
     return replace(
         decision,
         stopped_by=stopped_by,
-        expected_loss=strategy.expected_loss(history),
         plain_loop=strategy.plain_loop(history, rng),
         credible_margin=strategy.credible_margin(history) if is_inconclusive else None,
         undecided=strategy.undecided(history) if is_inconclusive else None,
@@ -191,7 +190,12 @@ def _table_result(
     signed_history = history.negated if metric.minimise else history
     decision = analyse(signed_history, strategy.belief).decision
     is_decided = recommendation.stopped_by == "confidence"
-    decision = replace(decision, lacking=recommendation.lacking, stopped_by="confidence" if is_decided else None)
+    decision = replace(
+        decision,
+        lacking=recommendation.lacking,
+        stopped_by="confidence" if is_decided else None,
+        pair_alone=strategy.pair_alone(history),
+    )
     facts: Dict[str, Any] = {
         "belief": belief,
         "min_score": settings.min_score,

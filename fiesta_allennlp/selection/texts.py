@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional
 
 from fiesta_allennlp.core.errors import join_some
-from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.records import History, PairAlone
 from fiesta_allennlp.selection.summary import Interval, find_collapsed_runs
 
 
@@ -58,6 +58,18 @@ def probability_text(value: Optional[float]) -> str:
 def loss_text(best: Optional[str], expected_loss: Optional[float]) -> str:
     """Return what choosing the leader now costs, as in `choosing cnn now costs 0.0004 on average`; empty if unknown."""
     return "" if expected_loss is None else f"choosing {best} now costs {expected_loss:.2g} on average"
+
+
+def pair_text(best: Optional[str], pair: Optional[PairAlone]) -> str:
+    """Return P(best) of the leader against its runner-up alone, and among all; empty unless only one of the two is as
+    high as required."""
+    if pair is None or not pair.disagrees:
+        return ""
+    alone, together, required = map(probability_text, (pair.alone, pair.together, pair.required))
+    return (
+        f"against {pair.runner_up} alone, P(best) of {best} is {alone}, with all candidates {together} (required: "
+        f"{required})"
+    )
 
 
 def describe_collapsed_runs(entry: Mapping[str, Any], *, minimise: bool) -> str:
