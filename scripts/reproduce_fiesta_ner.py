@@ -10,8 +10,8 @@ first three splits.
 
 `--synthetic N` draws N such files from the means and standard deviations of the released one, with unconverged runs of
 no tagger, of the worse one as in the released file, and of the better one, and repeats selections over each of them. It
-needs no file. `--table` writes the
-table of `reproduce.md` from the recorded lines, to which `--results scripts/benchmarks/results` appends.
+needs no file. `--table` writes the table of `reproduce.md` from the recorded lines, to which `--results
+scripts/benchmarks/results` appends.
 """
 
 import json
@@ -68,7 +68,6 @@ correlation of the taggers' means on a split, and how far the four others lie be
 PROCEDURES: Tuple[Tuple[str, Mapping[str, Any]], ...] = (
     ("the default", {}),
     ("the default, P(best) alone", {"stop": "bayesian"}),
-    ("plain loop", {"strategy": "non_adaptive_fc"}),
     ("the paper's TTTS, independent splits", {"preset": "paper"}),
 )
 """Names and `ReplaySettings`."""
@@ -81,7 +80,7 @@ UNCONVERGED_LABELS: Mapping[str, Sequence[str]] = {
 """The taggers with unconverged runs of each kind of synthetic file."""
 
 FIGURE_HEADINGS = ("splits", "cnn", "lstm", "lstm - cnn")
-REPLAY_HEADINGS = ("scores", "procedure", "mean runs", "picked the best (95 % interval)", "wrong", "inconclusive")
+REPLAY_HEADINGS = ("scores", "procedure", "mean runs", "picked the best (95% interval)", "wrong", "inconclusive")
 RESULTS = BENCHMARKS / "results" / "reproduce_fiesta_ner.csv"
 PAGE = BENCHMARKS / "reproduce.md"
 TABLE_PATTERN = re.compile(r"(<!-- ner -->\n).*?(<!-- end -->)", flags=re.S)
@@ -260,7 +259,7 @@ def main() -> None:
                     yield line.cells
 
     if variants:
-        print_table(REPLAY_HEADINGS, rows(), title="Selections at confidence .95")
+        print_table(REPLAY_HEADINGS, rows(), title="Selections at confidence 0.95")
 
 
 if __name__ == "__main__":

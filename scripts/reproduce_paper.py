@@ -140,7 +140,7 @@ class Measured:
 
     @property
     def interval(self) -> Tuple[float, float]:
-        """Of 95 %, of the share that was correct."""
+        """Return the 95% interval of the share that was correct."""
         return wilson_interval(round(self.correct * self.repetitions), self.repetitions)
 
 
@@ -252,12 +252,12 @@ def table_1(results: Results) -> Rows:
 
 def fixed_confidence(results: Results) -> Rows:
     """Tables 2 and 3: least, mean and most runs, and the share that was correct."""
-    rows: Rows = [("", "procedure", "confidence", "paper: min / mean / max, correct", "here")]
+    rows: Rows = [("", "procedure", "confidence", "paper: min / mean / max, picked the best", "here")]
     for procedure in procedures_of("table 2", "table 3"):
         for confidence in procedure.goals:
             line = results.line(procedure.table, procedure.name, confidence)
             theirs, ours = (
-                f"{least:.0f} / {mean:.0f} / {most:.0f}, {correct:.0%}".replace("%", " %")
+                f"{least:.0f} / {mean:.0f} / {most:,.0f}, {correct:.0%}"
                 for least, mean, most, correct in (
                     PAPER_NUMBERS[procedure.name, confidence],
                     (line.least, line.mean, line.most, line.correct),
@@ -268,7 +268,9 @@ def fixed_confidence(results: Results) -> Rows:
 
 
 def default(results: Results) -> Rows:
-    rows: Rows = [("the default, batches of", "confidence", "runs, mean (5-95 %)", "rounds", "correct (95 % interval)")]
+    rows: Rows = [
+        ("the default, batches of", "confidence", "runs, mean (5-95%)", "rounds", "picked the best (95% interval)")
+    ]
     for procedure in procedures_of("default"):
         for goal in procedure.goals:
             line = results.line("default", procedure.name, goal)
@@ -283,11 +285,10 @@ AUTHORS_RUN = {"0": (5, 0.001), "1": (8, 0.004), "2": (9, 0.002), "3": (10, 0.00
 
 
 def figure_2(results: Results) -> Rows:
-    """Runs and P(best) of each candidate: after the starting runs, in quarters, and at the end."""
+    """Runs and P(best) of each candidate: after the starting runs, and at the end."""
     rounds = results.trace("figure 2")
-    rows: Rows = [("runs", *(f"mean {mean}" for mean in SYNTHETIC.means.values()))]
-    for number in np.linspace(0, len(rounds) - 1, 5).astype(int):
-        lines = rounds[number].values()
+    rows: Rows = [("runs", *(f"mean {mean:.2f}" for mean in SYNTHETIC.means.values()))]
+    for lines in (rounds[0].values(), rounds[-1].values()):
         rows.append((str(sum(line.runs for line in lines)), *(f"{line.runs}, {line.prob_best:.3f}" for line in lines)))
     total = sum(runs for runs, _ in AUTHORS_RUN.values())
     return [*rows, (f"the authors' {total}", *(f"{runs}, {chance:.3f}" for runs, chance in AUTHORS_RUN.values()))]
@@ -296,7 +297,7 @@ def figure_2(results: Results) -> Rows:
 def figure_2_runs(results: Results) -> Rows:
     line = results.line("figure 2", "TTTS", 0.99)
     here = (f"{number:.0f}" for number in (line.least, line.low, line.mean, line.high, line.most))
-    return [("selections", "least", "5 %", "mean", "95 %", "most"), (str(line.repetitions), *here)]
+    return [("selections", "least", "5%", "mean", "95%", "most"), (str(line.repetitions), *here)]
 
 
 def figure_4(results: Results) -> Rows:
@@ -307,11 +308,11 @@ def figure_4(results: Results) -> Rows:
 
 
 AUTHORS_SHARES = {"non-adaptive": 0.5974, "sequential halving": 0.6926}
-"""Of 1000 selections with 24 runs among 8 candidates, which the authors' notebook prints."""
+"""Shares of selections with 24 runs among 8 candidates, as the authors' notebook prints them."""
 
 
 def runs_24(results: Results) -> Rows:
-    rows: Rows = [("24 runs of 8 candidates", "the authors' notebook", "here (95 % interval)")]
+    rows: Rows = [("24 runs of 8 candidates", "the authors' notebook", "here (95% interval)")]
     for name, paper in AUTHORS_SHARES.items():
         line = results.line("24 runs", name, 24)
         rows.append((name, f"{paper:.3f}", share_text(line.correct, line.interval)))
@@ -397,7 +398,7 @@ def draw_figure_2(traces: Mapping[str, Sequence[Mapping[str, Traced]]], path: Pa
 
 
 def draw_figure_4(curves: Mapping[str, Sequence[Measured]], path: Path) -> None:
-    """The share of correct decisions over the budget, with its 95 % Wilson interval."""
+    """The share of correct decisions over the budget, with its 95% Wilson interval."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sklearn.datasets import load_digits
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
@@ -28,4 +29,6 @@ images, labels = load_digits(return_X_y=True)
 images, test_images, labels, test_labels = train_test_split(images, labels, test_size=0.5, random_state=0)
 model = MODELS[args.model](args.seed).fit(images, labels)
 args.out.mkdir(parents=True, exist_ok=True)
-(args.out / "metrics.json").write_text(json.dumps({"test_accuracy": model.score(test_images, test_labels)}))
+loss = log_loss(test_labels, model.predict_proba(test_images))
+metrics = {"test_accuracy": model.score(test_images, test_labels), "test_loss": loss}
+(args.out / "metrics.json").write_text(json.dumps(metrics))

@@ -57,20 +57,27 @@ class DirichletFMeasure(Belief):
     positive, false negative or true negative. The candidate's rates of these kinds, theta_i, have a Dirichlet prior.
     The rates in document d vary around them, mu_d ~ Dirichlet(A theta_i), and the counts are multinomial with mu_d. The
     measure is computed from the rates theta_i: it is that of all items, not the mean over documents. Candidates are
-    independent given their rates, even if they answered the same documents.
+    independent given their rates, even if they answered the same documents, so differences look more uncertain than
+    they are.
+
+    Where documents are alike (A is large), every answer counts. Where they differ much (A = 1), the posterior depends
+    on how many documents each kind of answer occurred in. A system with 1% errors and one with 6% are then told apart
+    by a few documents each, long before their mean F-measures are.
 
     Every run must report its counts as metrics `count:tp`, `count:fp`, `count:fn` and `count:tn`. One run of each
     candidate is enough to begin with.
 
     The posterior uses the same fixed points for every draw. It is a function of the counts alone, whatever their order,
-    and involves no chance. See scripts/benchmarks/derivations.md.
+    and involves no chance. `fiesta_allennlp.probability.rates.RatePosterior` contains the derivation.
 
     Args:
         beta: weight of precision against recall, F = 1 / (beta / precision + (1 - beta) / recall), from 0 to 1. 0.5
             gives F1.
-        concentration: A, how similar documents are; small if they differ much. 1 in the paper.
+        concentration: A, how similar documents are; small if they differ much. 1 in the paper. A value above the truth
+            makes the posterior too sure; a value below it costs documents.
         prior_concentration: the sum of the prior's four parameters. 1 in the paper.
-        num_samples: number of draws that represent the posterior of a candidate, a power of 2.
+        num_samples: number of draws that represent the posterior of a candidate, a power of 2. With 1,024, P(best) was
+            within 0.001 of its value with 16,384.
 
     Raises:
         ConfigError: if a parameter is outside its range.

@@ -44,7 +44,8 @@ class PairedMeasure(Belief):
     seen, and the influence of the item vanishes with the number of documents.
 
     Linearizing a ratio in this way is the delta method (Deng et al., 2018), or the ratio estimator of survey sampling
-    (Cochran, 1977, chapter 6). Pairing compares ROC areas in the same way (DeLong et al., 1988).
+    (Cochran, 1977, chapter 6). Takahashi et al. (2022) apply it to macro-F1. Pairing compares ROC areas in the same way
+    (DeLong et al., 1988). Margins are in units of the metric.
 
     Every run must report its counts as metrics `count:tp`, `count:fp`, `count:fn` and `count:tn`, or, for more than two
     labels, ``count:<gold>><predicted>``.

@@ -2,8 +2,9 @@
 
 import argparse
 import os
+import sys
 from functools import partial
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 from fiesta_allennlp.commands.command import EXIT_USER_ERROR, FiestaCommand, run_and_exit
 from fiesta_allennlp.commands.read_only import (
@@ -22,7 +23,7 @@ from fiesta_allennlp.commands.selecting import (
     detach,
     detach_interrupt_text,
 )
-from fiesta_allennlp.core.errors import COMMAND_PREFIX, did_you_mean, join_some
+from fiesta_allennlp.core.errors import COMMAND_PREFIX, ConfigError, did_you_mean, join_some
 
 COMMANDS: Dict[str, FiestaCommand] = {
     "select": SelectCommand(),
@@ -39,7 +40,7 @@ COMMANDS: Dict[str, FiestaCommand] = {
 """The commands by name. AllenNLP knows all but `plugin`, with the prefix `fiesta-`."""
 
 
-DOCS_HINT = "Guides, with a quickstart and questions and answers: docs/index.md of the repository."
+DOCS_HINT = "Guides: docs/index.md of the repository."
 """The end of every help."""
 
 
@@ -56,7 +57,16 @@ def add_command(commands: Any, name: str, *, command_name: str, program: str) ->
     parser.allow_abbrev = False
     program = f"{program} {command_name}"
 
+    words: List[str] = []
+
     def refuse(message: str) -> None:
+        if command.starts_runs:
+            from fiesta_allennlp.trainings.programs.config import check_no_lone_placeholder
+
+            try:
+                check_no_lone_placeholder(words)
+            except ConfigError as error:
+                message = str(error)
         if message.endswith("expected one argument"):
             message += ". For a value that begins with a minus, use an equals sign: --OPTION=-VALUE"
         ending = "" if message.endswith((".", "?")) else "."
@@ -72,9 +82,11 @@ def add_command(commands: Any, name: str, *, command_name: str, program: str) ->
     parse = parser.parse_known_args
 
     def parse_all(*args: Any, **kwargs: Any) -> Any:
+        words[:] = next(iter(args), None) or sys.argv[1:]
         namespace, unrecognized = parse(*args, **kwargs)
         if unrecognized:
-            hint = did_you_mean(unrecognized[0].partition("=")[0], list(parser._option_string_actions))
+            typed_flag = unrecognized[0].partition("=")[0]
+            hint = command.hint(typed_flag) or did_you_mean(typed_flag, list(parser._option_string_actions))
             refuse(f"unrecognized arguments: {join_some(unrecognized, ' ')}.{hint}")
         return namespace, unrecognized
 

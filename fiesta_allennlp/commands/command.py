@@ -87,6 +87,15 @@ class FiestaCommand:
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add arguments that are no settings and stand before them."""
 
+    def hint(self, unknown_flag: str) -> str:
+        """Return what to write instead of a flag that other commands have; empty if that is unknown."""
+        from fiesta_allennlp.selection.options import declared_options
+
+        settings = import_dotted(self.settings_class_path) if self.settings_class_path else None
+        declarations = (declared for _, declared in declared_options(settings)) if settings else ()
+        remedies = (declared.sought_as[unknown_flag] for declared in declarations if unknown_flag in declared.sought_as)
+        return next((f" Did you mean '{remedy}'?" for remedy in remedies), "")
+
     def add_other_options(self, groups: Dict[str, Any]) -> None:
         """Add arguments that are no settings to groups of settings, by heading."""
 

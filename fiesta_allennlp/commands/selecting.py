@@ -131,7 +131,7 @@ def print_failures(result: "Result", args: argparse.Namespace, console: "Console
     if wrong_names and args.command == "select":
         correction = f"pass all candidates again, with the corrected command or config of {join_some(wrong_names)}"
         console.print(f"To correct a candidate, {correction}: {recover_command(args)} CANDIDATES")
-    retried = [candidate for candidate in failed if candidate.failed_because not in ("no seed effect", "unfit")]
+    retried = [candidate for candidate in failed if candidate.failed_because in ("max_failures", "min_score")]
     if retried:
         most_failures = max(3, *(candidate.failures for candidate in retried))
         retry_command = f"{recover_command(args)} --max-failures {2 * most_failures}"
@@ -249,6 +249,8 @@ in the directory passed with -s, and --recover resumes an interrupted search."""
         if summary.selection is not None:
             super().print_result(summary.selection, args, console)
         console.print(*search_in_words(summary))
+        if summary.selection is None and summary.screening.failed_from_the_start:
+            console.print(f"If the template is at fault, correct it, then continue with: {recover_command(args)}")
         return summary.last_result
 
 

@@ -61,7 +61,9 @@ def pseudo_scores(numerators: Sequence[np.ndarray], denominators: Sequence[np.nd
         sum_g (2 n_i / (G (sum_d B_ig(d) + 2)))^2 F_g (1 - F_g)
 
     With the F_g of the system itself, as in an influence function or the delta method, the residuals of a label would
-    add up to 0 for each system. A label that occurs in one document would then seem to have no noise.
+    add up to 0 for each system. A label that occurs in one document would then seem to have no noise: at a target of
+    0.95, 13 to 24% of the systems that were named in this way were wrong. The common F_g fits only the common part, as
+    in a z-test of two proportions. It costs a term (F_ig - F_g)^2 Var(B), which is on the safe side.
 
     Args:
         numerators: A_ig(d) of each system, `ITEM_WEIGHT` for a right answer. Shape of each: `(num_documents,

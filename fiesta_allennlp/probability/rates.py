@@ -7,9 +7,9 @@ With the rates mu_d of the documents integrated out,
     p(theta | c) ~ prod_k theta_k^(prior_k - 1) exp(S_k(A theta_k)),
     S_k(x) = sum_d log [Gamma(x + c_dk) / Gamma(x)]
 
-It is drawn from by importance sampling; scripts/benchmarks/derivations.md has the derivation. The proposal is a
-distribution over the simplex with one more set of parameters than the Dirichlet: gamma variables with scales of their
-own. They are made of points that fill the unit cube evenly, always the same ones."""
+It is drawn from by importance sampling. The proposal is a distribution over the simplex with one more set of parameters
+than the Dirichlet: gamma variables with scales of their own. They are made of points that fill the unit cube evenly,
+always the same ones."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -92,9 +92,16 @@ class WeightedRateDraws:
 class RatePosterior:
     """The posterior of the rates after documents.
 
-    The mode and the curvature of the proposal are those of the posterior. With u_k = log(A theta_k), let g_k be prior_k
-    + dS_k / du_k and V_k be d^2 S_k / du_k^2. At the mode theta_k = g_k / sum_j g_j. The proposal is theta_k = X_k /
-    sum_j X_j with X_k ~ Gamma(b_k, rate c_k), b = g - V and c = b / g.
+    1. The mode in log theta. With u_k = log(A theta_k), let g_k be prior_k + dS_k / du_k and V_k be d^2 S_k / du_k^2.
+       At the mode theta_k = g_k / sum_j g_j, which a few Newton steps find.
+    2. A proposal with this mode and nearly the curvature there: theta_k = X_k / sum_j X_j with X_k ~ Gamma(b_k, rate
+       c_k), b = g - V and c = b / g. A kind that was never counted has b_k = prior_k. With B = sum_k b_k, the density
+       is Gamma(B) prod_k [c_k^b_k theta_k^(b_k - 1) / Gamma(b_k)] (sum_k c_k theta_k)^-B.
+    3. Importance weights, posterior over proposal, make the draws exact. Their effective share is 0.95 to 1 for four
+       kinds and A = 1. It was at least 0.2 for 4 to 36 kinds, A from 0.05 to 1e6 and 1 to 40 documents.
+
+    In a Gibbs sampler, each count is a sum of Bernoulli variables with the probabilities A theta_k / (A theta_k + j).
+    Their sums are numbers of tables, with the mean g_k - prior_k and the variance V_k; given them, theta is Dirichlet.
 
     Args:
         prior: parameters of the Dirichlet prior, above 0. Shape: `(num_kinds,)`.

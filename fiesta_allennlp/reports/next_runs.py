@@ -5,8 +5,8 @@ from typing import Any, Dict, List
 
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS
 from fiesta_allennlp.reports.formats import Printable, TerminalLines, render_paragraphs
-from fiesta_allennlp.reports.words import best_set_in_words, pair_in_words, undecided_in_words
-from fiesta_allennlp.selection.candidate_table import Table, candidate_table
+from fiesta_allennlp.reports.words import best_set_in_words, margin_in_words, pair_in_words, undecided_in_words
+from fiesta_allennlp.selection.candidate_table import Table, candidate_table, num_decimals
 from fiesta_allennlp.selection.progress import forecast_text, time_forecast_text
 from fiesta_allennlp.selection.texts import loss_text
 from fiesta_allennlp.tables.next_runs import NextRuns
@@ -29,9 +29,11 @@ def next_runs_data(next_runs: NextRuns) -> Dict[str, Any]:
         "best_set": result.best_set,
         "stopped_by": result.stopped_by,
         "prob_best": dict(next_runs.decision.prob_best),
+        "undecided": result.undecided,
         "expected_loss": result.expected_loss,
         "pair_alone": result.pair_alone and asdict(result.pair_alone),
         "margin": result.margin,
+        "credible_margin": result.credible_margin,
         "num_runs": result.num_evaluations,
         "num_pending": len(next_runs.history.pending),
         "splits": next_runs.splits,
@@ -53,7 +55,7 @@ def next_runs_in_words(next_runs: NextRuns) -> List[str]:
     """Describe who leads and the runs to make. The last sentence of a selection without further runs is its ending."""
     result = next_runs.result
     is_final = result.stopped_by not in (None, *INCONCLUSIVE_REASONS)
-    loss_note = "" if is_final else loss_text(result.leading, result.expected_loss)
+    loss_note = "" if is_final else loss_text(result.leading, result.expected_loss, num_decimals(result.candidates))
     time = next_runs.time_forecast
     template_values = {
         "result": result,
@@ -62,6 +64,7 @@ def next_runs_in_words(next_runs: NextRuns) -> List[str]:
         "loss": loss_note,
         "set_text": best_set_in_words(result),
         "pair_text": pair_in_words(result),
+        "margin_text": margin_in_words(result),
         "undecided_text": undecided_in_words(result),
     }
     return render_paragraphs("next.j2", next_runs=next_runs, **template_values)

@@ -353,4 +353,6 @@ def _scope(report: Report) -> Slot:
 
 
 def _cite(text: str, work_keys: Sequence[str]) -> str:
-    return f"{text} ({'; '.join(CITATION_TEXTS[key] for key in work_keys)})" if work_keys else text
+    """Add the references to works in parentheses. The first sentence has named the software."""
+    references = [CITATION_TEXTS[key] for key in work_keys if key != SOFTWARE_KEY]
+    return f"{text} ({'; '.join(references)})" if references else text

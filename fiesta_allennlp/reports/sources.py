@@ -195,6 +195,7 @@ def _table_result(
         lacking=recommendation.lacking,
         stopped_by="confidence" if is_decided else None,
         pair_alone=strategy.pair_alone(history),
+        undecided=strategy.undecided(history),
     )
     facts: Dict[str, Any] = {
         "belief": belief,

@@ -125,9 +125,9 @@ def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Compar
     else:
         target = strategy.confidence or 0.0
         needs = _needed_runs_text(result) if confidence >= target else ""
-        lead = (
-            f"{leading} leads with P(best) {chance}, by {metric}, {after}. It is not decided: target {target:g}.{needs}"
-        )
+        reason = undecided_in_words(result) or f"The target is {target:g}."
+        texts = (f"{leading} leads with P(best) {chance}, by {metric}, {after}.", best_set_in_words(result))
+        lead = " ".join(filter(None, (*texts, f"It is not decided. {reason}{needs}")))
     return (lead, *filter(None, [pair_in_words(result)]), *sentences)
 
 
@@ -157,7 +157,7 @@ def describe_scored_data(sets: Collection[str], *, is_official: bool, scored: st
     """Describe what the runs of a selection are scored on. `sets` are empty if only the programs know."""
     if not sets:
         split_text = "Only seeds vary" if is_official else "Candidates split their data themselves, by the split seed"
-        text = f"{split_text}; only the candidates know which data their scores are about."
+        text = f"{split_text}. Each program loads its own data, which cannot be checked."
     elif is_official:
         text = f"Runs are scored on the official {scored} set; only seeds vary."
     elif scored == "validation":
@@ -288,25 +288,29 @@ def _work_text(result: Result) -> str:
 
 
 def leading_two_in_words(result: Result) -> str:
-    """Name the two candidates that lead and the margin that would have decided. Without P(best), name the candidates
-    without a finished run."""
+    """Offer the candidates that could be the best, and the margin that would have decided. Then name the two that lead
+    and what is not met. Without P(best), name the candidates without a finished run."""
     candidates = [c for c in result.candidates if c.prob_best is not None]
     leading_two = sorted(candidates, key=lambda c: (c.name != result.leading, -(c.prob_best or 0.0)))[:2]
     if len(leading_two) < 2:
         missing = join_some(result.without_runs)
         return missing and f"Without a finished {result.words.evaluation}: {missing}."
     leader_text, rival_text = (f"{c.name} (P(best) {probability_text(c.prob_best)})" for c in leading_two)
-    margin = result.credible_margin
-    margin_text = ""
-    if margin is not None:
-        margin_text = (
-            f" --margin {margin['margin']:g} would have selected {margin['best']}, but a margin chosen after seeing "
-            "the scores voids the target."
-        )
-    lead_text = f"Leading: {leader_text}, then {rival_text}. {best_set_in_words(result)}".strip()
-    reason_text = undecided_in_words(result)
-    lead_text += f" {reason_text}" if reason_text else ""
-    return f"{lead_text}{_loss_text(result)}{_needed_runs_text(result)}{margin_text}"
+    offers = (best_set_in_words(result), margin_in_words(result))
+    lead_text = f"Leading: {leader_text}, then {rival_text}."
+    sentences = " ".join(filter(None, (*offers, lead_text, undecided_in_words(result))))
+    return f"{sentences}{_loss_text(result)}{_needed_runs_text(result)}"
+
+
+def margin_in_words(result: Result) -> str:
+    """Offer the margin that would have decided; empty if there is none."""
+    if result.credible_margin is None:
+        return ""
+    margin, best = f"{result.credible_margin['margin']:g}", result.credible_margin["best"]
+    return (
+        f"{best} is within {margin} of the best with the target probability: take it if such a difference does not "
+        f"matter to you. Next time, set --margin {margin} before the first run; set afterwards, it voids the target."
+    )
 
 
 def best_set_in_words(result: Result) -> str:
@@ -325,7 +329,7 @@ def undecided_in_words(result: Result) -> str:
     target, required = (result.undecided[name] for name in ("target", "required"))
     text = {
         "starting runs": "Not every candidate has its starting runs yet",
-        "probability": f"P(best) is below the target {target:g}: more runs or a margin can change that",
+        "probability": f"P(best) is below the target {target:g}: a margin or more runs can change that",
         "few runs": f"After few runs, the stopping rule requires {probability_text(required)}; more runs lower that to "
         f"the target {target:g}",
         "collapsed runs": "Runs may collapse, so the leading two need more runs; --min-score makes such runs failures",
@@ -337,7 +341,7 @@ def undecided_in_words(result: Result) -> str:
 
 def _loss_text(result: Result) -> str:
     """State what choosing the leader now costs."""
-    text = _sentence(loss_text(result.leading, result.expected_loss))
+    text = _sentence(loss_text(result.leading, result.expected_loss, num_decimals(result.candidates)))
     return text and f" {text}"
 
 
@@ -380,10 +384,13 @@ def _mean_lead_text(result: Result) -> str:
 
 
 def spent_in_words(result: Result) -> str:
-    """State the time of all runs and, if it is decided, the runs of a plain loop; empty if neither is known."""
+    """State the time of all runs and, if it is decided, the runs of a plain loop if they are clearly fewer or more;
+    empty if neither is known."""
     time_text = f"The runs took {duration_text(result.seconds)} across all workers." if result.seconds else ""
     plain_loop = result.plain_loop
     if plain_loop is None:
+        return time_text
+    if plain_loop["low"] <= result.num_evaluations <= plain_loop["high"]:  # it would not have differed
         return time_text
     low, high, limit_note = plain_loop["low"], plain_loop["high"], " (the limit)" if plain_loop["is_limited"] else ""
     num_runs = f"{low} to {high}" if low < high else f"{low}"

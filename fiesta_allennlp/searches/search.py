@@ -44,6 +44,7 @@ from fiesta_allennlp.trainings.candidates import (
     load_candidate,
     take_candidate_snapshot,
 )
+from fiesta_allennlp.trainings.config import first_difference
 from fiesta_allennlp.trainings.listeners import VersionNotes, reporting_jobs
 from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.select import TrainingSelection
@@ -69,6 +70,11 @@ class ScreeningResult(Result):
 
     candidates: Tuple[ScreenedConfig, ...]
     candidate_class: ClassVar[Type[CandidateResult]] = ScreenedConfig
+
+    @property
+    def failed_from_the_start(self) -> bool:
+        """Whether all runs failed, so that the template may still be corrected."""
+        return self.stopped_by == "failures" and not self.num_evaluations
 
 
 INPUTS_KEY = "inputs"
@@ -99,7 +105,9 @@ class ScreeningSelection(TrainingSelection):
             lambda: _load_stored(stored, settings) if stored.candidates else _draw_new(settings, searcher.most_points),
         )
         inputs = np.array([candidate.facts[INPUTS_KEY] for candidate in candidates.values()])
-        candidate_set = compare_with_store(candidates, stored, allow_removed=False, division=settings.division)
+        candidate_set = compare_with_store(
+            candidates, stored, allow_removed=False, allow_corrected=True, division=settings.division
+        )
         if searcher.num_objectives > 1 and settings.second_objective is None:
             raise ConfigError(
                 f"--searcher {settings.searcher_params()['type']} is for two objectives. Add --second-objective "
@@ -117,7 +125,8 @@ class ScreeningSelection(TrainingSelection):
         return cls(settings, stored.directory, candidate_set, screener)
 
     def notes(self) -> Iterator[str]:
-        return iter(())
+        if self.corrected:
+            yield "the template was changed, so failed runs start again. No run had finished."
 
     def prepare(
         self, candidates: Mapping[str, Candidate], directory: RunDirectory, console: Console
@@ -239,10 +248,18 @@ def _read_pool(settings: SearchSettings) -> PointPool:
 
 
 def _load_stored(stored: StoredState, settings: SearchSettings) -> Dict[str, Candidate]:
-    """Return the candidates of the store. Make the first one again, so that a changed template is noticed."""
-    first = stored.candidates[0]
-    rebuilt = replace(load_candidate(parse_candidate(first.source, name=first.name), settings), facts=first.facts)
-    return {candidate.name: candidate for candidate in (rebuilt, *stored.candidates[1:])}
+    """Return the candidates of the store. Make the first one again, so that a changed template is noticed, and then all
+    of them."""
+    first, *others = stored.candidates
+    rebuilt = _rebuild(first, settings)
+    if first_difference(first.config, rebuilt.config) is not None:
+        others = [_rebuild(candidate, settings) for candidate in others]
+    return {candidate.name: candidate for candidate in (rebuilt, *others)}
+
+
+def _rebuild(candidate: Candidate, settings: SearchSettings) -> Candidate:
+    spec = parse_candidate(candidate.source, name=candidate.name)
+    return replace(load_candidate(spec, settings), facts=candidate.facts)
 
 
 def _check_second_stage(settings: SearchSettings, num_finalists: int, example_candidate: Candidate) -> None:

@@ -1,10 +1,12 @@
 """Runs that were made before a selection began, and that are taken into it."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Collection, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, join_some
-from fiesta_allennlp.core.records import Evaluation, Outcome
+from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
+from fiesta_allennlp.selection.texts import count_text
 
 BROUGHT_CAUTION = (
     "The tool cannot check that these runs were made by the same code on the same data, and that nobody chose them by "
@@ -51,9 +53,14 @@ class BroughtRuns:
     @property
     def sentences(self) -> Tuple[str, ...]:
         """What is taken, in words."""
-        counts = {outcome.request.candidate: 0 for outcome in self.outcomes}
-        for outcome in self.outcomes:
-            counts[outcome.request.candidate] += 1
+        finished, failed = (
+            Counter(outcome.request.candidate for outcome in self.outcomes if isinstance(outcome, kind))
+            for kind in (Evaluation, Failure)
+        )
+        texts = [
+            f"{count_text(counts.total(), noun)} ({join_some([f'{name} {count}' for name, count in counts.items()])})"
+            for counts, noun in ((finished, "run"), (failed, "failed run"))
+            if counts
+        ]
         left_out = f" Left out: {join_some(list(self.left_out))}." if self.left_out else ""
-        taken = join_some([f"{name} {count}" for name, count in counts.items()])
-        return f"Taken from {self.file}: {len(self.outcomes)} runs ({taken}).{left_out}", BROUGHT_CAUTION
+        return f"Taken from {self.file}: {' and '.join(texts)}.{left_out}", BROUGHT_CAUTION

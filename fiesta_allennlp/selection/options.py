@@ -32,6 +32,7 @@ class Option:
         is_repeated: it is typed once for each of several values.
         is_fixed: it decides which scores are made, so a resumed selection keeps it.
         is_of_executor: it belongs to one executor or another, and is a key of `--executor` as JSON.
+        sought_as: flags of other commands under which people look for it, each with what to write here instead.
     """
 
     help: str
@@ -46,6 +47,7 @@ class Option:
     is_repeated: bool = False
     is_fixed: bool = False
     is_of_executor: bool = False
+    sought_as: Mapping[str, str] = field(default_factory=dict)
 
 
 def option(default: Any, help: str, *, factory: Optional[Callable[[], Any]] = None, **option_fields: Any) -> Any:

@@ -25,7 +25,7 @@ from fiesta_allennlp.core.records import (
     count_runs,
 )
 from fiesta_allennlp.core.seeding import strategy_rng
-from fiesta_allennlp.selection.candidate_table import Table, candidate_table
+from fiesta_allennlp.selection.candidate_table import Table, candidate_table, num_decimals
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.result import CandidateResult, Result
 from fiesta_allennlp.selection.texts import count_text, loss_text, number_text, pair_text, probability_text
@@ -210,7 +210,12 @@ class ProgressDisplay(Listener):
         decision = self._decision
         if decision.stopped_by is not None:
             return ""
-        texts = loss_text(decision.best, decision.expected_loss), pair_text(decision.best, decision.pair_alone)
+        history = self._history
+        candidates = [CandidateResult.from_history(history, decision, name) for name in history.candidates]
+        texts = (
+            loss_text(decision.best, decision.expected_loss, num_decimals(candidates)),
+            pair_text(decision.best, decision.pair_alone),
+        )
         return "".join(f"; {text}" for text in texts if text)
 
     @property

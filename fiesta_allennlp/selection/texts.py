@@ -55,9 +55,14 @@ def probability_text(value: Optional[float]) -> str:
     return "> 0.999" if 0.9995 <= value < 1 else "< 0.001" if 0 < value < 0.0005 else f"{value:.3f}"
 
 
-def loss_text(best: Optional[str], expected_loss: Optional[float]) -> str:
-    """Return what choosing the leader now costs, as in `choosing cnn now costs 0.0004 on average`; empty if unknown."""
-    return "" if expected_loss is None else f"choosing {best} now costs {expected_loss:.2g} on average"
+def loss_text(best: Optional[str], expected_loss: Optional[float], digits: int = MIN_DECIMALS) -> str:
+    """Return what choosing the leader now costs, as in `choosing cnn now costs 0.0004 on average`; empty if unknown.
+    `digits` are the decimals of the scores: a cost that they do not show is less than the last of them."""
+    if expected_loss is None:
+        return ""
+    unit = 10.0**-digits
+    cost = f"less than {unit:.{digits}f}" if expected_loss < unit else f"{expected_loss:.2g}"
+    return f"choosing {best} now costs {cost} on average"
 
 
 def pair_text(best: Optional[str], pair: Optional[PairAlone]) -> str:

@@ -325,7 +325,10 @@ class Minimising(Strategy):
         self.num_starts, self.budget = strategy.num_starts, strategy.budget
 
     def without_further_runs(self, done: Collection[str], history: History) -> None:
-        self.strategy.without_further_runs(done, history)
+        self.strategy.without_further_runs(done, history.negated)
+
+    def open(self, names: Sequence[str]) -> Tuple[str, ...]:
+        return self.strategy.open(names)
 
     def check(self, candidates: List[str]) -> None:
         self.strategy.check(candidates)

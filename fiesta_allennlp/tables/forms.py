@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
-from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.errors import MAX_CHOICES, ConfigError, DataError, escape_invisible, join_some
 from fiesta_allennlp.core.files import from_csv_cell, read_jsonl, refuse_repeated_keys, shorten, shown_value
 
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
@@ -19,6 +19,9 @@ SEPARATORS = (",", ";", "\t")
 ROWS_EXAMPLE = 'a list of rows such as {"candidate": "a", "seed": 1, "score": 0.8}'
 LIST_COLUMNS = ("candidate", "split", "seed", "score")
 """The columns of lists of scores, and of rows of which there are none yet."""
+
+MAX_CELL = 40
+"""The most characters of a cell, or of the name of a column, in a message."""
 
 Line = Tuple[Union[int, str], Sequence[Any]]
 """The number of a line, and its cells."""
@@ -115,9 +118,10 @@ def _read_separated_text(name: str, text: str) -> Sheet:
         columns = tuple(from_csv_cell(cell.strip()) for cell in next(reader, []))
         for cells in reader:
             if any(cells[len(columns) :]):
+                names = [shorten(escape_invisible(column), MAX_CELL) for column in columns]
                 raise DataError(
-                    f"{name}, line {reader.line_num}: the line has {len(cells)} fields, which is more fields than the "
-                    f"header: {shorten(separator.join(columns))}. Give both the same fields."
+                    f"{name}, line {reader.line_num}: the line has {len(cells)} fields, but the header has "
+                    f"{len(columns)}: {join_some(names, limit=MAX_CHOICES)}. Give both the same fields."
                 )
             if any(cells):
                 lines.append((reader.line_num, (*map(from_csv_cell, cells), *[""] * (len(columns) - len(cells)))))

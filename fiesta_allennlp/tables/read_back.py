@@ -10,22 +10,30 @@ from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.names import comparison_key
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.texts import count_text
-from fiesta_allennlp.tables.forms import SplitSource
-
-MIN_VALUES, MAX_VALUES = 2, 20
-"""The bounds of the number of values, among the scored rows of a candidate, of a column that is read back."""
-
-MAX_CELL = 40
-"""The most characters of a cell that a line shows."""
+from fiesta_allennlp.tables.forms import MAX_CELL, SplitSource
 
 
 @dataclass(frozen=True)
 class VaryingColumn:
-    """A column that is not used, but has several values within each of the `candidates`."""
+    """A column that is not used, but has several values within each of the `candidates`.
+
+    `share` is the share of the variance of a candidate's scores that lies between these values, adjusted for their
+    number. `num_elsewhere` counts the runs without a score that have none of them: keeping one value drops these runs.
+    """
 
     column: str
     values: Tuple[str, ...]
     candidates: Tuple[str, ...]
+    share: float = 0.0
+    num_elsewhere: int = 0
+
+
+@dataclass(frozen=True)
+class RepeatedColumn:
+    """A column that is not used, and has each of its few values in several scored rows."""
+
+    column: str
+    values: Tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,10 @@ class ReadBack:
         num_splits, num_shared_splits: the splits with a score, and those on which every candidate has one.
         num_failed, num_unfinished: the runs without a score.
         num_nameless: the rows left out, which have no score and lack a name, a split or a seed.
-        varying: the columns that are not used, but repeat several values within a candidate.
+        varying: the columns that are not used, but repeat several values within a candidate, the one with which the
+            scores vary most first.
+        candidate_column: the name of the column of the candidates; empty if no column has them.
+        repeated: if each candidate has one run, the columns of which one may have the candidates instead.
     """
 
     name: str
@@ -58,6 +69,12 @@ class ReadBack:
     num_unfinished: int
     num_nameless: int
     varying: Tuple[VaryingColumn, ...]
+    candidate_column: str = ""
+    repeated: Tuple[RepeatedColumn, ...] = ()
+
+    @property
+    def has_one_run_each(self) -> bool:
+        return len(self.runs) > 1 and set(self.runs.values()) == {1}
 
     @property
     def look_alikes(self) -> List[Tuple[str, ...]]:
@@ -83,11 +100,21 @@ class ReadBack:
 
     @property
     def lines(self) -> Tuple[str, ...]:
-        """Two lines, and a third one if a column that is not used differs within a candidate."""
-        return tuple(filter(None, (self._runs_line(), self._splits_line(), self._columns_line())))
+        """Two lines, and more if the candidates may be in another column, or a column that is not used differs within a
+        candidate."""
+        all_lines = (self._candidates_line(), self._runs_line(), self._splits_line(), self._columns_line())
+        return tuple(filter(None, all_lines))
+
+    def _candidates_line(self) -> str:
+        """Ask about a column that gives each run a candidate of its own, unless `candidate` is its name."""
+        if not self.has_one_run_each or comparison_key(self.candidate_column) in ("", "candidate"):
+            return ""
+        others = [f"'{_show(each.column)}' ({join_some(list(map(_show, each.values)))})" for each in self.repeated]
+        question = ", or ".join([f"is '{_show(self.candidate_column)}' the candidate", *others])
+        return f"{len(self.runs)} candidates with 1 run each: {question}? Name it with --columns candidate=COLUMN"
 
     def _runs_line(self) -> str:
-        has_one_each = len(self.runs) > 1 and set(self.runs.values()) == {1}
+        has_one_each = self.has_one_run_each
         names = [_show(name) + ("" if has_one_each else f" {number}") for name, number in self.runs.items()]
         num_runs, each = sum(self.runs.values()), " of one run each" if has_one_each else ""
         scores = f"{_show(self.metric.name)} from {self.lowest:.6g} to {self.highest:.6g}, " if num_runs else ""
@@ -134,12 +161,18 @@ class ReadBack:
             f"{_show(each.column)} = {join_some(list(map(_show, each.values)))} ({self._whom(each)})"
             for each in self.varying
         ]
-        example = shlex.quote(_show(f"{self.varying[0].column}={self.varying[0].values[0]}"))
         texts = join_some(columns, "; ", max_characters=MAX_LINE_CHARACTERS)
-        return f"differs within a candidate, not used: {texts}. To keep one: --where {example}"
+        condition = next((each for each in self.varying if not each.num_elsewhere), None)
+        advice = "" if condition is None else f". To keep one: {where_option(condition.column, condition.values[0])}"
+        return f"differs within a candidate, not used: {texts}{advice}"
 
     def _whom(self, column: VaryingColumn) -> str:
         return "all" if len(column.candidates) == len(self.runs) > 1 else join_some(list(map(_show, column.candidates)))
+
+
+def where_option(column: str, value: str) -> str:
+    """Return the option that keeps the rows with this value, as a shell takes it."""
+    return f"--where {shlex.quote(_show(f'{column}={value}'))}"
 
 
 def _show(text: str) -> str:

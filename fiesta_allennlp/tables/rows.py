@@ -9,7 +9,7 @@ from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.tables.forms import Sheet, SplitSource
-from fiesta_allennlp.tables.read_back import ReadBack, VaryingColumn
+from fiesta_allennlp.tables.read_back import ReadBack, RepeatedColumn, VaryingColumn
 from fiesta_allennlp.tables.sources import UNNAMED
 
 Outcome = Union[float, str, None]
@@ -55,6 +55,8 @@ class RunTable:
     varying: Tuple[VaryingColumn, ...] = ()
     num_nameless: int = 0
     more_candidates: Tuple[str, ...] = ()
+    candidate_column: str = ""
+    repeated: Tuple[RepeatedColumn, ...] = ()
 
     @property
     def minimise(self) -> bool:
@@ -116,6 +118,8 @@ class RunTable:
             num_unfinished=sum(row.outcome is None for row in self.rows),
             num_nameless=self.num_nameless,
             varying=self.varying,
+            candidate_column=self.candidate_column,
+            repeated=self.repeated,
         )
 
     def history(self, candidates: Sequence[str] = ()) -> History:

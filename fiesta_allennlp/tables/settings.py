@@ -82,6 +82,7 @@ class TableSettings:
         "share one official split",
         metavar="NAME=COLUMN,...",
         parse=parse_columns,
+        sought_as={"--metric": "--columns score=NAME"},
     )
     where: Tuple[str, ...] = _scores(
         (),

@@ -1,9 +1,8 @@
 """Reads a table of scores by a contract: takes the columns that it is told, refuses what contradicts itself, guesses
 nothing else, and keeps what it understood for `ReadBack`."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, DefaultDict, Dict, Iterator, List, Mapping, NoReturn, Optional, Sequence, Set, Tuple
 
@@ -33,10 +32,10 @@ from fiesta_allennlp.tables.forms import (
     melt,
     read_sheet,
 )
-from fiesta_allennlp.tables.read_back import MAX_VALUES, MIN_VALUES, VaryingColumn
 from fiesta_allennlp.tables.rows import Outcome, RunRow, RunTable
 from fiesta_allennlp.tables.settings import COLUMNS, split_names
 from fiesta_allennlp.tables.sources import UNNAMED
+from fiesta_allennlp.tables.unused_columns import UnusedColumns, unused_columns
 
 FINISHED, FAILED, RUNNING = "finished", "failed", "running"
 """What the state of a run can mean. `failed` also stands for the score of a run without one."""
@@ -121,18 +120,21 @@ class _TableReader:
             candidate = stem if stems.count(stem) == 1 else str(Path(sheet.name).with_suffix(""))
             all_columns.append(self._find_columns(sheet, candidate))
         rows = [row for columns in all_columns for row in self._read_rows(columns)]
+        unused = unused_columns([(columns.sheet, columns.used) for columns in all_columns])
         complete_rows = _complete_rows(rows, all_columns[0])
         has_splits = any(row.split for row in complete_rows)
         if not complete_rows:
             has_splits = all_columns[0].positions["split"] is not None
         return RunTable(
             join_some([sheet.name for sheet in sheets]),
-            _select_rows(complete_rows),
+            _select_rows(complete_rows, unused),
             all_columns[0].sheet.splits_from if has_splits else SplitSource.NONE,
             self._determine_metric(complete_rows, all_columns[0]),
             is_independent=self.settings.splits == INDEPENDENT,
-            varying=_find_varying_columns(rows, all_columns),
+            varying=unused.find_varying(rows),
             num_nameless=len(rows) - len(complete_rows),
+            candidate_column=all_columns[0].header_of("candidate"),
+            repeated=unused.find_repeated(complete_rows),
         )
 
     # Which columns there are.
@@ -383,7 +385,7 @@ def _complete_rows(rows: Sequence[RunRow], first_columns: _Columns) -> List[RunR
     return complete_rows
 
 
-def _select_rows(rows: Sequence[RunRow]) -> List[RunRow]:
+def _select_rows(rows: Sequence[RunRow], unused: UnusedColumns) -> List[RunRow]:
     """Return one row for each run: that with a score, of several that of the largest step, or else the last. Refuse two
     scores of one run."""
     row_by_run: Dict[Tuple[str, str, str], RunRow] = {}
@@ -392,50 +394,10 @@ def _select_rows(rows: Sequence[RunRow]) -> List[RunRow]:
         earlier = row_by_run.pop(run, row)
         ranks = [(each.is_scored, each.steps) for each in (earlier, row)]
         if earlier is not row and row.is_scored and ranks[0] == ranks[1]:
-            _refuse_repeated_run(row, earlier)
+            split, seed = (f", {kind} {getattr(row, kind)}" if getattr(row, kind) else "" for kind in ("split", "seed"))
+            raise DataError(
+                f"{row.where}: candidate '{row.candidate}'{split}{seed} already has a score in {earlier.where}. "
+                f"{unused.describe_repeat(row, earlier, rows)}"
+            )
         row_by_run[run] = row if ranks[1] >= ranks[0] else earlier
     return list(row_by_run.values())
-
-
-def _refuse_repeated_run(row: RunRow, earlier: RunRow) -> NoReturn:
-    """Refuse two scores of one run, and name all columns in which they differ."""
-    cells = dict(zip(earlier.sheet.columns, map(cell_name, earlier.cells), strict=True))
-    differing = [
-        f"{shorten(escape_invisible(name), 40)} ({shorten(cells.get(name, ''), 40)}, {shorten(cell_name(cell), 40)})"
-        for name, cell in zip(row.sheet.columns, row.cells, strict=True)
-        if cells.get(name, "") != cell_name(cell)
-    ]
-    split, seed = (f", {kind} {getattr(row, kind)}" if getattr(row, kind) else "" for kind in ("split", "seed"))
-    remedy = (
-        f"They differ in {join_some(differing)}. Keep one with --where COLUMN=VALUE, or name the column that tells "
-        "runs apart: --columns seed=NAME."
-    )
-    raise DataError(
-        f"{row.where}: candidate '{row.candidate}'{split}{seed} already has a score in {earlier.where}. "
-        f"{remedy if differing else 'Remove one of the rows.'}"
-    )
-
-
-def _find_varying_columns(rows: Sequence[RunRow], all_columns: Sequence[_Columns]) -> Tuple[VaryingColumn, ...]:
-    """Return the columns that are not used, and have from 2 to 20 values, some of them repeated, among the scored rows
-    of a candidate. An empty cell is no value."""
-    unused = {id(columns.sheet): set(range(len(columns.sheet.columns))) - columns.used for columns in all_columns}
-    counts: Dict[str, DefaultDict[str, "Counter[str]"]] = {}
-    for row in rows:
-        for position in tuple(unused[id(row.sheet)]) if row.is_scored else ():
-            if value := cell_name(row.cells[position]):
-                by_candidate = counts.setdefault(row.sheet.columns[position], defaultdict(Counter))
-                values = by_candidate[row.candidate]
-                if value in values or len(values) <= MAX_VALUES:
-                    values[value] += 1
-    varying: List[VaryingColumn] = []
-    for column, by_candidate in counts.items():
-        mixed = {
-            name: values
-            for name, values in by_candidate.items()
-            if MIN_VALUES <= len(values) <= MAX_VALUES and len(values) < sum(values.values())
-        }
-        if mixed:
-            texts = dict.fromkeys(chain.from_iterable(mixed.values()))
-            varying.append(VaryingColumn(column, tuple(texts), tuple(mixed)))
-    return tuple(varying)

@@ -21,7 +21,7 @@ from fiesta_allennlp.trainings.config import SEED_KEYS, Config, first_difference
 from fiesta_allennlp.trainings.config_checks import check_distinct_sets
 from fiesta_allennlp.trainings.data_files import DataSnapshot, take_snapshot
 from fiesta_allennlp.trainings.pool import preparation_from_facts
-from fiesta_allennlp.trainings.programs.config import config_of_command
+from fiesta_allennlp.trainings.programs.config import check_no_lone_placeholder, config_of_command
 from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
 
 
@@ -62,7 +62,10 @@ def load_config(
     if not spec.command and not os.path.isfile(spec.path):
         if spec.path.suffix and " " not in spec.source:
             raise ConfigError("no such config file.")
-        raise ConfigError("neither a config file nor a command with placeholders, such as {train}, {test} and {seed}.")
+        raise ConfigError(
+            "neither a file nor a command that uses the seed of its run. Add {seed}, for example: "
+            f"'{spec.source} --seed {{seed}}'."
+        )
     config = _evaluate_config(spec, overrides, data_of_commands)
     type_of(config).check_keys()
     return config
@@ -89,6 +92,7 @@ def _evaluate_config(spec: CandidateSpec, overrides: str, data: Optional[Mapping
 
 def load_candidates(settings: Settings, *, min_count: int = 2) -> Dict[str, Candidate]:
     """Return the candidates by name, in the order given, each with its config and the overrides applied."""
+    check_no_lone_placeholder(settings.candidates)
     specs = parse_candidates(settings.candidates, settings.points)
     remedy = "Pass several config files."
     check_names(((spec.name, spec.source) for spec in specs), noun="candidate", min_count=min_count, remedy=remedy)

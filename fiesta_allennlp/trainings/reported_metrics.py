@@ -19,6 +19,8 @@ from fiesta_allennlp.selection.metrics import checked_score
 # By the set that is scored. Hugging Face's Trainer writes `eval_` for its validation file and `predict_` for its test.
 METRIC_PREFIXES = {"test": ("test_", "predict_", "eval_"), "validation": ("best_validation_", "validation_", "eval_")}
 
+MODEL_NAME = Path(MODEL_DIRECTORY).name
+
 # Earlier ones win.
 METRIC_FILES = ("metrics.json", "all_results.json", "test_results.json", "predict_results.json", "eval_results.json")
 
@@ -72,23 +74,24 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def read_reported(directory: Path, stdout: str, path: Optional[Path] = None) -> ReportedMetrics:
-    """Return what is in the file `path`, or in the known files of a run's directory and its model's; if there is none,
-    what the last printed line has. Raise a `MetricError` for anything but a JSON object, or a name and a number."""
-    folders = (directory / Path(MODEL_DIRECTORY).name, directory)
-    known_paths = [folder / name for name in reversed(METRIC_FILES) for folder in folders]
-    paths = [known_path for known_path in known_paths if os.path.lexists(known_path)] if path is None else [path]
-    if not paths:
-        note = f"no file of metrics is in {directory}; "
+def read_reported(directory: Path, stdout: str, files: Optional[Mapping[str, Path]] = None) -> ReportedMetrics:
+    """Return what is in `files`, by their names in messages, or else in the known files of a run's directory and its
+    model's; if there is none, what the last printed line has. Raise a `MetricError` for anything but a JSON object, or
+    a name and a number. Messages do not name the directory, so that two runs with the same fault have the same one."""
+    if not files:
+        names = [f"{folder}{name}" for name in reversed(METRIC_FILES) for folder in (f"{MODEL_NAME}/", "")]
+        files = {f"{{directory}}/{name}": directory / name for name in names if os.path.lexists(directory / name)}
+    if not files:
+        note = "no file of metrics is in {directory}; "
         return ReportedMetrics(parse_last_line(stdout, note), (f"its last printed line ({note.rstrip('; ')})",))
-    values = {name: value for file in paths for name, value in read_metrics_file(file).items()}
-    return ReportedMetrics(values, tuple(map(str, paths)))
+    contents = (read_metrics_file(path, name) for name, path in files.items())
+    return ReportedMetrics({name: value for content in contents for name, value in content.items()}, tuple(files))
 
 
-def read_metrics_file(path: Path) -> Dict[str, Any]:
+def read_metrics_file(path: Path, name: str) -> Dict[str, Any]:
     if not path.is_file() or not os.access(path, os.R_OK):  # a FIFO would block
-        raise MetricError(f"{path} is not a readable file. {EXPECTED_TEXT}")
-    return _parse_object(path.read_bytes(), str(path))
+        raise MetricError(f"{name} is not a readable file. {EXPECTED_TEXT}")
+    return _parse_object(path.read_bytes(), name)
 
 
 def parse_last_line(stdout: str, note: str = "") -> Dict[str, Any]:

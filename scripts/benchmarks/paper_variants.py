@@ -1,5 +1,4 @@
-"""Which reading of the FIESTA paper gives its tables 2 and 3: its procedures with 3 or 5 starting runs, each
-posterior, and P(best) computed or sampled.
+"""Which reading of the FIESTA paper gives its tables 2 and 3: its procedures with 3 or 5 starting runs, and two priors.
 
     python scripts/benchmarks/paper_variants.py fiesta_tdsa_test_f1.json --repetitions 2000
     python scripts/benchmarks/paper_variants.py --table
@@ -32,7 +31,13 @@ RESULTS = BENCHMARKS / "results" / "paper_variants.csv"
 PAGE = BENCHMARKS / "reproduce.md"
 TABLE_PATTERN = re.compile(r"(<!-- variants -->\n).*?(<!-- end -->)", flags=re.S)
 CONFIDENCES = (0.95, 0.9, 0.8)
-HEADINGS = ("procedure, runs between decisions", "posterior", "starts", *map(str, CONFIDENCES), "chi-squared (3)")
+HEADINGS = (
+    "procedure, runs between decisions",
+    "posterior's df",
+    "starts",
+    *(f"{confidence:.2f}" for confidence in CONFIDENCES),
+    "chi-squared (3)",
+)
 PAPER_REPETITIONS = 500
 COUNTED_STARTS = 3
 """The starting runs that the paper counts for each model."""
@@ -46,20 +51,18 @@ PAPER = {
 """Least, mean and most runs of tables 2 and 3 and the share that was correct, at each of `CONFIDENCES`, by procedure
 and runs between two decisions."""
 
-POSTERIORS = ((2, 2), (1, 1), (2, 1), (1, 2))
-"""By how much the degrees of freedom, and n in the squared scale S / (n (n - c)), are below the number of runs."""
+LOST_DF = (2, 1)
+"""c in the degrees of freedom n - c and the squared scale S / (n (n - c)): the paper's prior, and Jeffreys'."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A reading of one procedure. `samples` is 0 where P(best) is computed, not sampled."""
+    """A reading of one procedure."""
 
     procedure: str
     batch_size: int
     starts: int
     lost_df: int
-    lost_scale: int
-    samples: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,6 @@ class Measured:
     batch_size: int
     starts: int
     lost_df: int
-    lost_scale: int
-    samples: int
     confidence: float
     repetitions: int
     seed: int
@@ -82,19 +83,13 @@ class Measured:
     correct: float
 
 
-def prob_best(variant: Variant, sums: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def prob_best(variant: Variant, sums: np.ndarray) -> np.ndarray:
     """P(best) of each repetition. `sums` has the number, the sum and the sum of squares of the scores, shape
     `(3, repetitions, models)`."""
     number, total, squares = sums
     mean, df = total / number, number - variant.lost_df
-    scale = np.sqrt(np.maximum(squares - total**2 / number, 1e-12) / (number * (number - variant.lost_scale)))
-    if not variant.samples:
-        return prob_best_of_selections(mean, scale=scale[None], df=df[None], weight=np.ones_like(df)[None])
-    shares = [
-        np.bincount((rng.standard_t(d, (variant.samples, len(d))) * s + m).argmax(axis=1), minlength=len(d))
-        for d, s, m in zip(df, scale, mean, strict=True)
-    ]
-    return np.array(shares) / variant.samples
+    scale = np.sqrt(np.maximum(squares - total**2 / number, 1e-12) / (number * df))
+    return prob_best_of_selections(mean, scale=scale[None], df=df[None], weight=np.ones_like(df)[None])
 
 
 def draw(weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -128,7 +123,7 @@ def measure(variant: Variant, confidence: float, scores: np.ndarray, *, repetiti
     sums = np.array([np.full(first.shape[:2], float(variant.starts)), first.sum(-1), (first**2).sum(-1)])
     is_right, open_rows = np.zeros(repetitions, dtype=bool), np.arange(repetitions)
     while len(open_rows):
-        probabilities = prob_best(variant, sums[:, open_rows], rng)
+        probabilities = prob_best(variant, sums[:, open_rows])
         is_done = probabilities.max(axis=1) >= confidence
         is_right[open_rows[is_done]] = probabilities[is_done].argmax(axis=1) == scores.mean(axis=1).argmax()
         open_rows, probabilities = open_rows[~is_done], probabilities[~is_done]
@@ -149,10 +144,9 @@ def measure(variant: Variant, confidence: float, scores: np.ndarray, *, repetiti
     )
 
 
-def variants(samples: Sequence[int]) -> Iterator[Variant]:
-    for (procedure, batch_size), starts, lost, number in itertools.product(PAPER, (3, 5), POSTERIORS, samples):
-        if not number or (procedure == "ttts" and lost == (2, 2)):
-            yield Variant(procedure, batch_size, starts, *lost, number)
+def variants() -> Iterator[Variant]:
+    for (procedure, batch_size), starts, lost_df in itertools.product(PAPER, (3, 5), LOST_DF):
+        yield Variant(procedure, batch_size, starts, lost_df)
 
 
 def chi_squared(rows: Sequence[Measured]) -> float:
@@ -167,17 +161,16 @@ def chi_squared(rows: Sequence[Measured]) -> float:
 def table_rows(measured: Sequence[Measured]) -> Iterator[Tuple[str, ...]]:
     """The paper's row of each procedure, and ours, the nearest first."""
     for (procedure, batch_size), paper in PAPER.items():
-        cells = [f"{least} / {mean} / {most}" for least, mean, most, _ in paper]
+        cells = [f"{least} / {mean} / {most:,}" for least, mean, most, _ in paper]
         yield f"**{procedure}, {batch_size}**", "the paper", "", *cells, ""
         groups: Dict[Tuple[int, ...], List[Measured]] = {}
         for row in measured:
             if (row.procedure, row.batch_size) == (procedure, batch_size):
-                groups.setdefault((row.starts, row.lost_df, row.lost_scale, row.samples), []).append(row)
+                groups.setdefault((row.starts, row.lost_df), []).append(row)
         complete = {key: rows for key, rows in groups.items() if len(rows) == len(CONFIDENCES)}
-        for (starts, df, scale, samples), rows in sorted(complete.items(), key=lambda item: chi_squared(item[1])):
-            cells = [f"{row.least:.0f} / {row.mean:.0f} / {row.most:.0f}" for row in rows]
-            posterior = f"n - {df}, S / (n (n - {scale}))" + (f", {samples:,} samples" if samples else "")
-            yield "", posterior, str(starts), *cells, f"{chi_squared(rows):.1f}"
+        for (starts, lost_df), rows in sorted(complete.items(), key=lambda item: chi_squared(item[1])):
+            cells = [f"{row.least:.0f} / {row.mean:.0f} / {row.most:,.0f}" for row in rows]
+            yield "", f"n - {lost_df}", str(starts), *cells, f"{chi_squared(rows):.1f}"
 
 
 def with_tables(page: str) -> str:
@@ -189,14 +182,13 @@ def with_tables(page: str) -> str:
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser = make_parser(__doc__, repetitions=2000)
     parser.add_argument("scores", type=Path, nargs="?", help="the released scores, {model: [500 scores]}")
-    parser.add_argument("--samples", type=int, nargs="*", default=[0], help="samples for P(best); 0 computes it")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--table", action="store_true", help="write the table of the page")
     args = parser.parse_args(arguments)
     if args.scores is not None:
         released = json.loads(args.scores.read_text(encoding="utf-8"))
         scores = np.array([released[name] for name in MODELS_8])
-        for variant, confidence in itertools.product(variants(args.samples), CONFIDENCES):
+        for variant, confidence in itertools.product(variants(), CONFIDENCES):
             row = measure(variant, confidence, scores, repetitions=args.repetitions, seed=args.seed)
             append_rows([asdict(row)], RESULTS)
             print(row, flush=True)

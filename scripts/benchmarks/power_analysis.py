@@ -5,8 +5,7 @@ The effect must be known beforehand: the effect that a selection observed is too
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass
-from typing import Mapping, Optional, Sequence
+from typing import Optional
 
 import numpy as np
 from scipy.special import nctdtr, ndtri, stdtrit
@@ -19,54 +18,12 @@ LEAST = 2
 """A standard deviation needs two documents."""
 
 
-@dataclass(frozen=True)
-class FixedSize:
-    """What a one-sided paired t-test between the best two systems needs to tell them apart.
-
-    `effect` is the mean difference in standard deviations. `baseline_2` documents are enough if these two are known
-    beforehand; `baseline_all` if the best one is compared with each other system, at an error that is divided by
-    their number (`BaselineK-1` in the paper). Each of the compared systems gets all of these documents. Both are `None`
-    if the effect is 0: then no number is enough.
-    """
-
-    best: str
-    second: str
-    effect: float
-    baseline_2: Optional[int]
-    baseline_all: Optional[int]
-
-
-def fixed_size(scores: Mapping[str, Sequence[float]]) -> FixedSize:
-    """Compute the fixed size for the mean difference of the best two systems, in standard deviations of the
-    differences. It is infinite if all differences are equal and not 0.
-
-    Args:
-        scores: those of the same documents, at least 2, for each system.
-    """
-    best, second = sorted(scores, key=lambda name: -float(np.mean(scores[name])))[:2]
-    differences = np.subtract(scores[best], scores[second])
-    effect = _ratio(float(differences.mean()), float(differences.std(ddof=1)))
-    return FixedSize(
-        best=best,
-        second=second,
-        effect=effect,
-        baseline_2=num_documents(effect),
-        baseline_all=num_documents(effect, error=ERROR / (len(scores) - 1)),
-    )
-
-
 def effect_apart(best: np.ndarray, second: np.ndarray) -> float:
     """(mu_1 - mu_2) / sqrt(sigma_1^2 + sigma_2^2) from scores on documents that are not shared, as for synthetic data.
 
     Shapes: `(num_documents,)` each, at least 2.
     """
-    return _ratio(float(best.mean() - second.mean()), math.sqrt(best.var(ddof=1) + second.var(ddof=1)))
-
-
-def _ratio(mean: float, deviation: float) -> float:
-    if deviation > 0:
-        return mean / deviation
-    return math.copysign(math.inf, mean) if mean else 0.0
+    return float((best.mean() - second.mean()) / math.sqrt(best.var(ddof=1) + second.var(ddof=1)))
 
 
 def num_documents(effect: float, *, error: float = ERROR, power: float = POWER) -> Optional[int]:
@@ -88,6 +45,4 @@ def num_documents(effect: float, *, error: float = ERROR, power: float = POWER) 
 def power_of_test(num_documents: int, effect: float, error: float) -> float:
     """The probability that a one-sided paired t-test at level `error` rejects, by the noncentral t distribution."""
     df = num_documents - 1
-    if math.isinf(effect):
-        return 1.0
     return 1 - float(nctdtr(df, effect * math.sqrt(num_documents), stdtrit(df, 1 - error)))

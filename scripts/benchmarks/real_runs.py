@@ -55,7 +55,7 @@ def selection_rows(name: str, root: Path = KEPT) -> List[Tuple[str, ...]]:
     rows: List[Tuple[str, ...]] = [("candidate", "runs", "mean", "sd", "P(best)")]
     for candidate in sorted(candidates, key=lambda each: -(each["mean"] or 0)):
         chance = candidate["prob_best"]
-        chance_text = "-" if chance is None else "< .001" if chance < 0.001 else f"{chance:.3f}".lstrip("0")
+        chance_text = "< 0.001" if chance is not None and chance < 0.001 else _decimals(chance)
         mean, sd = (_decimals(candidate[key]) for key in ("mean", "sd"))
         rows.append((f"`{candidate['name']}`", str(candidate["num_evaluations"]), mean, sd, chance_text))
     return rows
@@ -86,7 +86,7 @@ def compared_rows(names: Sequence[str], released: Dict[str, List[float]], root: 
 
 
 def _decimals(value: Optional[float]) -> str:
-    return "-" if value is None else f"{value:.3f}".lstrip("0")
+    return "-" if value is None else f"{value:.3f}"
 
 
 def update_page(page: str, root: Path = KEPT, released: Path = RELEASED) -> str:

@@ -211,12 +211,12 @@ def policies(
 
 
 def cells(outcomes: Sequence[Outcome], repetitions: int) -> Iterator[str]:
-    """Mean loss with its standard error, and mean optimism, of every task, in hundredths of a point of F1."""
+    """Mean loss with its standard error, and mean optimism, of every task, in points of F1."""
     for outcome in outcomes:
         by_repetition = outcome.loss.reshape(repetitions, -1).mean(axis=1)
         error = by_repetition.std(ddof=1) / np.sqrt(repetitions) if repetitions > 1 else np.nan
-        yield f"{1e4 * by_repetition.mean():.1f} ± {1e4 * error:.1f}"
-        yield f"{1e4 * outcome.optimism.mean():+.1f}"
+        yield f"{100 * by_repetition.mean():.3f} ± {100 * error:.3f}"
+        yield f"{100 * outcome.optimism.mean():+.3f}"
 
 
 def parse() -> argparse.Namespace:
@@ -251,7 +251,7 @@ def main() -> None:
     headings = ["way to spend the runs", *(f"{task} {key}" for task in args.tasks for key in ("loss", "optimism"))]
     for name in args.searchers:
         searcher = to_config(name, "--searchers")
-        title = f"{searcher['type']}, {args.runs} runs among {args.pool} configs, 1e-4 F1"
+        title = f"{searcher['type']}, {args.runs} runs among {args.pool} configs, points of F1"
         measured = measure_policies(searcher, surfaces, args)
         rows = [(policy, *cells(outcomes, args.repetitions)) for policy, outcomes in measured.items()]
         print_table(headings, rows, title=title)

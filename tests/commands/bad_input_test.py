@@ -1,6 +1,7 @@
 """What is wrong is said in one message that names it, with exit status 2, before anything is trained."""
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any, Callable, List
 
@@ -41,6 +42,18 @@ def refused(trained: List[str], call: Call, run: Path) -> Callable[..., str]:
 )
 def test_bad_options(refused: Callable[..., str], options: List[Any], message: str) -> None:
     refused(message, *options)
+
+
+@pytest.mark.parametrize("flags", [["--arch", "a", "--seed", "{seed}"], ["{seed}"], ["--arch", "a", "{seed}"]])
+def test_a_command_without_quotes_is_told_to_have_them(run: Path, call: Call, flags: List[str]) -> None:
+    said = r"the placeholder {seed} stands alone. Put every command into quotes: 'NAME=python train.py {seed}'"
+    call.refused("a=python", "train.py", *flags, *ACCURACY, "-s", run, said=said)
+
+
+@pytest.mark.parametrize("name", ["next", "plan", "replay", "report"])
+def test_the_metric_of_a_table_is_a_column(name: str, in_process: Callable[[str], Call]) -> None:
+    said = "unrecognized arguments: --metric f1. Did you mean '--columns score=NAME'?"
+    in_process(name).refused("scores.csv", "--metric", "f1", said=re.escape(said))
 
 
 def test_a_refused_resumption_changes_nothing(selections: Selections, candidates: List[str], run: Path) -> None:

@@ -167,6 +167,23 @@ def test_force_replaces_both_stages_once_the_checks_have_passed_and_a_changed_te
     search.refused("-s", run, "--recover", said="has changed.*'command")
 
 
+def test_a_template_whose_runs_all_failed_is_corrected_and_the_search_goes_on(
+    programs: List[str], run: Path, search: Call
+) -> None:
+    template = Path(programs[0])
+    right = template.read_text()
+    template.write_text(right.replace("sleep 0.1", "exit 4"))
+    status, output = search(*programs, *OPTIONS, "--max-failures", 1, "-s", run)
+    assert status == EXIT_NO_COMPARISON
+    assert f"correct it, then continue with: fiesta search -s {run} --recover" in output.replace(
+        "allennlp fiesta-", "fiesta "
+    )
+    template.write_text(right)
+    assert "the template was changed, so failed runs start again" in search.done("-s", run, "--recover")
+    search.done(*programs, *OPTIONS, "--max-failures", 1, "-s", run.with_name("right"))
+    assert stages(run) == stages(run.with_name("right"))
+
+
 @pytest.mark.usefixtures("undisturbed")
 def test_a_call_has_a_result_and_refuses_what_is_wrong(files: List[str], run: Path, done: Any) -> None:
     found = done[2]

@@ -21,6 +21,7 @@ from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections
 from tests.commands.fiesta_select_test import start
 from tests.conftest import still_runs, until
 from tests.document_systems import write_documents
+from tests.holding import MARKER
 from tests.run_files import entry_of, num_finished, scores_of, summary_of
 from tests.warm import Command
 
@@ -110,11 +111,17 @@ def children_of(process: Command) -> List[psutil.Process]:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_selection_that_is_stopped_during_the_checks_begins_again_without_force(
-    selections: Selections, trained: List[str], call: Call, run: Path, how: signal.Signals
+    selections: Selections,
+    trained: List[str],
+    call: Call,
+    run: Path,
+    how: signal.Signals,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    further = [f"further_{number}={trained[0]}" for number in range(12)]  # with which the checks take long enough
-    process = start(*trained, *further, "-s", run, "--budget", "56", "--seed", "5")
-    until(lambda: (run / "checks").exists() or process.poll() is not None)
+    marker = run.with_name("a_check_runs")
+    monkeypatch.setenv(MARKER, str(marker))
+    process = start(*trained, "-s", run, "--budget", "56", "--seed", "5", "--include-package", "tests.holding")
+    until(lambda: marker.exists() or process.poll() is not None)
     workers = children_of(process)
     process.send_signal(how)
     output, _ = process.communicate(timeout=120)

@@ -13,7 +13,9 @@ from fiesta_allennlp.core.errors import (
     describe,
     describe_as_sentence,
     describe_with_line,
+    did_you_mean,
     escape_invisible,
+    near_names,
 )
 
 
@@ -70,3 +72,9 @@ def test_an_error_of_a_library_has_no_line_unless_it_has_no_text(
     assert describe_with_line(raised_by(fail)) == f"AssertionError ({code}, line 2)"
     monkeypatch.setattr("fiesta_allennlp.core.errors.LIBRARY_DIRECTORIES", (str(tmp_path),))
     assert describe_with_line(raised_by(fail)) == f"AssertionError ({code}, line 2: assert 1 > 2)"
+
+
+def test_names_are_near_in_any_case() -> None:
+    assert did_you_mean("F1", ["f1", "loss"]) == " Did you mean 'f1'?"
+    assert near_names("EM", ["em", "Em", "f1"], max_names=3) == ["em", "Em"]
+    assert near_names("x" * 1000, ["x" * 999]) == []

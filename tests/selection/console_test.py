@@ -13,6 +13,7 @@ from rich.text import Text
 from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History, Request
 from fiesta_allennlp.selection.console import PipeSafeConsole
 from fiesta_allennlp.selection.progress import ProgressDisplay
+from fiesta_allennlp.selection.texts import loss_text
 
 
 def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() -> None:
@@ -131,3 +132,10 @@ def test_what_an_output_cannot_encode_is_a_question_mark() -> None:
     console = PipeSafeConsole(file=TextIOWrapper(written, encoding="latin-1"))
     console.print("caf\u00e9 \u2013 \udcff")
     assert written.getvalue() == b"caf\xe9 ? \\udcff\n"
+
+
+def test_a_cost_that_the_scores_do_not_show_is_less_than_their_last_decimal() -> None:
+    assert loss_text("a", 0.00042) == "choosing a now costs 0.00042 on average"
+    assert loss_text("a", 2.2e-14) == "choosing a now costs less than 0.0001 on average"
+    assert loss_text("a", 2.2e-6, 6) == "choosing a now costs 2.2e-06 on average"
+    assert loss_text("a", None) == ""

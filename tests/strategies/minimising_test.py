@@ -1,6 +1,9 @@
 """What is minimised is chosen as its negative is maximised, run by run."""
 
+import inspect
 from dataclasses import dataclass
+from typing import List
+from unittest.mock import Mock
 
 import pytest
 
@@ -54,3 +57,24 @@ def test_an_undecided_selection_knows_why_whatever_the_sign() -> None:
     strategy = built("top_two")
     assert strategy.undecided(now) is not None
     assert Minimising(strategy).undecided(now.negated) == strategy.undecided(now)
+
+
+def methods_of(strategy_class: type) -> List[str]:
+    return [name for name, member in vars(strategy_class).items() if inspect.isfunction(member) and name[0] != "_"]
+
+
+@pytest.mark.parametrize("name", methods_of(Strategy))
+def test_every_method_asks_the_strategy_about_negated_scores(name: str) -> None:
+    strategy = Mock(spec=built("top_two"))
+    signature = inspect.signature(getattr(Strategy, name))
+    arguments = {parameter: Mock() for parameter in list(signature.parameters)[1:]}
+    if "history" in arguments:
+        arguments["history"] = history(THREE_EACH)
+    answer = getattr(Minimising(strategy), name)(**arguments)
+    asked = getattr(strategy, name)
+    asked.assert_called_once()
+    heard = signature.bind(strategy, *asked.call_args.args, **asked.call_args.kwargs).arguments
+    assert answer is asked.return_value or answer is None
+    if "history" in arguments:
+        assert heard.pop("history").sign == -1
+    assert all(heard[parameter] is arguments[parameter] for parameter in heard if parameter != "self")

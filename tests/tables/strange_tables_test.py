@@ -139,5 +139,6 @@ def test_lines_are_short_whatever_the_cells_hold() -> None:
 def test_the_facts_are_plain_data() -> None:
     data = next_runs(mixture("lr", 0.1, 0.01), columns={"score": "+score"}).read_back.data
     assert (data["runs"], data["metric"], data["lowest"], data["highest"]) == ({"a": 4, "b": 4}, "score", 0.5, 0.53)
-    assert data["varying"] == ({"column": "lr", "values": ("0.1", "0.01"), "candidates": ("a", "b")},)
+    lr = {"column": "lr", "values": ("0.1", "0.01"), "candidates": ("a", "b"), "share": 0.7, "num_elsewhere": 0}
+    assert data["varying"] == (lr,)
     assert data["splits_from"] == "none" and not data["are_splits_assumed"]

@@ -185,7 +185,10 @@ def test_a_file_for_each_candidate_with_a_column_for_each_split(tmp_path: Path) 
     assert made.result.leading == "HC2" and "ROCKET.csv, SHA-256 " in dict(made.checklist)["scores"]
     assert made.decision[0].startswith("HC2 is the best with probability ")
     near = report(files, wide="split", where=["folds:=Beef"])
-    assert near.decision[0].startswith("ROCKET leads with P(best) ") and "not decided: target 0.95" in near.decision[0]
+    assert near.decision[0].startswith("ROCKET leads with P(best) ")
+    assert "It is not decided. P(best) is below the target 0.95: more runs or a margin" in near.decision[0]
+    assert near.result.undecided is not None and near.result.undecided["unmet"] == "probability"
+    assert made.result.undecided is None
     options: Dict[str, Any] = {"budget": 6, "strategy": "non_adaptive_fb", "repetitions": 2, "processes": 1, "seed": 1}
     assert replay(files, **given, **options).best == "HC2"
 
@@ -274,7 +277,7 @@ HEADER = "candidate,seed,score\n"
         (
             "candidate,seed,score,task,Name\na,0,1,x,u\na,0,2,y,v\n",
             {},
-            r"line 3: .* They differ in score \(1, 2\), task \(x, y\), Name \(u, v\). .* --columns seed=NAME",
+            r"line 3: .* They differ in task \(x, y\), Name \(u, v\). .* --columns seed=NAME",
         ),
         ("candidate,seed,score,task\na,0,1,x\n", {"where": ["task=z"]}, "no row has --where task=z.* Values .*: x"),
         ("candidate,seed,score,task\na,0,1,x\n", {"where": ["tsk=x"]}, "--where tsk=x: must be .* Did you mean 'task'"),
@@ -295,12 +298,12 @@ HEADER = "candidate,seed,score\n"
         (
             "candidate,seed,score\na,0,1\na,1,2,3\n",
             {},
-            "line 3: the line has 4 fields, .* header: candidate,seed,score",
+            "line 3: the line has 4 fields, but the header has 3: candidate, seed, score",
         ),
         (
             "candidate,step,score\na,1,.5\na,1,.6\n",
             {"where": ["step=last"]},
-            "line 3: candidate 'a' already has a score in .*line 2. They differ in score",
+            "line 3: candidate 'a' already has a score in .*line 2. Remove one of the rows",
         ),
         ("candidate,step,score\na,x,.5\n", {"where": ["step=last"]}, "line 2: --where step=last needs numbers .* 'x'"),
     ],
@@ -342,7 +345,7 @@ def test_the_last_step_of_a_run_counts() -> None:
     ]
     assert told(next_runs(rows, where={"step": "last"})) == {"a": [0.3, 0, 0], "b": [0.3, 0, 0]}
     assert told(next_runs(rows, where={"step": 2})) == {"a": [0.9, 0, 0], "b": [0.9, 0, 0]}
-    with pytest.raises(DataError, match=r"differ in step \(1, 10\), score"):
+    with pytest.raises(DataError, match=r"differ in step \(1, 10\).*--where step=last"):
         next_runs(rows)
     without_seeds = [{name: value for name, value in row.items() if name != "seed"} for row in rows]
     assert told(next_runs(without_seeds, where={"step": "last"})) == {"a": [0.3, 0, 0], "b": [0.3, 0, 0]}

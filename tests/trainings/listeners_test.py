@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Optional, Set, Tuple
 import pytest
 from rich.console import Console
 
+from fiesta_allennlp.core.blame import FINISHED_KINDS
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import PEAK_MEMORY, Decision, Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
@@ -47,6 +48,15 @@ def test_the_best_of_each_candidate_stays_while_it_runs_and_the_winners_at_the_e
         assert there(tmp_path) == left
     models.keep_only(["a"], history)
     assert there(tmp_path) == {"a-1"}
+
+
+def test_models_of_finished_runs_that_count_as_failed_go_too(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path)
+    runs = finished(directory, *[("a", 0.5)] * len(FINISHED_KINDS), ("a", 0.4))
+    failures = tuple(Failure(run.request, kind, "no") for run, kind in zip(runs, FINISHED_KINDS, strict=False))
+    history = History(("a",), tuple(runs[len(failures) :]), failures=failures)
+    BestModelKeeper(directory).on_state(history, Decision(None))
+    assert there(tmp_path) == {runs[-1].request.name}
 
 
 def test_lost_archives_are_no_trouble_and_the_lowest_score_may_be_the_best(tmp_path: Path) -> None:

@@ -101,7 +101,11 @@ def test_bad_points_are_named_by_file_line_and_value(template: str, tmp_path: Pa
         (["a"], 3, "--points must be"),
         (["a", "b?x=[1"], None, r"candidate 'b\?x=\[1': 'x'"),
         (["python train.py {train} {test}", "b=x {seed}"], None, "needs a name"),
-        (["a=python train.py", "b=python train.py"], None, "neither a config file nor a command with placeholders"),
+        (
+            ["a=python train.py", "b=python train.py"],
+            None,
+            "neither a file nor a command that uses the seed .* .python train.py --seed {seed}.",
+        ),
         (["a=python train.py {train} {test} '", "b=x y {train}"], None, "into words"),
     ],
 )

@@ -1,6 +1,6 @@
 """The scores: their distributions, and their differences on shared splits."""
 
-from typing import Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -108,7 +108,9 @@ class Differences(ReportFigure):
             if num_pairs != 1:
                 axes.plot(means[row], row, "D", **shared.MEAN_MARKER)
         notes = [f"{c.num_ahead} of {c.num_pairs}" if c.num_pairs else "unpaired" for c in comparisons]
-        shared.add_rows(axes, report, [c.second for c in comparisons], notes=notes, heading="splits ahead")
+        names, has_pairs = [c.second for c in comparisons], any(c.num_pairs for c in comparisons)
+        columns: Dict[str, Any] = {"notes": notes, "heading": "splits ahead"} if has_pairs else {}
+        shared.add_rows(axes, report, names, **columns)
         marks = [shared.legend_mark("one split", "o", color="0.4", markersize=3)] if paired_differences else []
         marks += shared.mean_legend_marks("95% interval")
         if report.result.margin:

@@ -108,6 +108,16 @@ def placeholders_of(config: Mapping[str, Any]) -> FrozenSet[str]:
     return frozenset(name for text in texts for _, name in PLACEHOLDER_PATTERN.findall(text) if name)
 
 
+def check_no_lone_placeholder(words: Sequence[str]) -> None:
+    """Refuse a word of the command line that is a placeholder alone: the shell has cut its command into words."""
+    for word in words:
+        match = PLACEHOLDER_PATTERN.fullmatch(word)
+        if match is not None and match[2] in PLACEHOLDER_NAMES:
+            raise ConfigError(
+                f"the placeholder {word} stands alone. Put every command into quotes: 'NAME=python train.py {word}'."
+            )
+
+
 def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
     all_values = {**values, PYTHON: sys.executable}
     return PLACEHOLDER_PATTERN.sub(lambda match: f"{{{match[1]}}}" if match[1] else all_values[match[2]], text)

@@ -31,6 +31,7 @@ from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics, parse_la
 CHUNK_BYTES, MAX_BYTES_KEPT = 2**16, 2**22  # bytes of the output: of one reading, and of its end
 SHELL_STATUS_OFFSET = 128  # a shell adds it to the number of the signal that ended its program
 MAX_LINES, MAX_CHARACTERS = 3, 300  # of the output in an error
+MAX_ERROR_LINES = 10  # of a program, with what follows it
 OUTPUT_TIMEOUT_SECONDS = 10.0  # for the output of a program that has ended, where its children cannot be killed
 
 
@@ -109,10 +110,19 @@ def _program_error(status: int, output: str) -> Exception:
 
 
 def last_lines(text: str) -> str:
-    """Return the last lines of an output that are not empty, in one line, cut if long. Control characters, which a
-    terminal would obey, are written as escapes."""
-    lines = [line.strip() for line in re.split(r"[\r\n]+", text) if line.strip()]
-    end = escape_invisible(" / ".join(lines[-MAX_LINES:]), keep="\t")
+    """Return the end of an output in one line, cut if long: of its last lines, those below the last indented one, which
+    belongs to the line above it, as in a traceback. Control characters, which a terminal would obey, are written as
+    escapes."""
+    lines = [line for line in re.split(r"[\r\n]+", text) if line.strip()]
+    is_indented = [line[0].isspace() for line in lines]
+    first = len(lines) - next((n for n, indented in enumerate(reversed(is_indented)) if not indented), len(lines)) - 1
+    while first > 0 and not is_indented[first - 1]:
+        first -= 1
+    block = [line.strip() for line in lines[max(first, 0) :]]
+    begin = (
+        block[:1] if first > 0 and MAX_LINES < len(block) <= MAX_ERROR_LINES else []
+    )  # the error, above what follows it
+    end = escape_invisible(" / ".join([*begin, *block[len(begin) :][-MAX_LINES + len(begin) :]]), keep="\t")
     return end if len(end) <= MAX_CHARACTERS else f"... {end[-MAX_CHARACTERS:]}"
 
 
@@ -207,5 +217,5 @@ def _read_metrics(config: Config, stdout: str, placeholder_values: Mapping[str, 
     path = config.get("metrics")
     if path == STDOUT:
         return ReportedMetrics(parse_last_line(stdout))
-    file = None if path is None else Path(fill_placeholders(path, placeholder_values))
-    return read_reported(Path(placeholder_values["directory"]), stdout, file)
+    files = {} if path is None else {path: Path(fill_placeholders(path, placeholder_values))}
+    return read_reported(Path(placeholder_values["directory"]), stdout, files)

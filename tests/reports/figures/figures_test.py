@@ -79,6 +79,7 @@ def test_differences_are_those_of_the_comparisons() -> None:
     for shown, has_pairs in ((report, True), (unpaired, False)):
         (legend,) = drawn(shown, "differences").legends
         assert ("one split" in {text.get_text() for text in legend.get_texts()}) is has_pairs
+        assert ("splits ahead" in {text.get_text() for text in drawn(shown, "differences").axes[0].texts}) is has_pairs
         assert ("Each point is one split" in caption("differences", shown)) is has_pairs
 
 

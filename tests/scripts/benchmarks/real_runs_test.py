@@ -24,9 +24,9 @@ def test_what_a_selection_found_is_kept_and_written_beside_the_released_scores(t
     released = tmp_path / "released.json"
     released.write_text(json.dumps({"a": [0.4] * 5 + [0.6] * 5, "b": [0.3] * 5 + [0.5] * 5}))
     page = runs.update_page(PAGE, kept, released)
-    assert "| `b` | 2 | .750 | .100 | 1.000 |\n| `a` | 2 | .500 | .100 | < .001 |" in page
-    # b: .75 (error .0289 of 4 runs) beside .4 (error .1 of two splits): (.75 - .4) / .1041 = 3.4
-    assert "| `b` | 4 | .750 | .058 | .400 | .105 | +3.4 | 1 / 2 |" in page
+    assert "| `b` | 2 | 0.750 | 0.100 | 1.000 |\n| `a` | 2 | 0.500 | 0.100 | < 0.001 |" in page
+    # b: 0.75 (error 0.0289 of 4 runs) and 0.4 (error 0.1 of two splits): (0.75 - 0.4) / 0.1041 = 3.4
+    assert "| `b` | 4 | 0.750 | 0.058 | 0.400 | 0.105 | +3.4 | 1 / 2 |" in page
     assert "<!-- compared: one, later -->\nold\n<!-- end -->" in page, "a selection that is not kept yet"
     assert "metric" not in (kept / "one" / "scores.csv").read_text() and runs.update_page(page, kept, released) == page
 

@@ -1,4 +1,4 @@
-"""The recipes of docs/programs.md, run as a user types them, with small programs that take exactly those arguments."""
+"""The recipes of docs/scripts.md, run as a user types them, with small programs that take exactly those arguments."""
 
 import json
 import re
@@ -13,8 +13,8 @@ from fiesta_allennlp.__main__ import main
 from fiesta_allennlp.trainings.candidate_types import limit_to_one_epoch
 from tests.conftest import REPOSITORY
 
-PAGE = (REPOSITORY / "docs" / "programs.md").read_text(encoding="utf-8")
-(RECIPES,) = re.findall(r"## Recipes\n.*?```bash\n(.*?)```", PAGE, re.DOTALL)
+PAGE = (REPOSITORY / "docs" / "scripts.md").read_text(encoding="utf-8")
+(RECIPES,) = re.findall(r"## Can each run get a new split\?\n.*?```bash\n(.*?)```", PAGE, re.DOTALL)
 COMMANDS = [shlex.split(text.replace("\\\n", " "), comments=True) for text in RECIPES.split("\n\n")]
 
 PROGRAM = """
@@ -26,10 +26,10 @@ for name in {switches}:
     parser.add_argument(name, action="store_true")
 args = vars(parser.parse_args())
 for name, value in args.items():
-    if name.split(".")[-1] in ("train", "test", "train_file", "validation_file", "test_file"):
+    if name in ("train", "test", "train_file", "validation_file", "test_file"):
         assert value.endswith({endings}) and pathlib.Path(value).read_text(), value
 score = {score}
-directory = args.get("output_dir") or args.get("trainer.default_root_dir")
+directory = args.get("output_dir")
 if directory is None:
     print("epoch 1 of 1")
     print(json.dumps({{"accuracy": score}}))
@@ -68,11 +68,6 @@ def programs(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_program("run_ner.py", [*HF, *FILES], by_model, switches=steps, metrics=ner, **results)
     glue = "{'eval_accuracy': score, 'train_loss': 0.1}"
     write_program("run_glue.py", [*HF, *FILES[:2]], by_model, switches=steps[:2], metrics=glue, **results)
-    keys = ["--config", "--seed_everything", "--trainer.default_root_dir", *(f"--data.{name[2:]}" for name in FILES)]
-    cnn = GOOD.format(better="args['config'] == 'cnn.yaml'", seed="seed_everything")
-    write_program("main.py", keys, cnn, file="metrics.json", metrics="{'test_f1': score}")
-    script = '[ -z "$(ls -A "$5")" ] && test -s "$2" && test -s "$3" && case $1 in large) echo accuracy 0.9$4;; '
-    Path("train.sh").write_text(script + "*) echo accuracy 0.5$4;; esac\n")
     return reviews
 
 
@@ -99,26 +94,26 @@ def test_a_recipe_runs_as_it_is_printed(words: List[str], programs: Path, fiesta
     assert not list(programs.glob("runs/*/evaluations/*/output/model"))
 
 
-LIGHTNING = next(words for words in COMMANDS if words[-1] == "runs/lightning")
-"""Its runs report `test_f1` alone."""
+NER = next(words for words in COMMANDS if words[-1] == "runs/ner")
+"""Its runs report `predict_f1` and no accuracy."""
 
 
 @pytest.mark.usefixtures("programs")
 def test_a_wrong_metric_ends_a_candidate_at_once_and_another_is_read_from_its_run(fiesta: Callable[..., Any]) -> None:
-    wrong = [word.replace("f1", "accuracy") if word == "f1" else word for word in LIGHTNING[1:]]
+    wrong = [word.replace("f1", "accuracy") if word == "f1" else word for word in NER[1:]]
     status, said = fiesta(*wrong, "--workers", "2")
     assert status == 1
     names = "'accuracy', 'test_accuracy', 'predict_accuracy' or 'eval_accuracy'"
-    assert f"did not report a metric named {names}. In " in said and ": test_f1" in said
-    scored = {path.parent.name for path in Path("runs/lightning/evaluations").glob("*/reported.json")}
-    made = {path: path.stat().st_mtime_ns for path in Path("runs/lightning/evaluations").glob("*/outcome.json")}
+    assert f"did not report a metric named {names}. In " in said and ": epoch, eval_f1, predict_f1" in said
+    scored = {path.parent.name for path in Path("runs/ner/evaluations").glob("*/reported.json")}
+    made = {path: path.stat().st_mtime_ns for path in Path("runs/ner/evaluations").glob("*/outcome.json")}
     assert 1 <= len(scored) <= 2
-    resume = ("select", "-s", "runs/lightning", "--recover", "--metric")
+    resume = ("select", "-s", "runs/ner", "--recover", "--metric")
     status, said = fiesta(*resume, "f1", "--budget", "6")
-    assert status == 0 and said.count("'test_f1'") == 1 and "cnn leads with P(best)" in said
+    assert status == 0 and said.count("'predict_f1'") == 1 and "bert leads with P(best)" in said
     assert all(path.stat().st_mtime_ns == made[path] for path in made if path.parent.name in scored)
-    status, said = fiesta(*resume, "test_f1")
-    assert status == 2 and '--metric was "f1" and is now "test_f1"' in said
+    status, said = fiesta(*resume, "predict_f1")
+    assert status == 2 and '--metric was "f1" and is now "predict_f1"' in said
 
 
 def test_a_trial_makes_a_short_run_of_each_and_keeps_nothing(

@@ -93,7 +93,13 @@ def test_a_run_that_gives_no_score_says_why(reviews: Path, script: str, kind: An
 
 
 def test_the_end_of_an_output_is_one_short_line() -> None:
-    assert last_lines("a\n\nb\rc\n  d \n\n") == "b / c / d"
+    assert last_lines("a\n\nb\rc\nd \n\n") == "b / c / d"
+    assert last_lines("usage: x [-h]\n         [-a]\nx: error: no -b") == "x: error: no -b"
+    traceback = 'epoch 1\nTraceback (most recent call last):\n  File "a.py", line 1\n    f(x)\n    ^^^^\n'
+    assert last_lines(f"{traceback}KeyError: 'x'") == "KeyError: 'x'"
+    assert last_lines(f"{traceback}CUDA error: no\na\nb\nc") == "CUDA error: no / b / c"
+    assert last_lines(f"{traceback}RuntimeError: state\n  missing: w") == "RuntimeError: state / missing: w"
+    assert last_lines("  a\n  b\n") == "a / b"
     assert last_lines("x" * 1000) == "... " + "x" * 300
     assert last_lines("\x1b]0;T\x07\x1b[2J no") == r"\x1b]0;T\x07\x1b[2J no"
 

@@ -1,0 +1,31 @@
+"""A posterior of your own: normal scores with a known standard deviation.
+
+python examples/own_classes/posterior.py
+"""
+
+import numpy as np
+
+from fiesta_allennlp import replay
+from fiesta_allennlp.beliefs.base import Belief
+from fiesta_allennlp.beliefs.student_t import StudentTPosterior
+from fiesta_allennlp.core.records import History
+
+
+@Belief.register("known_sd")
+class KnownSd(Belief):
+    """Normal scores whose standard deviation is known and the same for all candidates."""
+
+    min_evaluations = 1
+
+    def __init__(self, *, sd: float) -> None:
+        self.sd = sd
+
+    def posterior(self, history: History) -> StudentTPosterior:
+        scores = [history.scores(name) for name in history.active]
+        location = np.array([values.mean() for values in scores])
+        scale = np.array([self.sd / np.sqrt(len(values)) for values in scores])
+        return StudentTPosterior.simple(location, scale, np.full(len(scores), 1e6))
+
+
+belief = {"type": "known_sd", "sd": 0.03}
+print(replay("tdsa-8", belief=belief, splits="independent", repetitions=5, processes=1, seed=1))

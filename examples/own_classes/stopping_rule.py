@@ -1,0 +1,28 @@
+"""A stopping rule of your own: the winner must have a number of runs.
+
+python examples/own_classes/stopping_rule.py
+"""
+
+from typing import Optional, Tuple
+
+from fiesta_allennlp import replay
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.strategies.base import Analysis
+from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule
+
+
+@StoppingRule.register("patient")
+class PatientStop(BayesianStop):
+    """Also requires a number of runs of the winner."""
+
+    def __init__(self, *, num_runs: int = 10) -> None:
+        self.num_runs = num_runs
+
+    def missing_runs(self, history: History, analysis: Analysis, confidence: float) -> Optional[Tuple[str, ...]]:
+        best = analysis.decision.best
+        if best is None or super().missing_runs(history, analysis, confidence) is None:
+            return None
+        return (best,) * max(0, self.num_runs - history.num_finished(best))
+
+
+print(replay("tdsa-8", stop={"type": "patient", "num_runs": 12}, repetitions=5, processes=1, seed=1))
