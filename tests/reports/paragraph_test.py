@@ -10,8 +10,8 @@ import pytest
 from fiesta_allennlp.reports.paragraph import collect_bibtex, compose_paragraph, fill_slots
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report import render_html, render_markdown, report
-from tests.reports.made_up import TABLE, TOP_TWO, by_documents, just_begun, made_up, of_table, screened, with_failures
 from fiesta_allennlp.version import __version__
+from tests.reports.made_up import TABLE, TOP_TWO, by_documents, just_begun, made_up, of_table, screened, with_failures
 from tests.selections import write_selection
 
 SLOTS = ["screening", "candidates", "data", "sampling", "posterior", "stopping"] + [
@@ -101,7 +101,11 @@ def test_there_is_no_paragraph_without_a_result(made: Report) -> None:
         ({**TABLE, "stopped_by": None}, "outcome", ("inconclusive", "target 0.95", "model_0 led")),
         ({"collapsed": (COLLAPSED,)}, "failed_runs", ("2 of 9 runs of model_0 collapsed", "below its others")),
         ({"collapsed": (COLLAPSED,), "metric": "-loss"}, "failed_runs", ("above its others",)),
-        ({}, "runner_up", ("model_1 (mean 0.6", "on 6 shared splits, or", "run-to-run sds (95% interval", "how the scores chose it")),
+        (
+            {},
+            "runner_up",
+            ("model_1 (mean 0.6", "on 6 shared splits, or", "run-to-run sds (95% interval", "how the scores chose it"),
+        ),
         (TABLE, "runner_up", ("takes the number of runs as fixed)",)),
         ({}, "scope", ("new splits and seeds",)),
         ({"splits": "official"}, "scope", ("new seeds on this split",)),
@@ -145,7 +149,9 @@ def test_the_commit_and_the_address_of_the_package_are_named_where_they_are_know
     made = report(tmp_path)
     assert f"With fiesta-allennlp {__version__} (commit 0123456789), we compared" in compose_paragraph(made)
     bibtex = collect_bibtex(made)
-    assert "note = {Python package, commit 0123456789}," in bibtex and "url = {https://example.org/fiesta.git}" in bibtex
+    assert (
+        "note = {Python package, commit 0123456789}," in bibtex and "url = {https://example.org/fiesta.git}" in bibtex
+    )
     assert "COMMIT" not in collect_bibtex(made_up(2)) and "URL_LINE" not in collect_bibtex(made_up(2))
 
 
