@@ -122,7 +122,7 @@ class FiestaCommand:
 
 def add_require_decision(parser: Any) -> None:
     """Add the mode in which a script sees by the exit status whether a winner was named."""
-    help = f"end with exit status {EXIT_INCONCLUSIVE} unless a winner was named"
+    help = f"exit with status {EXIT_INCONCLUSIVE} unless a winner was named"
     parser.add_argument("--require-decision", action="store_true", help=help)
 
 
