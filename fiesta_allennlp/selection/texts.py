@@ -44,6 +44,13 @@ def number_text(value: Optional[float], digits: int = MIN_DECIMALS, *, sign: str
     return f"{value:{sign}.{num_digits}g}"
 
 
+def cost_text(value: Optional[float]) -> str:
+    """Format a cost with two decimals, or a smaller one with two significant digits; `-` if it is unknown."""
+    if value is None or not 0 < value < 0.1:
+        return number_text(value, 2)
+    return f"{value:.2g}"
+
+
 def interval_text(interval: Optional[Interval], digits: int = MIN_DECIMALS) -> str:
     return "-" if interval is None else " to ".join(number_text(end, digits) for end in interval)
 
