@@ -31,6 +31,7 @@ from fiesta_allennlp.selection.texts import (
     missed_runs_text,
     missed_text,
     number_text,
+    pair_text,
     probability_text,
 )
 from fiesta_allennlp.strategies import Strategy
@@ -101,7 +102,8 @@ def selection_in_words(result: Result) -> Tuple[str, ...]:
     """Describe the decision or the state of a selection, and what it spent, sentence by sentence."""
     decision_text = running_in_words(result) if result.running else ended_in_words(result)
     cost_text = queries_in_words(result) if isinstance(result, DocumentsResult) else spent_in_words(result)
-    return tuple(filter(None, (decision_text, *collapsed_in_words(result), scored_on_text(result), cost_text)))
+    notes = pair_in_words(result), *collapsed_in_words(result), scored_on_text(result), cost_text
+    return tuple(filter(None, (decision_text, *notes)))
 
 
 def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Comparison] = None) -> Tuple[str, ...]:
@@ -126,7 +128,7 @@ def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Compar
         reason = undecided_in_words(result) or f"The target is {target:g}."
         texts = (f"{leading} leads with P(best) {chance}, by {metric}, {after}.", best_set_in_words(result))
         lead = " ".join(filter(None, (*texts, f"It is not decided. {reason}{needs}")))
-    return (lead, *sentences)
+    return (lead, *filter(None, [pair_in_words(result)]), *sentences)
 
 
 def _difference_in_words(pair: Comparison, decimals: int) -> str:
@@ -335,8 +337,17 @@ def undecided_in_words(result: Result) -> str:
 
 def _loss_text(result: Result) -> str:
     """State what choosing the leader now costs."""
-    text = loss_text(result.leading, result.expected_loss, num_decimals(result.candidates))
-    return f" {text[0].upper()}{text[1:]}." if text else ""
+    text = _sentence(loss_text(result.leading, result.expected_loss, num_decimals(result.candidates)))
+    return text and f" {text}"
+
+
+def pair_in_words(result: Result) -> str:
+    """State P(best) of the leader against its runner-up alone, where it decides otherwise; empty elsewhere."""
+    return _sentence(pair_text(result.leading, result.pair_alone))
+
+
+def _sentence(text: str) -> str:
+    return text and f"{text[0].upper()}{text[1:]}."
 
 
 def _needed_runs_text(result: Result) -> str:

@@ -10,16 +10,16 @@ from real_results import OPENED, SETS, TUNED, read_results
 from real_tables import count_runs, group_rows, sum_of
 
 PICTURE = ROOT / "docs" / "pictures" / "procedures.svg"
-WIDTH, PANEL_HEIGHT, LEFT, RIGHT, TOP = 400, 178, 44, 386, 52
+WIDTH, PANEL_HEIGHT, LEFT, RIGHT, TOP = 400, 250, 44, 386, 52
 """Pixels. A phone of 390 pixels shows it at almost its full size."""
 
 STEP = PANEL_HEIGHT + 106
 """From the top of one panel to that of the next."""
 
-RADIUS = 11.5
+RADIUS = 11
 NUM_PUSHES = 200
-LEAST_NAMED = 0.35
-X_TICKS, Y_TICKS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2), (0.4, 0.6, 0.8, 1.0)
+LEAST_NAMED = 0.5
+X_TICKS, Y_TICKS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2), (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 INK, GREY, LINE = "#222", "#666", "#ddd"
 
 
@@ -113,7 +113,14 @@ def line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float =
 def disc(x: float, y: float, kind: Kind, content: str = "", radius: float = RADIUS) -> Iterator[str]:
     fill, ink = (kind.colour, "#fff") if kind.is_filled else ("#fff", kind.colour)
     yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius - 1}" fill="{fill}" stroke="{kind.colour}" stroke-width="2"/>'
-    yield text(x, y + 3.7, content, size=11, fill=ink, more=' text-anchor="middle" font-weight="bold"')
+    yield text(
+        x,
+        y + 3.7,
+        content,
+        size=11 if len(content) < 3 else 9,
+        fill=ink,
+        more=' text-anchor="middle" font-weight="bold"',
+    )
 
 
 def panel(set_name: str, top: float) -> Iterator[str]:

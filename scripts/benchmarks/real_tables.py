@@ -12,7 +12,7 @@ from real_results import APART, GAPS, REPORTED, SETS, TUNED, ResultRow, class_la
 
 from fiesta_allennlp.tables.simulator import wilson_interval
 
-PAGES = (ROOT / "docs" / "evaluation.md", ROOT / "docs" / "reviewers.md", ROOT / "README.md")
+PAGES = (ROOT / "docs" / "evaluation.md", ROOT / "README.md")
 TABLE_PATTERN = re.compile(
     rf"(<!-- real: (?:({'|'.join(SETS)}) )?(\w+)(?:, ([^;]+?))?(; brief)? -->\n).*?(<!-- end -->)", flags=re.S
 )
@@ -136,10 +136,16 @@ def pool_rows(
 
 
 def update_page(page: str, results_by_set: Mapping[str, Sequence[ResultRow]], rules: Sequence[str]) -> str:
-    """Return the page with each pooled table in its place."""
+    """Return the page with each pooled table in its place.
+
+    # Raises
+        ValueError: if a marker names an unknown procedure, or a table is empty; the message has the name or the marker.
+    """
 
     def table(match: "re.Match[str]") -> List[Tuple[str, ...]]:
         kind, names = match[3], tuple(match[4].split(", ")) if match[4] else PROCEDURES
+        if unknown := [name for name in names if name not in PROCEDURES]:
+            raise ValueError(f"{match[1].strip()} has an unknown procedure: {unknown[0]}.")
         results = results_by_set[match[2] or (APART if kind == "problems" else TUNED)]
         key_headings = ("procedure", *(HEADING_OF.get(field, field) for field in FIELDS_BY_TABLE[kind]))
         rows = [(*key_headings, *HEADINGS), *pool_rows(results, rules, kind, names)]

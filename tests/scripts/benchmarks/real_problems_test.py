@@ -103,6 +103,8 @@ def test_the_rules_that_were_measured_on_a_set_are_listed() -> None:
     assert "| default | old | 9.0" in table and "| default | new | 9.0" in table
     only_new = import_module("real_tables").update_page(page.replace("rules", "procedures"), {"opened": lines}, ["new"])
     assert only_new.count("| default |") == 1
+    with pytest.raises(ValueError, match="unknown procedure: guess"):
+        import_module("real_tables").update_page(page.replace("default", "guess"), {"opened": lines}, ["new"])
 
 
 def test_every_call_draws_another_seed_and_appends_its_counts(
