@@ -10,8 +10,8 @@ import pytest
 from fiesta_allennlp.reports.paragraph import collect_bibtex, compose_paragraph, fill_slots
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report import render_html, render_markdown, report
-from tests.reports.made_up import TABLE, TOP_TWO, by_documents, just_begun, made_up, of_table, screened, with_failures
 from fiesta_allennlp.version import __version__
+from tests.reports.made_up import TABLE, TOP_TWO, by_documents, just_begun, made_up, of_table, screened, with_failures
 from tests.selections import write_selection
 
 SLOTS = ["screening", "candidates", "data", "sampling", "posterior", "stopping"] + [
