@@ -7,14 +7,18 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 from rich.console import Console
 
+from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.documents.select import select_system
 from fiesta_allennlp.isolation.fork_server import check_main_guard
+from fiesta_allennlp.reports.confirming import confirm as run_confirmation
+from fiesta_allennlp.reports.fresh_runs import ConfirmationResult
 from fiesta_allennlp.reports.next_runs import PrintableNextRuns
 from fiesta_allennlp.reports.results import SearchResult, SelectionResult, SystemsResult
 from fiesta_allennlp.reports.screening import search_in_words
 from fiesta_allennlp.reports.simulation import SimulationResult, plan_with_bar, replay_with_bar
 from fiesta_allennlp.searches.search import search as run_search
 from fiesta_allennlp.selection.console import PipeSafeConsole
+from fiesta_allennlp.selection.session import StoredState
 from fiesta_allennlp.tables.brought import read_brought_runs
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.next_runs import next_runs as ask
@@ -29,6 +33,7 @@ from fiesta_allennlp.tables.sources import ScoreSource
 from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_reader import read_rows
 from fiesta_allennlp.trainings.candidate_values import plain_points
+from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
 from fiesta_allennlp.trainings.select import select as run_select
 
 Candidates = Union[Sequence[Union[str, Path]], Mapping[str, Union[str, Path]]]
@@ -76,13 +81,51 @@ def select(
     """
     check_main_guard()
     options = _to_options(settings, candidates, candidates_option="candidates")
-    path, brought = Path(directory), None
+    path, beginning = Path(directory), None
     if scores is not None:
         table_values, content = split_table_argument({"columns": columns, "where": where}, scores, "scores")
-        brought = read_brought_runs(BroughtSettings(**table_values), options, content).runs
+        runs = read_brought_runs(BroughtSettings(**table_values), options, content).runs
+        beginning = StoredState(brought=runs)
     modes: Dict[str, Any] = {"recover": recover, "force": force, "allow_removed": allow_removed}
-    run_select(options, path, console=_console(progress), brought=brought, **modes)
+    run_select(options, path, console=_console(progress), beginning=beginning, **modes)
     return SelectionResult.read(path)
+
+
+def confirm(
+    directory: Union[str, Path],
+    *,
+    runs: Optional[int] = None,
+    against: Sequence[str] = (),
+    again: bool = False,
+    seed: Optional[int] = None,
+    recover: bool = False,
+    progress: Optional[bool] = None,
+    **resources: Any,
+) -> ConfirmationResult:
+    """Confirm the winner of a selection with a number of fresh runs that is fixed beforehand, or resume that.
+
+    Ctrl-C, or an interrupt of a notebook's kernel, stops the runs. The call then returns a result without
+    `comparisons`. In a script, make this call below `if __name__ == "__main__":`.
+
+    Args:
+        directory: the directory of the selection, which need not be decided.
+        runs: the fresh runs of each candidate (default 10).
+        against: the rivals of the winner, or of the leader (default: the runner-up).
+        again: the command's option `--again`.
+        seed: master random seed, to repeat a confirmation.
+        recover: the command's option `--recover`.
+        progress: whether to show progress (default: only on a terminal).
+        resources: settings of `select` about resources, which replace those of the selection: `workers=2`.
+
+    Raises:
+        FiestaError: if a setting or the directory is invalid, or if the pair was confirmed before.
+    """
+    check_main_guard()
+    rivals = [against] if isinstance(against, str) else against
+    if not isinstance(directory, (str, Path)):
+        raise ConfigError("a table of scores cannot be confirmed. Pass the directory of a selection.")
+    settings = ConfirmSettings(Path(directory), runs=runs, against=tuple(rivals), again=again, seed=seed)
+    return run_confirmation(settings, resources, _console(progress), recover=recover)
 
 
 def search(

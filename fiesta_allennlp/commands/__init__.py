@@ -16,6 +16,7 @@ from fiesta_allennlp.commands.read_only import (
     StatusCommand,
 )
 from fiesta_allennlp.commands.selecting import (
+    ConfirmCommand,
     DocumentsCommand,
     SearchCommand,
     SelectCommand,
@@ -28,6 +29,7 @@ from fiesta_allennlp.core.errors import COMMAND_PREFIX, ConfigError, did_you_mea
 COMMANDS: Dict[str, FiestaCommand] = {
     "select": SelectCommand(),
     "search": SearchCommand(),
+    "confirm": ConfirmCommand(),
     "worker": WorkerCommand(),
     "plan": PlanCommand(),
     "replay": ReplayCommand(),

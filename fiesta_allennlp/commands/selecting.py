@@ -1,4 +1,4 @@
-"""The commands that make runs: `select`, `search` and `documents`, also in the background, and `worker`."""
+"""The commands that make runs: `select`, `search` and `documents`, also in the background, `confirm` and `worker`."""
 
 import argparse
 import os
@@ -186,12 +186,13 @@ selection with its original options."""
         if not hasattr(args, "scores"):
             return {}
         from fiesta_allennlp.selection.options import typed_options
+        from fiesta_allennlp.selection.session import StoredState
         from fiesta_allennlp.tables.brought import read_brought_runs
         from fiesta_allennlp.tables.settings import BroughtSettings
 
         table = read_brought_runs(BroughtSettings(**typed_options(args, BroughtSettings)), settings)
         print_read_back(table.read_back)
-        return {"brought": table.runs}
+        return {"beginning": StoredState(brought=table.runs)}
 
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_mode_arguments(parser)
@@ -271,6 +272,59 @@ resumes an interrupted selection with its original options."""
     interrupt_note = "no answer is lost"
     force_help = "delete the selection in the directory first; its answers are kept"
     dry_run_help = "check documents and options and open every system once, but query nothing"
+
+
+class ConfirmCommand(FiestaCommand):
+    help = "confirm the winner of a selection with fresh runs"
+    description = """Make fresh runs of the winner of a selection and of its runner-up, or of the rivals of --against,
+on new splits and seeds. Their number is fixed beforehand and they choose nothing, so the usual t-test and interval
+hold for them. They are a selection of their own in DIR/confirmation, with the settings of the selection, except
+the resources that you change. --recover continues them after an interruption."""
+    examples = """examples:
+  %(prog)s runs/first --dry-run
+  %(prog)s runs/first --runs 20 --workers 2
+  %(prog)s runs/first --against bert,roberta
+  %(prog)s runs/first --recover"""
+    settings_class_path = "fiesta_allennlp.trainings.confirm_settings.ConfirmSettings"
+    starts_runs = True
+    positional_settings = (("directory", None),)
+
+    def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("-r", "--recover", action="store_true", help="continue the latest confirmation")
+        parser.add_argument("--dry-run", action="store_true", help="print what 5, 10, 20 and 40 runs can show")
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        from fiesta_allennlp.selection.options import add_options
+        from fiesta_allennlp.trainings.confirm_settings import RESOURCE_GROUPS
+        from fiesta_allennlp.trainings.settings import Settings
+
+        super().add_arguments(parser)
+        add_options(parser, Settings, RESOURCE_GROUPS)
+
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
+        """Return the status: 0 if all fresh runs have ended, whatever their verdict; 2 invalid input; 130 interrupted
+        or limited by --max-hours."""
+        settings = self.build_settings(args)
+        from fiesta_allennlp.reports.confirming import confirm, plan_confirmation
+        from fiesta_allennlp.selection.options import typed_options
+        from fiesta_allennlp.trainings.settings import Settings
+
+        if args.dry_run:
+            console.print(*plan_confirmation(settings).shown())
+            return 0
+        resources = {name: value for name, value in typed_options(args, Settings).items() if name != "seed"}
+        result = confirm(settings, resources, console, recover=args.recover)
+        console.print(*result.shown())
+        if result.is_over:
+            return 0
+        console.print(f"Continue with: {self._recover_command(args)}")
+        return EXIT_INTERRUPTED
+
+    def interrupt_text(self, args: argparse.Namespace) -> str:
+        return f"Interrupted; no finished run is lost. Continue with: {self._recover_command(args)}"
+
+    def _recover_command(self, args: argparse.Namespace) -> str:
+        return f"{full_command('confirm')} {shlex.quote(str(args.directory))} --recover"
 
 
 POLL_SECONDS = 0.1

@@ -1,4 +1,5 @@
 import os
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +24,10 @@ OUTCOME_FILE = "outcome.json"
 complete."""
 
 
+CONFIRMATION_PATTERN = re.compile(r"confirmation(?:-([1-9]\d{0,3}))?")
+"""The names of the directories of confirmations: the first has no number."""
+
+
 def _path_below_root(name: str) -> "cached_property[Path]":
     """A path below the root of a run directory."""
     return cached_property(lambda directory: directory.root / name)
@@ -41,6 +46,7 @@ class RunDirectory:
     notify_log = _path_below_root("notify.log")  # the output of the command of `--notify`
     detached_log = _path_below_root("detached.log")  # the output of a command in the background
     selection_json = _path_below_root("selection.json")
+    confirmation_json = _path_below_root("confirmation.json")  # the verdicts, in the directory of a confirmation
     evaluations_csv = _path_below_root("evaluations.csv")
     report = _path_below_root("report")
     vectors = _path_below_root("vectors")
@@ -95,6 +101,16 @@ class RunDirectory:
     def stores(self) -> Tuple[Path, Path]:
         return self.store, self.screening.store
 
+    def confirmation(self, number: int) -> "RunDirectory":
+        """The directory of a confirmation of this selection, counted from 1."""
+        return RunDirectory(self.root / ("confirmation" if number == 1 else f"confirmation-{number}"))
+
+    @property
+    def confirmation_numbers(self) -> List[int]:
+        """The numbers of the confirmations of this selection, in order."""
+        matches = (CONFIRMATION_PATTERN.fullmatch(path.parent.name) for path in self.root.glob("*/store.sqlite"))
+        return sorted(int(match[1] or 1) for match in matches if match)
+
     @property
     def staging(self) -> "RunDirectory":
         """The directory in which a new selection is checked before it replaces this one."""
@@ -105,7 +121,9 @@ class RunDirectory:
         left without one."""
         names = "selection.json evaluations.csv store.sqlite store.sqlite-wal store.sqlite-shm selection.log notify.log"
         names += " vectors checks evaluations failures systems tensorboard report next screening slurm queue"
+        names += " confirmation.json"
         paths = [*(self.root / name for name in names.split()), *self.root.glob(f".*{PART_SUFFIX}*")]
+        paths += [self.confirmation(number).root for number in self.confirmation_numbers]
         return [path for path in paths if os.path.lexists(path)]
 
     @property

@@ -1,5 +1,6 @@
 """The names of candidates and systems, which become parts of paths, cells of tables and words in logs."""
 
+import csv
 import unicodedata
 from typing import Dict, Iterable, Mapping, Optional, Tuple
 
@@ -16,6 +17,12 @@ def split_name(text: str) -> Tuple[Optional[str], str]:
         return None, text
     name, _, source = text.partition("=")
     return name, source
+
+
+def split_names(text: str) -> Tuple[str, ...]:
+    """Return names that are separated by commas. One that contains a comma is in double quotes."""
+    names = next(csv.reader([text], skipinitialspace=True), [])
+    return tuple(name.strip() for name in names)
 
 
 NUMBERED_PREFIX = "#"

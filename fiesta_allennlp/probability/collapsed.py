@@ -19,6 +19,11 @@ MIN_RELATIVE_SD = 0.005
 other runs are all equal."""
 
 
+MAX_SDS = 1e6
+"""The largest distance in robust sds, where the others are equal and near 0. It bounds the ratio, which cannot
+overflow."""
+
+
 def flag_collapsed(scores: np.ndarray) -> np.ndarray:
     """Return which runs of one candidate lie far below its others. Shape: that of `scores`, `(num_runs,)`; bool.
 
@@ -41,11 +46,14 @@ def flag_collapsed(scores: np.ndarray) -> np.ndarray:
 
 
 def robust_sds_below(scores: np.ndarray) -> np.ndarray:
-    """Return how many robust sds each run lies below the median. Shape: that of `scores`, at least one."""
+    """Return how many robust sds each run lies below the median, at most `MAX_SDS`. Shape: that of `scores`, at least
+    one."""
     median = np.median(scores)
     deviations = median - np.asarray(scores, dtype=float)
-    sd = max(1.4826 * float(np.median(np.abs(deviations))), MIN_RELATIVE_SD * abs(float(median)), np.finfo(float).tiny)
-    return np.asarray(deviations / sd)
+    distances = np.abs(deviations)
+    floors = MIN_RELATIVE_SD * abs(float(median)), float(distances.max()) / MAX_SDS
+    sd = max(1.4826 * float(np.median(distances)), *floors)
+    return np.asarray(deviations / sd) if sd else np.zeros(len(deviations))
 
 
 def collapsed_runs(history: History) -> Dict[str, List[Evaluation]]:

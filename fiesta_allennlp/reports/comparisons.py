@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
-from scipy.special import stdtrit
 
 from fiesta_allennlp.probability.student_t import correlated_t
 from fiesta_allennlp.selection.result import CandidateResult, Result
@@ -19,6 +18,7 @@ from fiesta_allennlp.selection.summary import (
     compute_mean_interval,
     differences_on_shared_splits,
 )
+from fiesta_allennlp.selection.t_tests import TTest, run_to_run_sd
 
 MIN_NUM_SPLITS = 5
 """With fewer splits that all candidates have, the share of wrong comparisons on one split is a matter of luck."""
@@ -177,6 +177,8 @@ class Comparison:
     replicates, and `num_pairs` is their number. With two or more pairs (`paired`), `mean_difference` and `interval`
     (95%, Student's t) are of the paired differences. Otherwise they are of the two samples (Welch's t).
 
+    `sd` is the run-to-run sd of the two (`run_to_run_sd`), and `effect` the mean difference in units of it.
+
     `cliffs_delta` is P(first > second) - P(first < second) over all pairs of scores, from -1 to 1.
 
     `prob_new_data` is the probability that `first` is better on new data of the same kind, by the correlated t
@@ -190,6 +192,7 @@ class Comparison:
     paired_differences: Tuple[float, ...] = ()
     mean_difference: Optional[float] = None
     interval: Optional[Interval] = None
+    sd: Optional[float] = None
     cliffs_delta: Optional[float] = None
     prob_new_data: Optional[float] = None
 
@@ -202,6 +205,10 @@ class Comparison:
         return self.num_pairs > 1
 
     @property
+    def effect(self) -> Optional[float]:
+        return self.mean_difference / self.sd if self.sd and self.mean_difference is not None else None
+
+    @property
     def num_ahead(self) -> int:
         """The number of shared splits on which `first` is better."""
         return sum((difference < 0) if self.minimise else (difference > 0) for difference in self.paired_differences)
@@ -211,7 +218,7 @@ def compare_scores(
     first: CandidateResult, second: CandidateResult, *, minimise: bool = False, test_share: Optional[float] = None
 ) -> Comparison:
     """Compare two candidates. `test_share` is the share of the data that a random split tests on."""
-    first_scores, second_scores = np.array(first.scores), np.array(second.scores)
+    scores = first_scores, second_scores = np.array(first.scores), np.array(second.scores)
     differences = differences_on_shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
     is_paired, have_scores = len(differences) > 1, bool(first.scores and second.scores)
     unpaired_difference = float(np.mean(first_scores) - np.mean(second_scores)) if have_scores else None
@@ -224,6 +231,9 @@ def compare_scores(
         interval=compute_mean_interval(differences)
         if is_paired
         else compute_welch_interval(first_scores, second_scores),
+        sd=run_to_run_sd(differences if is_paired else np.array([]), scores)
+        if is_paired or min(map(len, scores)) > 1
+        else None,
         cliffs_delta=float(np.sign(first_scores[:, None] - second_scores).mean()) if have_scores else None,
         prob_new_data=(
             correlated_t(-differences if minimise else differences, test_share).prob_above_0()
@@ -237,13 +247,4 @@ def compute_welch_interval(first_scores: np.ndarray, second_scores: np.ndarray) 
     """Compute Welch's 95% interval of the difference of two means; None where one has fewer than 3 scores."""
     if min(len(first_scores), len(second_scores)) < MIN_NUM_SCORES:
         return None
-    first_variance, second_variance = (
-        np.var(first_scores, ddof=1) / len(first_scores),
-        np.var(second_scores, ddof=1) / len(second_scores),
-    )
-    difference, variance = float(np.mean(first_scores) - np.mean(second_scores)), first_variance + second_variance
-    if variance == 0:
-        return difference, difference
-    squares = first_variance**2 / (len(first_scores) - 1) + second_variance**2 / (len(second_scores) - 1)
-    half_width = float(stdtrit(variance**2 / squares, (1 + INTERVAL_LEVEL) / 2) * np.sqrt(variance))
-    return difference - half_width, difference + half_width
+    return TTest.welch(first_scores, second_scores).interval(INTERVAL_LEVEL)

@@ -3,10 +3,19 @@
 import re
 from typing import Dict, List, Mapping, Sequence, Tuple
 
+from fiesta_allennlp.core.defaults import BELIEF, OFFICIAL_SPLITS_BELIEF
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
 from fiesta_allennlp.reports.formats import TEMPLATES_DIRECTORY
+from fiesta_allennlp.reports.fresh_runs import (
+    evidence_in_words,
+    failed_in_words,
+    new_data_in_words,
+    ordinal_in_words,
+)
+from fiesta_allennlp.reports.measured_error import DEFAULT_RULE_ERROR
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.words import best_set_in_words, changes_in_words, own_limit_in_words
+from fiesta_allennlp.selection.confirmation import Confirmation, FreshComparison
 from fiesta_allennlp.selection.result import CandidateResult
 from fiesta_allennlp.selection.texts import (
     count_text,
@@ -69,7 +78,7 @@ PAPER_METHOD = ("ttts", "student_t", "bayesian")
 
 TARGET_RULE = "{p_best} of one {what} reaches {target:g}"
 RUNS_RULE = "the {what} and its nearest rival have {least} {runs} each"
-NO_ERROR_RATE = "P(best) is not an error rate."
+NO_ERROR_RATE = "P(best) is not an error rate"
 
 STOP_TEXTS: MethodTexts = {
     "bayesian": (f"once {TARGET_RULE}", (FIESTA_KEY,)),
@@ -101,6 +110,9 @@ def compose_paragraph(report: Report) -> str:
 def collect_bibtex(report: Report) -> str:
     """Return the BibTeX entries of the works that the paragraph cites."""
     bibtex_text = (TEMPLATES_DIRECTORY / "works.bib").read_text(encoding="utf-8").replace("VERSION", __version__)
+    source = report.source_of_package
+    bibtex_text = bibtex_text.replace("COMMIT", f", commit {source.commit}" if source.commit else "")
+    bibtex_text = bibtex_text.replace("URL_LINE", f"\n  url = {{{source.url}}}," if source.url else "")
     entries_by_key = {re.split(r"[{,]", entry)[1]: entry for entry in bibtex_text.strip().split("\n\n")}
     work_keys = dict.fromkeys(key for _, keys in fill_slots(report).values() for key in keys)
     return "\n\n".join(entries_by_key[key] for key in work_keys)
@@ -113,6 +125,8 @@ def fill_slots(report: Report) -> Dict[str, Slot]:
     is_over = result.stopped_by not in (None, "failures") if report.is_selection else not report.is_pair
     if result.leading is None or result.running or not is_over:
         return {}
+    if report.is_confirmation:
+        return {"candidates": _candidates(report), "data": _data(report), "confirmation": _confirmation(report)}
     return {
         "screening": _screening(report),
         "candidates": _candidates(report),
@@ -124,6 +138,7 @@ def fill_slots(report: Report) -> Dict[str, Slot]:
         "outcome": _outcome(report),
         "failed_runs": _failed_runs(report),
         "runner_up": _runner_up(report),
+        "confirmation": _confirmation(report),
         "scope": _scope(report),
     }
 
@@ -151,7 +166,8 @@ def _candidates(report: Report) -> Slot:
         data = official if result.on_official_splits else f" on the {result.scored} sets of random splits{pooled}"
     elif result.scored:
         data = " on validation sets"
-    software = CITATION_TEXTS[SOFTWARE_KEY]
+    commit = report.source_of_package.commit
+    software = CITATION_TEXTS[SOFTWARE_KEY] + (f" (commit {commit})" if commit else "")
     noun = _noun(report)
     text = (
         f"With {software}, we compared {len(result.candidates)} {noun}s{names} in terms of {result.metric_text}{data}."
@@ -240,7 +256,22 @@ def _stopping(report: Report) -> Slot:
         runs=words.evaluations,
     )
     verb = "The selection stops" if report.is_selection else "The target is reached"
-    return f"{verb} {_cite(rule, keys)}.{'' if name == 'glr' else f' {NO_ERROR_RATE}'}", keys
+    error_rate = "" if name == "glr" else f" {_error_rate(report, name)}"
+    return f"{verb} {_cite(rule, keys)}.{error_rate}", keys
+
+
+def _error_rate(report: Report, stop_name: str) -> str:
+    """State that P(best) is not an error rate, and which one was measured for the default rule."""
+    strategy, measured = report.strategy, DEFAULT_RULE_ERROR
+    choice = report.result.strategy.get("type", measured.strategy), stop_name, strategy.confidence
+    is_default = choice == (measured.strategy, measured.stop, measured.confidence) and not report.result.margin
+    if not is_default or report.result.belief.get("type") not in (BELIEF, OFFICIAL_SPLITS_BELIEF):
+        return f"{NO_ERROR_RATE}."
+    low, high = measured.interval
+    return (
+        f"{NO_ERROR_RATE}: on {measured.num_problems} problems of published scores, {measured.wrong_of_named:.1%} of "
+        f"the winners that this rule named were wrong (95% interval {low:.1%} to {high:.1%})."
+    )
 
 
 def _p_best(report: Report) -> str:
@@ -252,7 +283,8 @@ def _changes(report: Report) -> Slot:
     reasons = {"removed": "left before the end, removed by us", "failed": "dropped out after failed runs"}
     sentences: List[str] = []
     if report.selection is not None:
-        sentences += changes_in_words(report.selection.meta.changes, report.result.words)
+        changes = report.selection.meta.changes
+        sentences += changes_in_words(changes, report.result.words) if changes else [_set_before(report)]
     for state, reason in reasons.items():
         names = [candidate.name for candidate in report.result.candidates if candidate.state == state]
         sentences += [f"{join_some(names)} {reason}."] if names else []
@@ -261,6 +293,13 @@ def _changes(report: Report) -> Slot:
         verb = "was" if num_brought == 1 else "were"
         sentences.append(f"{num_brought} of the {num_runs} runs {verb} made before the selection began.")
     return " ".join(sentences), ()
+
+
+def _set_before(report: Report) -> str:
+    """State that nothing that ends the selection was changed on the way."""
+    options = "budget" if report.strategy.budget is not None else "target, the margin and the limit"
+    verb = "was" if report.strategy.budget is not None else "were"
+    return f"The {options} {verb} set before the first {report.result.words.evaluation}."
 
 
 def _outcome(report: Report) -> Slot:
@@ -322,6 +361,8 @@ def _runner_up(report: Report) -> Slot:
     if rival is None:
         return EMPTY
     text = f"The runner-up was {rival.name} ({_numbers(report, rival)})"
+    if report.confirmation is not None and rival.name in report.confirmation.plan.names:
+        return f"{text}.", ()  # whose difference is that of the fresh runs
     comparison = next((c for c in report.comparisons if c.second == rival.name), None)
     if comparison is not None and comparison.interval is not None:
         splits = f" on {count_text(comparison.num_pairs, 'shared split')}" if comparison.paired else ""
@@ -329,7 +370,8 @@ def _runner_up(report: Report) -> Slot:
         is_chosen = report.is_selection and result.strategy["type"] != "non_adaptive_fb"
         chosen = " and ignores how the scores chose it" if is_chosen else ""
         text += f", with a mean difference of {number_text(comparison.mean_difference, report.decimals)}{splits}"
-        text += f" (95% interval {interval}, which takes the number of runs as fixed{chosen})"
+        sds = "" if comparison.effect is None else f", or {number_text(abs(comparison.effect), 2)} run-to-run sds"
+        text += f"{sds} (95% interval {interval}, which takes the number of runs as fixed{chosen})"
     if comparison is None or comparison.prob_new_data is None:
         return f"{text}.", ()
     keys = (NADEAU_KEY, CORANI_KEY)
@@ -339,6 +381,42 @@ def _runner_up(report: Report) -> Slot:
         "correlate by the share of the data in a test set"
     )
     return f"{text}. {_cite(new_data, keys)}.", keys
+
+
+def _confirmation(report: Report) -> Slot:
+    """What the fresh runs say, on which alone the claim rests."""
+    confirmation = report.confirmation
+    if confirmation is None:
+        return EMPTY
+    plan = confirmation.plan
+    new = "new splits and seeds" if plan.is_paired or not report.result.on_official_splits else "new seeds"
+    outcome = "the outcome of a selection" if report.is_confirmation else "this outcome"
+    sentences = [
+        f"To confirm {outcome}, {join_some(plan.names, ' and ')} ran {plan.num_runs} times each with {new}.",
+        "This number was fixed beforehand and these runs chose nothing, so any claim rests on them alone.",
+    ]
+    sentences += [_claim(confirmation, comparison) for comparison in confirmation.comparisons]
+    sentences += [ordinal_in_words(plan, rival) for rival in plan.rivals]
+    new_data = [text for c in confirmation.comparisons if (text := new_data_in_words(confirmation, c))]
+    keys = (NADEAU_KEY, CORANI_KEY) if new_data else ()
+    sentences += [f"{_cite(text.rstrip('.'), keys)}." for text in new_data]
+    return " ".join(filter(None, (*sentences, *failed_in_words(confirmation)))), keys
+
+
+def _claim(confirmation: Confirmation, comparison: FreshComparison) -> str:
+    """State the verdict about one rival as a claim, or that there is none."""
+    winner, rival = confirmation.plan.winner, comparison.rival
+    if comparison.difference is None:
+        return f"Too few of them have a score to compare {winner} with {rival}."
+    size = number_text(abs(comparison.difference))
+    splits = f" on {count_text(comparison.num_pairs, 'shared split')}" if comparison.num_pairs else ""
+    evidence = f"{splits} ({evidence_in_words(confirmation, comparison)})"
+    return {
+        "confirmed": f"{winner} is better than {rival} by {size}{evidence}.",
+        "contradicted": f"They contradict it: {rival} is better than {winner} by {size}{evidence}.",
+        "not confirmed": f"They do not confirm that {winner} is better than {rival}: the mean difference is "
+        f"{number_text(comparison.difference, sign='+')}{evidence}.",
+    }[comparison.verdict]
 
 
 def _scope(report: Report) -> Slot:

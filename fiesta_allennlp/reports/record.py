@@ -11,6 +11,7 @@ from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.names import numbered_legend
 from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.source import PackageSource, package_source
 from fiesta_allennlp.reports.checklist import Checklist, build_checklist
 from fiesta_allennlp.reports.comparisons import (
     Comparison,
@@ -21,10 +22,12 @@ from fiesta_allennlp.reports.comparisons import (
     correlate_development,
 )
 from fiesta_allennlp.reports.formats import Printable, TerminalLines
+from fiesta_allennlp.reports.fresh_runs import confirmation_in_words
 from fiesta_allennlp.reports.stored_selection import StoredSelection
 from fiesta_allennlp.reports.words import changes_in_words, limit_in_words, scores_in_words, selection_in_words
 from fiesta_allennlp.selection.brought import BROUGHT_CAUTION
 from fiesta_allennlp.selection.candidate_table import candidate_table, num_decimals
+from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.machines import describe_different_versions
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.strategies import Strategy
@@ -72,6 +75,7 @@ class Report(Printable):
         table: the table, and `table_files` its files.
         whole: the report on all candidates of the source, for a report on two of them.
         screening: the first stage of the search whose second stage this selection is.
+        confirmations: the confirmations of the selection, in order, or the one that it is itself.
     """
 
     source: str
@@ -87,6 +91,7 @@ class Report(Printable):
     table_files: Tuple[str, ...] = ()
     whole: "Optional[Report]" = None
     screening: "Optional[ScreeningReport]" = None
+    confirmations: Tuple[Confirmation, ...] = ()
 
     @property
     def is_selection(self) -> bool:
@@ -101,6 +106,16 @@ class Report(Printable):
     @property
     def is_pair(self) -> bool:
         return self.whole is not None
+
+    @property
+    def is_confirmation(self) -> bool:
+        """True if this selection is the confirmation of another one."""
+        return self.selection is not None and self.selection.meta.confirmation is not None
+
+    @property
+    def source_of_package(self) -> PackageSource:
+        """The source of the package that made the runs, or that reads a table."""
+        return package_source() if self.selection is None else self.selection.meta.source
 
     @property
     def belief(self) -> Belief:
@@ -129,7 +144,15 @@ class Report(Printable):
         else:
             pair = self.comparisons[0] if self.is_pair else None
             sentences = scores_in_words(result, self.strategy, pair=pair)
-        return tuple(filter(None, (*sentences, limit_text, *self.table_notes)))
+        confirmations = (text for confirmation in self.confirmations for text in confirmation_in_words(confirmation))
+        return tuple(filter(None, (*sentences, limit_text, *confirmations, *self.table_notes)))
+
+    @property
+    def confirmation(self) -> Optional[Confirmation]:
+        """The latest confirmation of the candidate that leads, if all its runs have ended."""
+        leads = self.result.leading
+        own = [c for c in self.confirmations if c.is_over and (self.is_confirmation or c.plan.winner == leads)]
+        return own[-1] if own else None
 
     @cached_property
     def notes(self) -> Tuple[str, ...]:

@@ -12,6 +12,7 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import atomic_replacement, to_csv_cell
 from fiesta_allennlp.reports.comparisons import Comparison
 from fiesta_allennlp.reports.formats import MISSING_TEXT, render_file, share_text
+from fiesta_allennlp.reports.fresh_runs import confirmation_table, confirmation_values
 from fiesta_allennlp.reports.paragraph import collect_bibtex, compose_paragraph
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.settings import ReportSettings
@@ -123,6 +124,9 @@ def write_report(report: Report, directory: Path, *, long_table: bool = False) -
         _write_file(directory / "table.tex", render_latex(report, long=long_table))
         _write_file(directory / "table.csv", render_candidates(report))
         _write_file(directory / "scores.csv", render_scores(report))
+        (directory / "confirmation.csv").unlink(missing_ok=True)
+        if report.confirmations:
+            _write_file(directory / "confirmation.csv", render_confirmations(report))
         try:
             pictures.update(draw_all(report, figures_directory))
         finally:
@@ -147,6 +151,12 @@ def render_csv(headings: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
 def render_candidates(report: Report) -> str:
     """Return the table of the candidates as CSV."""
     entries = candidate_values(report.result, CSV)
+    return render_csv(list(entries[0]), [entry.values() for entry in entries])
+
+
+def render_confirmations(report: Report) -> str:
+    """Return the table of the confirmations as CSV."""
+    entries = confirmation_values(report.confirmations)
     return render_csv(list(entries[0]), [entry.values() for entry in entries])
 
 
@@ -193,9 +203,10 @@ def _render(report: Report, template: str, output: str, **values: Any) -> str:
 
 
 def tabulate(report: Report, section: str) -> Optional[Table]:
-    """Return the table of a section: a row for each comparison, for each way to compare single runs, for each
-    correlation of validation scores, for each finalist, or for each machine. None if it has no row."""
+    """Return the table of a section: a row for each comparison, of fresh runs or of all, for each way to compare single
+    runs, for each correlation of validation scores, for each finalist, or for each machine. None if it has no row."""
     table: Table = {
+        "confirmation": _tabulate_confirmations,
         "differences": _tabulate_differences,
         "single": _tabulate_single_scores,
         "development": _tabulate_development,
@@ -203,6 +214,10 @@ def tabulate(report: Report, section: str) -> Optional[Table]:
         "machines": _tabulate_machines,
     }[section](report)
     return table if table.rows else None
+
+
+def _tabulate_confirmations(report: Report) -> Table:
+    return confirmation_table(report.confirmations, HTML)
 
 
 def _tabulate_differences(report: Report) -> Table:

@@ -68,6 +68,7 @@ class SimulationResult(Printable, Simulation):
             "budget": self.budget,
             "time": self.time_forecast and asdict(self.time_forecast),
             "halving": self.halving and asdict(self.halving),
+            "confirmation": self.confirmation and asdict(self.confirmation),
             "table": source.read_back and source.read_back.data,
             "notes": list(source.notes),
             "interrupted": self.interrupted,

@@ -10,6 +10,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import full_command, join_some
 from fiesta_allennlp.core.names import numbered_legend
 from fiesta_allennlp.core.records import Forecast, History
+from fiesta_allennlp.reports.fresh_runs import confirmation_in_words
 from fiesta_allennlp.reports.pending_runs import PendingRun, WorkerState, read_pending_runs, read_workers
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.sources import read_directory
@@ -18,6 +19,7 @@ from fiesta_allennlp.reports.words import (
     collapsed_in_words,
     ended_in_words,
     failures_in_words,
+    pair_in_words,
     running_in_words,
     scored_on_text,
 )
@@ -26,7 +28,7 @@ from fiesta_allennlp.selection.progress import forecast_open_selection
 from fiesta_allennlp.selection.texts import count_text, duration_text, number_text
 from fiesta_allennlp.version import __version__
 
-STATUS_FORMAT = 1
+STATUS_FORMAT = 2
 """The number of the format of `fiesta status --json`, which every change of a key raises."""
 
 MAX_CONFIGS_SHOWN = 5
@@ -77,7 +79,8 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
     )
     result = replace(result, candidates=candidates)
     decision_text = running_in_words(result) if result.running else ended_in_words(result)
-    run_sentences = (*failures_in_words(result), decision_text, *collapsed_in_words(result), scored_on_text(result))
+    notes = pair_in_words(result), *collapsed_in_words(result), scored_on_text(result)
+    run_sentences = (*failures_in_words(result), decision_text, *notes)
     error = None if report.selection is None or result.running else report.selection.meta.error
     error_text = error and f"The last session ended with an error: {error}"
     num_running = len(report.history.pending) - num_queued.total() if result.running else 0
@@ -87,6 +90,7 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
         *_describe_jobs(pending_runs),
         error_text,
         *report.legend,
+        *(text for confirmation in report.confirmations for text in confirmation_in_words(confirmation)),
         _last_finish_text(report.history),
     )
     sentences = tuple(filter(None, (*run_sentences, *last_sentences)))
@@ -96,6 +100,7 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
         "selection": result.content(),
         "screening": None,
         "forecast": forecast and asdict(forecast),
+        "confirmations": [confirmation.content() for confirmation in report.confirmations],
     }
     return Status(candidate_table(result, title=result.metric_text), sentences, result.running, data)
 
@@ -147,6 +152,7 @@ def _make_screening_status(screening: StoredSelection) -> Status:
     counts = {"num_configs": num_configs, "num_finished": len(history.evaluations), "best": best}
     error = None if screening.is_running else screening.meta.error
     data = {"error": error, "pending": pending_runs, "selection": None, "screening": counts, "forecast": None}
+    data["confirmations"] = []
     return Status(table, sentences, screening.is_running, data)
 
 

@@ -4,16 +4,18 @@ import platform
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, Optional
+from typing import Dict, Iterable, Iterator, Optional, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.names import NUMBERED_PREFIX, values_text
 from fiesta_allennlp.core.records import History
+from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.lock import is_locked
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.store import StoreReader, open_for_reading
+from fiesta_allennlp.selection.stored_confirmations import read_confirmation, read_confirmations
 from fiesta_allennlp.trainings.pool import Preparation, preparation_from_facts
 
 MAX_SECONDS_OF_SILENCE = 180
@@ -32,6 +34,7 @@ class StoredSelection:
         self.candidates = store.candidates()
         self.names = [candidate.name for candidate in self.candidates]
         self.read_history = store.history
+        self.confirmations = _read_own_confirmations(directory, store)
         self.preparations: Dict[str, Preparation] = {}
         if self.meta.kind != "documents":
             with translated_store_errors(directory.store):
@@ -81,6 +84,14 @@ class StoredSelection:
             return "interrupted"
         is_latest = result.num_evaluations + sum(c.num_missed for c in result.candidates) == num_scored
         return result.stopped_by if is_latest else "interrupted"
+
+
+def _read_own_confirmations(directory: RunDirectory, store: StoreReader) -> Tuple[Confirmation, ...]:
+    """Return the confirmations of the selection in a directory, or the one that it is itself."""
+    meta = store.meta()
+    if meta.confirmation is not None:
+        return (read_confirmation(directory, store),)
+    return read_confirmations(directory, selection_seed=str(meta.seed))
 
 
 @contextmanager

@@ -31,6 +31,7 @@ from fiesta_allennlp.selection.texts import (
     missed_runs_text,
     missed_text,
     number_text,
+    pair_text,
     probability_text,
 )
 from fiesta_allennlp.strategies import Strategy
@@ -101,7 +102,8 @@ def selection_in_words(result: Result) -> Tuple[str, ...]:
     """Describe the decision or the state of a selection, and what it spent, sentence by sentence."""
     decision_text = running_in_words(result) if result.running else ended_in_words(result)
     cost_text = queries_in_words(result) if isinstance(result, DocumentsResult) else spent_in_words(result)
-    return tuple(filter(None, (decision_text, *collapsed_in_words(result), scored_on_text(result), cost_text)))
+    notes = pair_in_words(result), *collapsed_in_words(result), scored_on_text(result), cost_text
+    return tuple(filter(None, (decision_text, *notes)))
 
 
 def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Comparison] = None) -> Tuple[str, ...]:
@@ -126,7 +128,7 @@ def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Compar
         reason = undecided_in_words(result) or f"The target is {target:g}."
         texts = (f"{leading} leads with P(best) {chance}, by {metric}, {after}.", best_set_in_words(result))
         lead = " ".join(filter(None, (*texts, f"It is not decided. {reason}{needs}")))
-    return (lead, *sentences)
+    return (lead, *filter(None, [pair_in_words(result)]), *sentences)
 
 
 def _difference_in_words(pair: Comparison, decimals: int) -> str:
@@ -286,25 +288,29 @@ def _work_text(result: Result) -> str:
 
 
 def leading_two_in_words(result: Result) -> str:
-    """Name the two candidates that lead and the margin that would have decided. Without P(best), name the candidates
-    without a finished run."""
+    """Offer the candidates that could be the best, and the margin that would have decided. Then name the two that lead
+    and what is not met. Without P(best), name the candidates without a finished run."""
     candidates = [c for c in result.candidates if c.prob_best is not None]
     leading_two = sorted(candidates, key=lambda c: (c.name != result.leading, -(c.prob_best or 0.0)))[:2]
     if len(leading_two) < 2:
         missing = join_some(result.without_runs)
         return missing and f"Without a finished {result.words.evaluation}: {missing}."
     leader_text, rival_text = (f"{c.name} (P(best) {probability_text(c.prob_best)})" for c in leading_two)
-    margin = result.credible_margin
-    margin_text = ""
-    if margin is not None:
-        margin_text = (
-            f" --margin {margin['margin']:g} would have selected {margin['best']}, but a margin chosen after seeing "
-            "the scores voids the target."
-        )
-    lead_text = f"Leading: {leader_text}, then {rival_text}. {best_set_in_words(result)}".strip()
-    reason_text = undecided_in_words(result)
-    lead_text += f" {reason_text}" if reason_text else ""
-    return f"{lead_text}{_loss_text(result)}{_needed_runs_text(result)}{margin_text}"
+    offers = (best_set_in_words(result), margin_in_words(result))
+    lead_text = f"Leading: {leader_text}, then {rival_text}."
+    sentences = " ".join(filter(None, (*offers, lead_text, undecided_in_words(result))))
+    return f"{sentences}{_loss_text(result)}{_needed_runs_text(result)}"
+
+
+def margin_in_words(result: Result) -> str:
+    """Offer the margin that would have decided; empty if there is none."""
+    if result.credible_margin is None:
+        return ""
+    margin, best = f"{result.credible_margin['margin']:g}", result.credible_margin["best"]
+    return (
+        f"{best} is within {margin} of the best with the target probability: take it if such a difference does not "
+        f"matter to you. Next time, set --margin {margin} before the first run; set afterwards, it voids the target."
+    )
 
 
 def best_set_in_words(result: Result) -> str:
@@ -323,7 +329,7 @@ def undecided_in_words(result: Result) -> str:
     target, required = (result.undecided[name] for name in ("target", "required"))
     text = {
         "starting runs": "Not every candidate has its starting runs yet",
-        "probability": f"P(best) is below the target {target:g}: more runs or a margin can change that",
+        "probability": f"P(best) is below the target {target:g}: a margin or more runs can change that",
         "few runs": f"After few runs, the stopping rule requires {probability_text(required)}; more runs lower that to "
         f"the target {target:g}",
         "collapsed runs": "Runs may collapse, so the leading two need more runs; --min-score makes such runs failures",
@@ -335,8 +341,17 @@ def undecided_in_words(result: Result) -> str:
 
 def _loss_text(result: Result) -> str:
     """State what choosing the leader now costs."""
-    text = loss_text(result.leading, result.expected_loss, num_decimals(result.candidates))
-    return f" {text[0].upper()}{text[1:]}." if text else ""
+    text = _sentence(loss_text(result.leading, result.expected_loss, num_decimals(result.candidates)))
+    return text and f" {text}"
+
+
+def pair_in_words(result: Result) -> str:
+    """State P(best) of the leader against its runner-up alone, where it decides otherwise; empty elsewhere."""
+    return _sentence(pair_text(result.leading, result.pair_alone))
+
+
+def _sentence(text: str) -> str:
+    return text and f"{text[0].upper()}{text[1:]}."
 
 
 def _needed_runs_text(result: Result) -> str:

@@ -11,7 +11,7 @@ import re
 import typing
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 from fiesta_allennlp.core.registry import convert_value
@@ -132,13 +132,14 @@ def check_setting_names(names: Iterable[str], settings: Any) -> None:
 # The parser.
 
 
-def add_options(parser: argparse.ArgumentParser, settings: Any) -> Dict[str, Any]:
-    """Add every option of a settings class below the headings of its `GROUPS`, and return argparse's groups by heading.
-    The options have no defaults, so that the result has only what was typed."""
-    groups = {title: parser.add_argument_group(title) for title in settings.GROUPS}
+def add_options(parser: argparse.ArgumentParser, settings: Any, headings: Sequence[str] = ()) -> Dict[str, Any]:
+    """Add every option of a settings class below the headings of its `GROUPS`, or only those below these `headings`,
+    and return argparse's groups by heading. The options have no defaults, so that the result has only what was
+    typed."""
+    groups = {title: parser.add_argument_group(title) for title in headings or settings.GROUPS}
     annotations = typing.get_type_hints(settings)
     for name, declaration in declared_options(settings):
-        if declaration.group:
+        if declaration.group in groups:
             flags = filter(None, (declaration.short, flag(name)))
             groups[declaration.group].add_argument(
                 *flags,

@@ -1,10 +1,11 @@
 """A selection from its settings to its result: flags, checks, directory, loop. A `SelectionFamily` fills in the
 rest."""
 
+import shlex
 import tempfile
 from abc import ABC, abstractmethod
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import (
     Any,
@@ -30,6 +31,7 @@ from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, check_private, delete
 from fiesta_allennlp.core.records import Candidate, Decision, History, Request
 from fiesta_allennlp.core.seeding import fresh_seed
+from fiesta_allennlp.core.source import package_source
 from fiesta_allennlp.selection import workspace
 from fiesta_allennlp.selection.brought import BroughtRuns
 from fiesta_allennlp.selection.environment import (
@@ -53,9 +55,10 @@ from fiesta_allennlp.version import __version__
 
 @dataclass(frozen=True)
 class StoredState:
-    """The content of the store when a selection is resumed; for a new selection, the runs that it begins with."""
+    """The content of the store when a selection is resumed. A new selection may begin with runs that were made before,
+    or with candidates whose checks another selection has passed."""
 
-    directory: RunDirectory
+    directory: RunDirectory = field(default_factory=lambda: RunDirectory(Path()))
     meta: Meta = field(default_factory=Meta)
     candidates: Tuple[Candidate, ...] = ()
     history: History = field(default_factory=lambda: History(()))
@@ -131,7 +134,7 @@ def run_selection(
     recover: bool = False,
     force: bool = False,
     allow_removed: bool = False,
-    brought: Optional[BroughtRuns] = None,
+    beginning: Optional[StoredState] = None,
 ) -> Result:
     """Run a selection to its decision, or resume one, and return its result.
 
@@ -141,12 +144,12 @@ def run_selection(
         root: the directory that keeps everything.
         recover: continue the selection in the directory.
         force: delete the selection in the directory, but only once the new one has passed all checks.
-        brought: runs that were made before a new selection begins.
+        beginning: what a new selection begins with.
         allow_removed: if recovering, withdraw candidates of the store that are not given, instead of refusing.
     """
     if recover and force:
         raise ConfigError("--recover continues a selection and --force deletes it. Use one or the other.")
-    if brought is not None and recover:
+    if beginning is not None and recover:
         raise ConfigError("--scores is for a new selection; --recover has the runs already. Remove --scores.")
     if allow_removed and not recover:
         raise ConfigError("--allow-removed applies to a resumed selection. Add --recover.")
@@ -154,20 +157,21 @@ def run_selection(
         session = _Session(family, RunDirectory(root), console, stack)
         stack.enter_context(notifying_of_errors(_notify_command(settings), session.directory))
         if isinstance(settings, SelectionSettings):
-            return session.start(settings, force=force, brought=brought)
+            return session.start(settings, force=force, beginning=beginning)
         if recover:
             return session.resume(settings, allow_removed=allow_removed)
-        return session.start(family.settings_class.from_layers(settings), force=force, brought=brought)
+        return session.start(family.settings_class.from_layers(settings), force=force, beginning=beginning)
 
 
 @contextmanager
 def dry_run(
-    family: Type[Family], settings: SelectionSettings, console: Console, brought: Optional[BroughtRuns] = None
+    family: Type[Family], settings: SelectionSettings, console: Console, beginning: Optional[StoredState] = None
 ) -> Iterator[Family]:
     """Check, build and open everything for a new selection, and keep nothing, for a dry run."""
     with tempfile.TemporaryDirectory() as scratch:
         directory = RunDirectory(Path(scratch))
-        selection = family.check(settings, StoredState(directory, brought=brought), allow_removed=False)
+        stored = replace(beginning or StoredState(), directory=directory)
+        selection = family.check(settings, stored, allow_removed=False)
         with selection.prepare_runs(directory, console):
             yield selection
 
@@ -234,14 +238,15 @@ class _Session(Generic[Family]):
             store.reopen_failures("metric")  # runs may have reported another metric, or are to be tried once more
         return self._run(selection, store, changes=self._list_changes(meta, selection.settings, num_finished))
 
-    def start(self, settings: SelectionSettings, *, force: bool, brought: Optional[BroughtRuns] = None) -> Result:
+    def start(self, settings: SelectionSettings, *, force: bool, beginning: Optional[StoredState] = None) -> Result:
         directory = self.directory
         replaces_selection = workspace.has_selection(directory)
         if replaces_selection and not force:
             raise workspace.already_exists_error(directory)
         if not replaces_selection:
             workspace.check_no_foreign_files(directory, force=force)
-        selection = self.family.check(settings, StoredState(directory, brought=brought), allow_removed=False)
+        stored = replace(beginning or StoredState(), directory=directory)
+        selection = self.family.check(settings, stored, allow_removed=False)
         if not replaces_selection:
             workspace.clear_directory(directory)
             store = self._open_store(create=True)
@@ -273,6 +278,7 @@ class _Session(Generic[Family]):
                 kind=selection.name,
                 settings=settings_to_json(settings),
                 version=__version__,
+                source=asdict(package_source()),
                 seed=seed,
                 environments=append_environment(meta.environments, current_environment),
                 changes=(*meta.changes, *changes),
@@ -326,7 +332,8 @@ class _Session(Generic[Family]):
             self._check_can_resume(new_settings)
         stored_settings = meta.settings or {}
         if stored_settings and meta.kind != family.name:
-            raise StoreError(f"{root}: resume this selection with {full_command(COMMAND_BY_KIND[meta.kind])}.")
+            of = f" {shlex.quote(str(root.parent))} --recover" if meta.confirmation else ""
+            raise StoreError(f"{root}: resume this selection with {full_command(COMMAND_BY_KIND[meta.kind])}{of}.")
         replaced: Dict[str, Any] = {}
         if str(new_settings.get("seed")) == meta.seed:
             new_settings = {name: value for name, value in new_settings.items() if name != "seed"}

@@ -12,6 +12,8 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.registry import build_record
+from fiesta_allennlp.core.source import PackageSource
+from fiesta_allennlp.selection.confirmation import ConfirmationPlan
 from fiesta_allennlp.selection.database import (
     FAILURE_FIELDS,
     REQUEST_FIELDS,
@@ -28,8 +30,16 @@ from fiesta_allennlp.selection.settings import ChoiceSettingsType, to_config
 from fiesta_allennlp.selection.verdicts import STATUS_BY_KIND, Verdicts
 from fiesta_allennlp.version import __version__
 
-COMMAND_BY_KIND = {"trainings": "select", "documents": "documents", "screening": "search"}
+COMMAND_BY_KIND = {
+    "trainings": "select",
+    "documents": "documents",
+    "screening": "search",
+    "confirmation": "confirm",
+}
 """The commands, by the kind of selection that they make."""
+
+JUDGED_KINDS = ("trainings", "confirmation")
+"""The kinds of selections whose finished runs are judged. The first stage of a search only ranks."""
 
 REQUEST_COLUMNS = ", ".join(REQUEST_FIELDS)
 
@@ -60,16 +70,18 @@ class Environment:
 class Meta:
     """Facts about a selection, apart from its candidates and runs.
 
-    `version` is the one that wrote the `settings`, which are None until the checks were passed. `seed` is the master
+    `version` and `source` are those of the package that wrote the `settings`, which are None until the checks were
+    passed. `seed` is the master
     seed as text. `removed` are the candidates that the user removed; their runs stay. `environments` and
     `working_seconds` are about all sessions. `error` ended the last session. `brought_facts` are the `file` that runs
     were taken from, its `digest`, and the candidates there that were `left_out`. `changes` record how the choice of
-    runs, or their end, was changed: option, before, now, and the number of runs. The others
-    belong to a selection by documents: the fingerprint of the file, its facts, and the name under which answers are
-    paid for.
+    runs, or their end, was changed: option, before, now, and the number of runs. `confirmation` is the plan of a
+    confirmation. The others belong to a selection by documents: the fingerprint of the file, its facts, and the name
+    under which answers are paid for.
     """
 
     version: str = __version__
+    source: PackageSource = field(default_factory=PackageSource)
     settings: Optional[Mapping[str, Any]] = None
     kind: str = "trainings"
     seed: Optional[str] = None
@@ -79,6 +91,7 @@ class Meta:
     changes: Tuple[Dict[str, Any], ...] = ()
     error: Optional[str] = None
     brought_facts: Optional[Mapping[str, Any]] = None
+    confirmation: Optional[ConfirmationPlan] = None
     documents: Optional[str] = None
     document_facts: Optional[Mapping[str, Any]] = None
     run: Optional[str] = None
@@ -141,10 +154,10 @@ class StoreReader:
 
     @property
     def verdicts(self) -> Verdicts:
-        """The verdicts about finished runs. The first stage of a search has none, because it only ranks."""
+        """The verdicts about finished runs, which only selections of `JUDGED_KINDS` have."""
         if self._verdicts is None:
             meta = self.meta()
-            is_final = meta.kind == "trainings" and meta.settings is not None
+            is_final = meta.kind in JUDGED_KINDS and meta.settings is not None
             with translated_store_errors(self._path):
                 self._verdicts = Verdicts.from_settings(meta.settings or {}) if is_final else Verdicts()
         return self._verdicts

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional
 
 from fiesta_allennlp.core.errors import join_some
-from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.records import History, PairAlone
 from fiesta_allennlp.selection.summary import Interval, find_collapsed_runs
 
 
@@ -63,6 +63,18 @@ def loss_text(best: Optional[str], expected_loss: Optional[float], digits: int =
     unit = 10.0**-digits
     cost = f"less than {unit:.{digits}f}" if expected_loss < unit else f"{expected_loss:.2g}"
     return f"choosing {best} now costs {cost} on average"
+
+
+def pair_text(best: Optional[str], pair: Optional[PairAlone]) -> str:
+    """Return P(best) of the leader against its runner-up alone, and among all; empty unless only one of the two is as
+    high as required."""
+    if pair is None or not pair.disagrees:
+        return ""
+    alone, together, required = map(probability_text, (pair.alone, pair.together, pair.required))
+    return (
+        f"against {pair.runner_up} alone, P(best) of {best} is {alone}, with all candidates {together} (required: "
+        f"{required})"
+    )
 
 
 def describe_collapsed_runs(entry: Mapping[str, Any], *, minimise: bool) -> str:

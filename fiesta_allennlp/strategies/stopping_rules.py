@@ -19,8 +19,9 @@ from fiesta_allennlp.strategies.base import Analysis, fill_evenly
 MAX_COLLAPSE_RATE = 0.25
 """A candidate with more collapsed runs than this does not count as the best."""
 
-MIN_POWER = 0.1
-"""Probability of reaching the confidence within the limit below which `early_looks` gives up."""
+MIN_POWER = 0.3
+"""Probability of reaching the confidence within the limit below which `early_looks` gives up. With a lower one, each
+winner that is named in addition costs more runs than the limit of a whole selection."""
 
 NUM_STARTS = 3
 """Runs that every candidate begins with. Of two runs, a candidate with five times the noise of the others looks like
@@ -179,7 +180,7 @@ class EarlyLooks(BayesianStop):
     the rule also asks for what `rule_of_three` does. No rule can know of collapses that no run has shown. If yours
     collapse at times, use `rule_of_three` from the start.
 
-    The rule gives up where the runs that the limit leaves reach the confidence with a probability below 0.1, see
+    The rule gives up where the runs that the limit leaves reach the confidence with a probability below 0.3, see
     `predictive_power`.
     """
 

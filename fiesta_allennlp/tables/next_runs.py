@@ -102,15 +102,16 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     history = ScoreThreshold(settings.min_score, minimise).apply_to(table.history(candidate_names))
     history = history.with_withdrawn(max_failures=settings.max_failures)
     strategy.without_further_runs(settings.done, history)
-    decision = replace(strategy.recommend(history), expected_loss=strategy.expected_loss(history))
+    decision = strategy.describe(history)
     if decision.stopped_by in INCONCLUSIVE_REASONS:
-        decision = replace(decision, undecided=strategy.undecided(history))
-    margin = strategy.fix_margin(history)
+        margin, undecided = strategy.credible_margin(history), strategy.undecided(history)
+        decision = replace(decision, credible_margin=margin, undecided=undecided)
+    fixed_margin = strategy.fix_margin(history)
     notes = [*done_note(settings.done), *failed_notes(history)]
-    if margin is not None:
+    if fixed_margin is not None:
         notes.append(
-            f"The margin is {margin.replace('=', ' = ')}, from the first runs. Pass --margin {margin} to keep it when "
-            "candidates join."
+            f"The margin is {fixed_margin.replace('=', ' = ')}, from the first runs. Pass --margin {fixed_margin} to "
+            "keep it when candidates join."
         )
     seconds_per_run = _seconds_per_run(settings, history)
     proposed_names = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))

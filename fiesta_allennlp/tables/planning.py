@@ -7,6 +7,9 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, cast
 from fiesta_allennlp.beliefs.student_t import StudentT
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import TimeForecast, count_runs
+from fiesta_allennlp.selection.confirmation import LEVEL
+from fiesta_allennlp.selection.settings import INDEPENDENT, SHARED
+from fiesta_allennlp.selection.t_tests import t_test_power
 from fiesta_allennlp.strategies.base import unwrap_minimising
 from fiesta_allennlp.strategies.fixed_budget import SequentialHalving
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
@@ -20,6 +23,19 @@ MARGIN_SHARES = (0.1, 0.2, 0.4)
 
 
 @dataclass(frozen=True)
+class ConfirmationCost:
+    """What a confirmation of the best two candidates adds to a plan: `num_runs` fresh runs, which take `seconds` of all
+    workers if that is known. `power` is the probability to confirm the `gap` of the two true means, None if the noise
+    is unknown."""
+
+    runs_each: int
+    num_runs: int
+    gap: float
+    seconds: Optional[float] = None
+    power: Optional[float] = None
+
+
+@dataclass(frozen=True)
 class Simulation:
     """Simulated selections, by the strategy that was asked for and, in a plan, by other ways to choose.
 
@@ -27,7 +43,8 @@ class Simulation:
     allocation, and `halving` a fixed budget of `budget` runs. What an interrupt cut off is missing from `margins`, and
     None in the last two. `limit` is the most runs of the default in a plan, and `margin` its margin in units of the
     score. `simulator` has the settings with everything filled in, the source of the scores and the true means.
-    `seconds` is wall-clock time, and `max_hours` those for which the outlooks have `prob_decided`.
+    `seconds` is wall-clock time, and `max_hours` those for which the outlooks have `prob_decided`. With `confirm`, the
+    plan includes a confirmation with this number of fresh runs of two candidates.
     """
 
     simulator: Simulator
@@ -40,6 +57,26 @@ class Simulation:
     equal: Optional[Outlook] = None
     halving: Optional[Outlook] = None
     max_hours: Optional[float] = None
+    confirm: Optional[int] = None
+
+    @property
+    def confirmation(self) -> Optional[ConfirmationCost]:
+        """The confirmation that the plan includes."""
+        if self.confirm is None:
+            return None
+        best, second = sorted(self.simulator.true_means.values(), reverse=not self.simulator.minimise)[:2]
+        gap, noise_sd = abs(best - second), self.source.noise_sd
+        is_paired, power = self.settings.splits == SHARED, None
+        if noise_sd and not self.source.takes_logits and self.settings.splits != INDEPENDENT:
+            error, df = noise_sd * (2 / self.confirm) ** 0.5, (self.confirm - 1) * (1 if is_paired else 2)
+            power = t_test_power(gap, standard_error=error, df=df, level=LEVEL)
+        seconds = 2 * self.confirm * self.seconds_per_run if self.source.knows_seconds else None
+        return ConfirmationCost(self.confirm, 2 * self.confirm, gap, seconds, power)
+
+    @property
+    def seconds_per_run(self) -> float:
+        """The mean duration of a further run."""
+        return self.default.seconds.mean / max(self.default.runs.mean - self.simulator.num_done, 1)
 
     @property
     def time_forecast(self) -> Optional[TimeForecast]:
@@ -47,7 +84,7 @@ class Simulation:
         if self.max_hours is None:
             return None
         seconds, workers = self.default.seconds, self.settings.batch_size
-        seconds_per_run = seconds.mean / max(self.default.runs.mean - self.simulator.num_done, 1)
+        seconds_per_run = self.seconds_per_run
         num_runs = count_runs(self.max_hours, seconds_per_run, workers=workers) if seconds_per_run else 0
         hours = (value / workers / 3600 for value in (seconds.low, seconds.median, seconds.high))
         low, median, high = (min(value, self.max_hours) for value in hours)
@@ -141,6 +178,7 @@ def plan(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda numbe
         equal=outlooks.get("equal"),
         halving=outlooks.get("halving"),
         max_hours=settings.max_hours,
+        confirm=settings.confirm,
     )
 
 

@@ -1,14 +1,14 @@
 """The options of `fiesta replay`, `fiesta next` and `fiesta plan`, each as one record."""
 
 import argparse
-import csv
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
 
-from fiesta_allennlp.core.defaults import num_cores
+from fiesta_allennlp.core.defaults import MIN_FRESH_RUNS, num_cores
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean, join_some
+from fiesta_allennlp.core.names import split_names
 from fiesta_allennlp.selection.options import (
     RESOURCES_GROUP,
     SELECTION_GROUP,
@@ -35,11 +35,6 @@ _scores = partial(option, group=SCORES_GROUP)
 COLUMNS = ("candidate", "split", "seed", "score", "metric", "state", "error", "seconds")
 """The columns of a table. `state` says whether a run has finished, `error` why it has no score, and `seconds` how long
 it took."""
-
-
-def split_names(text: str) -> Tuple[str, ...]:
-    names = next(csv.reader([text], skipinitialspace=True), [])
-    return tuple(name.strip() for name in names)
 
 
 def parse_columns(text: str) -> Dict[str, str]:
@@ -285,6 +280,12 @@ class PlanSettings(TableSettings, ChoiceSettings):
     belief: Any = selection_option(None, "model of the scores, as in a selection", metavar=CONFIG_METAVAR)
     budget: Optional[int] = selection_option(
         None, "fixed budget for comparison (default: the mean number of runs)", least=1
+    )
+    confirm: Optional[int] = selection_option(
+        None,
+        "add the cost of `fiesta confirm` with this number of fresh runs of the best two",
+        metavar="N",
+        least=MIN_FRESH_RUNS,
     )
     preset: Optional[str] = preset_option()
     splits: Optional[str] = splits_option(PROBLEM_GROUP, default=None)

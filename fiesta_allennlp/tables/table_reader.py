@@ -16,7 +16,7 @@ from fiesta_allennlp.core.errors import (
     near_names,
 )
 from fiesta_allennlp.core.files import shorten
-from fiesta_allennlp.core.names import comparison_key
+from fiesta_allennlp.core.names import comparison_key, split_names
 from fiesta_allennlp.core.records import MAX_SCORE
 from fiesta_allennlp.selection.metrics import Metric, error_word
 from fiesta_allennlp.selection.settings import INDEPENDENT, OFFICIAL
@@ -33,7 +33,7 @@ from fiesta_allennlp.tables.forms import (
     read_sheet,
 )
 from fiesta_allennlp.tables.rows import Outcome, RunRow, RunTable
-from fiesta_allennlp.tables.settings import COLUMNS, split_names
+from fiesta_allennlp.tables.settings import COLUMNS
 from fiesta_allennlp.tables.sources import UNNAMED
 from fiesta_allennlp.tables.unused_columns import UnusedColumns, unused_columns
 

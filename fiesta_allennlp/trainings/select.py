@@ -13,7 +13,6 @@ from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Candidate, Decision, History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request, strategy_rng
 from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.selection.brought import BroughtRuns
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.metrics import check_metric_sign
@@ -77,7 +76,7 @@ class TrainingSelection(SelectionFamily):
             check_metric_sign(settings.metric)
         min_count = 1 if stored.candidates and not allow_removed else 2  # a single one is refused for the missing ones
         packages, minimise = settings.include_package, settings.scored_by.minimise
-        candidates = build_with_packages(packages, lambda: load_candidates(settings, min_count=min_count))
+        candidates = build_with_packages(packages, lambda: cls.load(settings, stored, min_count=min_count))
         candidate_set = compare_with_store(
             candidates, stored, allow_removed=allow_removed, allow_corrected=True, division=settings.division
         )
@@ -93,6 +92,11 @@ class TrainingSelection(SelectionFamily):
             is_official, metric = settings.on_official_splits, settings.scored_by.name
             selection.brought = stored.brought.of_candidates(active, metric, on_official_splits=is_official)
         return selection
+
+    @classmethod
+    def load(cls, settings: Settings, stored: StoredState, *, min_count: int) -> Mapping[str, Candidate]:
+        """Return the candidates by name, as they are now."""
+        return load_candidates(settings, min_count=min_count)
 
     @contextmanager
     def prepare_runs(self, directory: RunDirectory, console: Console) -> Iterator[None]:
@@ -296,9 +300,11 @@ class Plan:
     expected: str = ""
 
 
-def plan(settings: Settings, console: Console, directory: RunDirectory, brought: Optional[BroughtRuns] = None) -> Plan:
+def plan(
+    settings: Settings, console: Console, directory: RunDirectory, beginning: Optional[StoredState] = None
+) -> Plan:
     """Check everything and build every model once for a selection in `directory`. Train nothing and keep nothing."""
-    with dry_run(TrainingSelection, settings, console, brought) as prepared:
+    with dry_run(TrainingSelection, settings, console, beginning) as prepared:
         console.print(f"Would train {prepared.executor.describe()}.")
     expected = ""
     if prepared.brought is not None:

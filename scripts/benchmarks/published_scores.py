@@ -1,4 +1,4 @@
-"""The real problems of `real_problems.py`: published tables of repeated scores, and choices by equally many of them."""
+"""The real problems of `real_problems.py`: published tables of repeated scores."""
 
 import csv
 import gzip
@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Dict, List, Mapping, Tuple
 
 import numpy as np
-from scipy.special import stdtrit
+from baselines import Draws
+from data_sets import data_set_of
 
+from fiesta_allennlp.tables.settings import ReplaySettings
+from fiesta_allennlp.tables.simulator import prepare_simulator
 from fiesta_allennlp.tables.sources import DrawnScores, Sampling, ScoreSource, number_splits
-
-LEVEL = 0.05
-"""Level of the tests between the leader and each rival."""
 
 TIE = 1e-9
 """Means that are as near as that, in run-to-run sds, are equal."""
@@ -36,6 +36,10 @@ class Problem(ScoreSource):
     @property
     def on_official_splits(self) -> bool:  # type: ignore[override]
         return not self.paired
+
+    @property
+    def data_set(self) -> str:
+        return data_set_of(self.source, self.name)
 
     def true_means(self) -> Dict[str, float]:
         return {name: float(scores.mean()) for name, scores in self.scores.items()}
@@ -73,34 +77,13 @@ class Problem(ScoreSource):
         scores = {n: values[score_rngs[n].integers(len(values), size=length)] for n, values in self.scores.items()}
         return DrawnScores(number_splits(dict.fromkeys(scores, length)), scores, self.name)
 
-    def draw_equally(self, num_runs: int, num_selections: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw so many runs of each candidate. Shape: `(num_candidates, num_selections, num_runs)`."""
-        shape = (num_selections, num_runs)
-        shared = rng.integers(min(map(len, self.scores.values())), size=shape)
-        rows = (shared if self.paired else rng.integers(len(scores), size=shape) for scores in self.scores.values())
-        return np.stack([scores[row] for scores, row in zip(self.scores.values(), rows, strict=True)])
-
-    def choose_leaders(self, scores: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Choose the candidate with the highest mean, by chance among equal ones. Shape: `(num_selections,)`."""
-        rounded = np.round(scores.mean(axis=2) / self.sd, 9)
-        order = rng.permuted(np.tile(np.arange(len(scores))[:, None], scores.shape[1]), axis=0)
-        return np.take_along_axis(order, np.take_along_axis(rounded, order, axis=0).argmax(axis=0)[None], axis=0)[0]
-
-    def passes_tests(self, scores: np.ndarray, leaders: np.ndarray) -> np.ndarray:
-        """Tell whether a one-sided t-test puts the leader above every rival: paired, or Welch's without pairs. There is
-        no correction for the number of rivals. Shape: `(num_selections,)`."""
-        num_runs, selections = scores.shape[2], np.arange(scores.shape[1])
-        best = scores[leaders, selections]
-        lead = best.mean(axis=1) - scores.mean(axis=2)
-        if self.paired:
-            variance, df = (best - scores).var(axis=2, ddof=1) / num_runs, np.array(num_runs - 1.0)
-        else:
-            best_var, rival_var = best.var(axis=1, ddof=1) / num_runs, scores.var(axis=2, ddof=1) / num_runs
-            variance = best_var + rival_var
-            df = (num_runs - 1) * np.maximum(variance, 1e-300) ** 2 / np.maximum(best_var**2 + rival_var**2, 1e-300)
-        is_above = lead > stdtrit(np.maximum(df, 1), 1 - LEVEL) * np.sqrt(variance) + TIE * self.sd
-        is_above[leaders, selections] = True
-        return is_above.all(axis=0)
+    def draw_selections(self, num_runs: int, seed: int, num_selections: int) -> Draws:
+        """Return the first scores of each candidate that a selection with this seed draws."""
+        simulator = prepare_simulator(ReplaySettings(scores="", seed=seed), self)
+        drawn = [simulator.draw(repetition).scores for repetition in range(num_selections)]
+        scores = np.stack([[row[name][:num_runs] for row in drawn] for name in self.scores]) / self.sd
+        order = np.tile(np.arange(len(scores))[:, None], num_selections)
+        return Draws(scores, self.paired, np.random.default_rng(seed).permuted(order, axis=0))
 
 
 def read_problems(path: Path) -> List[Problem]:

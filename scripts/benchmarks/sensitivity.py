@@ -18,7 +18,10 @@ import numpy as np
 from calibration import CONFIDENCE, RELEASED_SET, problems
 from common import make_parser, print_table, show
 from families import HARD_FAMILIES
-from real_problems import DEFAULT, SCORES, TIE, group_problems, read_problems, select_all
+from procedures import DEFAULT
+from published_scores import TIE, read_problems
+from real_problems import group_problems, select_all
+from real_results import SETS, TUNED
 
 HEADINGS = ("number", "real problems", "released scores", "second noisy", "best noisy", "second fails")
 
@@ -52,7 +55,7 @@ CONSTANTS = (
     Constant("degrees of freedom, outlying", "probability.noise", "PRIOR_DF_BY_CLASS", (0.5, 2.0), 0),
     Constant("degrees of freedom, ordinary", "probability.noise", "PRIOR_DF_BY_CLASS", (128.0, 512.0), 1),
     Constant("highest rate of failures", "strategies.stopping_rules", "MAX_COLLAPSE_RATE", (0.125, 0.5)),
-    Constant("hopeless below", "strategies.stopping_rules", "MIN_POWER", (0.05, 0.2)),
+    Constant("hopeless below", "strategies.stopping_rules", "MIN_POWER", (0.15, 0.6)),
     Constant("collapsed from", "probability.collapsed", "LIMIT_SDS", (3.0, 12.0)),
     Constant("starting runs", "strategies.stopping_rules", "NUM_STARTS", (2, 6)),
 )
@@ -62,8 +65,8 @@ def on_real_problems(num_selections: int, seed: int) -> str:
     """Return mean and median runs and the share of wrong winners of the default."""
     results = [
         outcome
-        for index, group in enumerate(group_problems(read_problems(SCORES), num_selections))
-        for outcome in select_all(DEFAULT, group, num_selections, seed + 1000 * index)
+        for group in group_problems(read_problems(SETS[TUNED].scores), num_selections, seed)
+        for outcome in select_all(DEFAULT, group, num_selections)
     ]
     runs, wrong = [each.num_runs for each in results], [each.is_named and each.loss > TIE for each in results]
     return f"{np.mean(runs):.1f}, {np.median(runs):.0f}, {np.mean(wrong):.3f}"

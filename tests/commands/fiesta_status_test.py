@@ -36,6 +36,7 @@ KEYS = [
     "selection",
     "screening",
     "forecast",
+    "confirmations",
     "workers",
 ]
 """The keys that docs/cluster.md calls stable."""
@@ -112,7 +113,7 @@ def test_a_finished_selection_as_json_is_its_result(status: Any, tmp_path: Path)
     with project(tmp_path):
         data = json.loads(status.done(root, "--json"))
     assert list(data) == KEYS
-    assert (data["format"], data["version"], data["directory"]) == (1, __version__, str(root))
+    assert (data["format"], data["version"], data["directory"]) == (2, __version__, str(root))
     ended = {key: data[key] for key in ("running", "error", "pending", "screening", "workers")}
     assert ended == {"running": False, "error": None, "pending": [], "screening": None, "workers": []}
     assert data["selection"] == json.loads((root / "selection.json").read_text())

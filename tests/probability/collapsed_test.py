@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.core.records import Evaluation, History, Request
-from fiesta_allennlp.probability.collapsed import collapsed_runs, flag_collapsed, robust_sds_below
+from fiesta_allennlp.probability.collapsed import MAX_SDS, collapsed_runs, flag_collapsed, robust_sds_below
 
 
 def history_of(**scores):
@@ -31,6 +31,16 @@ def test_limit_by_hand():
 @pytest.mark.parametrize("scores", [[0.8] * 12, [0.0] * 5, [0.5, 0.1], [], [1.0] * 29 + [0.9933]])
 def test_constant_scores_and_one_wrong_answer_have_none(scores):
     assert not flag_collapsed(np.array(scores)).any()
+
+
+@pytest.mark.parametrize("equal", [0.0, 5e-324, 1e-310, -1e-308, 1e-200])
+@pytest.mark.parametrize("other", [-10.0, -1e100, -1e-3])
+def test_one_run_far_below_equal_and_tiny_scores_has_a_finite_distance(equal, other):
+    """A distance in units of almost nothing overflows, which is an error in this suite."""
+    sds = robust_sds_below(np.array([equal] * 5 + [other]))
+    assert sds.tolist() == pytest.approx([0] * 5 + [MAX_SDS])
+    assert flag_collapsed(np.array([equal] * 5 + [other])).tolist() == [False] * 5 + [True]
+    assert not flag_collapsed(np.array([equal] * 5)).any() and not robust_sds_below(np.array([equal] * 5)).any()
 
 
 def test_a_failed_seed_of_a_published_table():

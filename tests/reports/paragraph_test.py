@@ -10,6 +10,7 @@ import pytest
 from fiesta_allennlp.reports.paragraph import collect_bibtex, compose_paragraph, fill_slots
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report import render_html, render_markdown, report
+from fiesta_allennlp.version import __version__
 from tests.reports.made_up import TABLE, TOP_TWO, by_documents, just_begun, made_up, of_table, screened, with_failures
 from tests.selections import write_selection
 
@@ -18,6 +19,7 @@ SLOTS = ["screening", "candidates", "data", "sampling", "posterior", "stopping"]
     "outcome",
     "failed_runs",
     "runner_up",
+    "confirmation",
     "scope",
 ]
 HALVING = {"type": "sequential_halving", "budget": 20, "belief": {"type": "split_paired"}}
@@ -81,8 +83,13 @@ def test_there_is_no_paragraph_without_a_result(made: Report) -> None:
         ({}, "posterior", ("highest mean", "split_paired", "fiesta-allennlp")),
         ({"metric": "-loss"}, "posterior", ("lowest mean",)),
         ({"belief": {"type": "mine"}}, "posterior", ("the posterior mine",)),
-        ({}, "stopping", ("reaches 0.95", "fewer than 12 runs", "not an error rate")),
-        ({"strategy": {**TOP_TWO, "confidence": 0.8}}, "stopping", ("reaches 0.8", "fewer than 7 runs")),
+        ({}, "stopping", ("reaches 0.95", "fewer than 12 runs", "not an error rate: on 179 problems", "2.0% to 4.5%)")),
+        (
+            {"strategy": {**TOP_TWO, "confidence": 0.8}},
+            "stopping",
+            ("reaches 0.8", "fewer than 7 runs", "not an error rate."),
+        ),
+        ({"belief": {"type": "student_t"}}, "stopping", ("not an error rate.",)),
         ({"strategy": GLR}, "stopping", ("one model above all others at error level 0.05",)),
         ({"margin": 0.01}, "stopping", ("P(within 0.01 of the best) of one model",)),
         (TABLE, "stopping", ("The target is reached once P(best)",)),
@@ -94,7 +101,11 @@ def test_there_is_no_paragraph_without_a_result(made: Report) -> None:
         ({**TABLE, "stopped_by": None}, "outcome", ("inconclusive", "target 0.95", "model_0 led")),
         ({"collapsed": (COLLAPSED,)}, "failed_runs", ("2 of 9 runs of model_0 collapsed", "below its others")),
         ({"collapsed": (COLLAPSED,), "metric": "-loss"}, "failed_runs", ("above its others",)),
-        ({}, "runner_up", ("model_1 (mean 0.6", "on 6 shared splits (95% interval", "how the scores chose it")),
+        (
+            {},
+            "runner_up",
+            ("model_1 (mean 0.6", "on 6 shared splits, or", "run-to-run sds (95% interval", "how the scores chose it"),
+        ),
         (TABLE, "runner_up", ("takes the number of runs as fixed)",)),
         ({}, "scope", ("new splits and seeds",)),
         ({"splits": "official"}, "scope", ("new seeds on this split",)),
@@ -116,6 +127,32 @@ def test_a_slot_has_the_facts(facts: Dict[str, Any], name: str, told: Tuple[str,
 )
 def test_a_slot_without_a_fact_is_empty(made: Report, empty: Tuple[str, ...]) -> None:
     assert [name for name in empty if slot(made, name)] == []
+
+
+def test_a_selection_says_what_was_set_beforehand_or_changed(tmp_path: Path) -> None:
+    scores = {"a": [0.8, 0.81, 0.83], "b": [0.7, 0.72, 0.71]}
+    for name, options in (("target", {}), ("budget", {"strategy": "non_adaptive_fb", "budget": 6})):
+        settings = {**options, **dict.fromkeys(("confidence", "max_evaluations") if options else ())}
+        write_selection(tmp_path / name, scores, **settings).close()
+    told = {name: slot(report(tmp_path / name), "changes") for name in ("target", "budget")}
+    assert told["target"] == "The target, the margin and the limit were set before the first run."
+    assert told["budget"] == "The budget was set before the first run."
+    change = {"option": "margin", "before": 0.0, "now": 0.1, "num_done": 4}
+    write_selection(tmp_path / "changed", scores, meta={"changes": [change]}).close()
+    assert slot(report(tmp_path / "changed"), "changes") == "--margin was changed from 0.0 to 0.1 after 4 runs."
+    assert slot(made_up(2), "changes") == "", "nothing is known about a selection without a store"
+
+
+def test_the_commit_and_the_address_of_the_package_are_named_where_they_are_known(tmp_path: Path) -> None:
+    source = {"commit": "0123456789", "url": "https://example.org/fiesta.git"}
+    write_selection(tmp_path, {"a": [0.8, 0.81, 0.83], "b": [0.7, 0.72, 0.71]}, meta={"source": source}).close()
+    made = report(tmp_path)
+    assert f"With fiesta-allennlp {__version__} (commit 0123456789), we compared" in compose_paragraph(made)
+    bibtex = collect_bibtex(made)
+    assert (
+        "note = {Python package, commit 0123456789}," in bibtex and "url = {https://example.org/fiesta.git}" in bibtex
+    )
+    assert "COMMIT" not in collect_bibtex(made_up(2)) and "URL_LINE" not in collect_bibtex(made_up(2))
 
 
 def test_those_that_left_a_search_and_documents_are_named() -> None:

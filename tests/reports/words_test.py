@@ -46,10 +46,18 @@ def test_systems_that_are_level_or_saw_fewer_documents_are_named() -> None:
     assert "the next step of the plan: a leads, with accuracy 1.0000" in words
 
 
-def test_a_margin_that_an_inconclusive_selection_names_is_too_late() -> None:
-    over = replace(ended("a", entry("a", 0.8), entry("b", 0.7)), stopped_by="max_evaluations")
-    credible = replace(over, credible_margin={"margin": 0.01, "best": "a"})
-    assert "--margin 0.01 would have selected a, but a margin chosen after seeing the scores" in in_lines(credible)
+def test_an_inconclusive_selection_offers_the_set_and_the_margin_first() -> None:
+    candidates = [replace(entry(name, 0.8), prob_best=prob) for name, prob in (("a", 0.6), ("b", 0.39), ("c", 0.01))]
+    over = replace(ended("a", *candidates), stopped_by="max_evaluations")
+    text = in_lines(replace(over, credible_margin={"margin": 0.01, "best": "a"}))
+    offers = [
+        "a or b is the best (together 0.990).",
+        "a is within 0.01 of the best with the target probability: take it if such a difference",
+        "Next time, set --margin 0.01 before the first run; set afterwards, it voids the target.",
+        "Leading: a (P(best) 0.600)",
+    ]
+    places = [text.index(offer) for offer in offers]
+    assert places == sorted(places)
     assert "margin" not in in_lines(over)
 
 
@@ -70,7 +78,7 @@ def test_an_inconclusive_selection_says_which_condition_is_not_met() -> None:
         return in_lines(replace(over, undecided=reason))
 
     assert "--max-evaluations is the limit." in words("probability")
-    assert "P(best) is below the target 0.95: more runs or a margin can change that." in words("probability")
+    assert "P(best) is below the target 0.95: a margin or more runs can change that." in words("probability")
     assert "After few runs, the stopping rule requires 0.963; more runs lower that to the target 0.95." in words(
         "few runs"
     )

@@ -197,5 +197,10 @@ def test_an_inconclusive_end_names_the_condition_that_is_not_met() -> None:
     sentences = next_runs(rows, max_evaluations=6).shown()
     assert sentences[-1] == (
         "Stop: inconclusive. --max-evaluations is the limit. "
-        "P(best) is below the target 0.95: more runs or a margin can change that."
+        "P(best) is below the target 0.95: a margin or more runs can change that."
+    )
+    higher = [{**row, "score": row["score"] + 0.004 * (row["candidate"] == "a") * row["split"]} for row in rows]
+    assert any(
+        "a is within 0.0" in str(text) and "set --margin 0.0" in str(text)
+        for text in next_runs(higher, max_evaluations=6).shown()
     )

@@ -1,11 +1,10 @@
 import gzip
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Callable, Dict
+from typing import Any, Callable, List, Sequence
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from fiesta_allennlp.tables.simulator import wilson_interval
 
@@ -29,7 +28,7 @@ def scores(tmp_path: Path) -> Path:
 
 
 def test_a_problem_knows_its_truth(scores: Path) -> None:
-    p, q = import_module("real_problems").read_problems(scores)
+    p, q = import_module("published_scores").read_problems(scores)
     assert p.true_means() == pytest.approx({"a": 0.55, "b": 0.754})
     assert q.true_means() == pytest.approx({"x": -0.105, "y": -0.305}), "lower errors are better"
     assert q.sd == pytest.approx(np.std([0, 0.01] * 3, ddof=1))
@@ -38,78 +37,94 @@ def test_a_problem_knows_its_truth(scores: Path) -> None:
 
 
 def test_the_run_to_run_sd_leaves_the_effects_of_splits_out() -> None:
-    module, rng = import_module("real_problems"), np.random.default_rng(1)
+    module, rng = import_module("published_scores"), np.random.default_rng(1)
     noise, splits = rng.normal(0, 1, (4, 5000)), rng.normal(0, 9, 5000)
     scores = {name: row + splits for name, row in zip("abcd", noise, strict=True)}
     assert module.Problem("s", "p", True, scores).sd == pytest.approx(1, rel=0.03)
 
 
-def test_equal_runs_choose_by_the_mean_and_ties_by_chance() -> None:
-    module = import_module("real_problems")
-    rng = np.random.default_rng(1)
-    problem = module.Problem("s", "p", False, {"a": np.array([0.0, 1.0]), "b": np.array([0.6, 0.6])})
-
-    def shares(problem: Any, num_runs: int) -> np.ndarray:
-        leaders = problem.choose_leaders(problem.draw_equally(num_runs, 4000, rng), rng)
-        return np.bincount(leaders, minlength=len(problem.scores)) / 4000
-
-    # a has the higher mean of one run in half of the cases, of three in half of them too: two or three ones of three
-    for num_runs in (1, 3):
-        assert shares(problem, num_runs)[0] == pytest.approx(0.5, abs=0.03)
-    tied = module.Problem("s", "p", True, {"a": np.ones(3), "b": np.ones(3), "c": np.zeros(3) - np.arange(3)})
-    assert shares(tied, 2) == pytest.approx([0.5, 0.5, 0], abs=0.03)
+def outcome(problem: Any, best: str) -> Any:
+    return import_module("real_results").SelectionOutcome(problem, best, True, 9, 0.97)
 
 
-@pytest.mark.parametrize(("paired", "alternative"), [(True, stats.ttest_rel), (False, stats.ttest_ind)])
-def test_tests_name_a_leader_that_passes_against_every_rival(paired: bool, alternative: Callable[..., Any]) -> None:
-    rng = np.random.default_rng(3)
-    drawn = rng.normal(0, [[[1.0]], [[1.5]], [[0.5]]], (3, 300, 12)) + np.array([0.9, 0, 0.2])[:, None, None]
-    problem = import_module("real_problems").Problem("s", "p", paired, dict(zip("abc", drawn[:, 0], strict=True)))
-    leaders = drawn.mean(axis=2).argmax(axis=0)
-    options: Dict[str, Any] = {} if paired else {"equal_var": False}
-    for number, is_named in enumerate(problem.passes_tests(drawn, leaders)):
-        rivals = [row[number] for place, row in enumerate(drawn) if place != leaders[number]]
-        best = drawn[leaders[number], number]
-        p_values = [alternative(best, rival, alternative="greater", **options).pvalue for rival in rivals]
-        assert is_named == (max(p_values) < 0.05)
+def count(outcomes: List[Any], **columns: Any) -> List[Any]:
+    return list(
+        import_module("real_results").count_outcomes(
+            outcomes, **{"rule": "r", "procedure": "default", "seed": 1, **columns}
+        )
+    )
 
 
-def test_intervals_resample_problems_and_not_selections() -> None:
-    module = import_module("real_problems")
-    results = [
-        module.SelectionOutcome(problem, best, True, 9, 0.97)
-        for number in range(40)
-        for problem in [module.Problem("s", f"p{number}", False, {"a": np.ones(3), "b": np.array([0, 0.5, 0.1])})]
-        for best in (["b"] if number < 4 else ["a"]) * 50
-    ]
-    lines = list(module.count_outcomes(results, rule="r", procedure="default", seed=1))
-    low, high = module.interval(lines, "wrong", "selections")
-    # 4 of 40 problems: the standard deviation over problems is 0.047, and 0.0067 if all 2,000 selections were apart
+def make_problem(name: str, source: str = "s") -> Any:
+    scores = {"a": np.ones(3), "b": np.array([0, 0.5, 0.1])}
+    return import_module("published_scores").Problem(source, name, False, scores)
+
+
+def test_intervals_resample_data_sets_and_not_selections() -> None:
+    tables = import_module("real_tables")
+    lines = count(
+        [
+            outcome(make_problem(f"p{number}"), best)
+            for number in range(40)
+            for best in (["b"] if number < 4 else ["a"]) * 50
+        ]
+    )
+    low, high = tables.interval(lines, "wrong", "selections")
+    # 4 of 40 data sets: the standard deviation over them is 0.047, and 0.0067 if all 2,000 selections were apart
     assert low == pytest.approx(0.1 - 1.96 * 0.047, abs=0.02) and high == pytest.approx(0.1 + 1.96 * 0.047, abs=0.03)
     right = [line for line in lines if not line.wrong]
-    assert module.interval(right, "wrong", "selections") == pytest.approx(wilson_interval(0, 36))
+    assert tables.interval(right, "wrong", "selections") == pytest.approx(wilson_interval(0, 36))
     single = [line for line in lines if line.problem == "p0"]
-    assert module.interval(single, "wrong", "named") == pytest.approx(wilson_interval(50, 50))
+    assert tables.interval(single, "wrong", "named") == pytest.approx(wilson_interval(50, 50))
+    two_tables = count([outcome(make_problem(name, "automl"), "b") for name in ("1h_adult", "4h_adult")])
+    assert tables.interval(two_tables, "wrong", "named") == pytest.approx(wilson_interval(2, 2)), "one data set"
+
+
+@pytest.mark.parametrize(
+    ("source", "problems", "data_set"),
+    [
+        ("automl", ("1h_adult", "4h_adult"), "automl: adult"),
+        ("tser", ("BoronConcentration", "ZincConcentration"), "tser: soil"),
+        ("tser", ("BenzeneConcentration_nmv",), "tser: BenzeneConcentration_nmv"),
+        ("ucr", ("DistalPhalanxTW", "PhalangesOutlinesCorrect"), "ucr: hand bones"),
+        ("dl4tsc_uea", ("uWaveGestureLibrary_X", "UWaveGestureLibraryAll"), "dl4tsc_uea: uwavegesturelibrary"),
+        ("simba", ("h1_crawl_v0", "h1_run_v0"), "simba: h1"),
+        ("atari100k", ("Pong",), "atari100k: Pong"),
+    ],
+)
+def test_tables_of_one_data_set_are_known(source: str, problems: Sequence[str], data_set: str) -> None:
+    assert {import_module("data_sets").data_set_of(source, name) for name in problems} == {data_set}
+
+
+def test_the_rules_that_were_measured_on_a_set_are_listed() -> None:
+    lines = [line for rule in ("old", "new") for line in count([outcome(make_problem("p"), "a")], rule=rule)]
+    page = "<!-- real: opened rules, default; brief -->\n<!-- end -->"
+    table = import_module("real_tables").update_page(page, {"opened": lines}, ["new"])
+    assert "| default | old | 9.0" in table and "| default | new | 9.0" in table
+    only_new = import_module("real_tables").update_page(page.replace("rules", "procedures"), {"opened": lines}, ["new"])
+    assert only_new.count("| default |") == 1
+    with pytest.raises(ValueError, match="unknown procedure: guess"):
+        import_module("real_tables").update_page(page.replace("default", "guess"), {"opened": lines}, ["new"])
 
 
 def test_every_call_draws_another_seed_and_appends_its_counts(
     tmp_path: Path, scores: Path, run_script: Callable[..., str]
 ) -> None:
-    module, results = import_module("real_problems"), tmp_path / "results.csv"
+    common, tables, results = import_module("common"), import_module("real_tables"), tmp_path / "results.csv"
     for _ in range(2):
-        arguments = ("--scores", scores, "--only", "^default$|3 runs", "--selections", 3, "--processes", 1)
+        arguments = ("--scores", scores, "--only", "^default$|^5 runs", "--selections", 3, "--processes", 1)
         run_script("real_problems", *arguments, "--results", results)
-    lines = module.read_rows(results, module.ResultRow)
+    lines = common.read_rows(results, import_module("real_results").ResultRow)
     assert len({line.seed for line in lines}) == 2
-    (row,) = module.pool_rows(lines, [lines[0].rule], "procedures", ("default",))
+    (row,) = tables.pool_rows(lines, [lines[0].rule], "procedures", ("default",))
     assert row[:4] == ("default", "12", row[2], "1.000") and row[4].startswith("0.000")
-    assert module.pool_rows(lines, ["another"], "procedures", ("default", "3 runs each"))[0][:2] == (
-        "3 runs each",
+    assert tables.pool_rows(lines, ["another"], "procedures", ("default", "5 runs each"))[0][:2] == (
+        "5 runs each",
         "12",
     )
     assert {line.problem for line in lines} == {"p", "q"}
-    (certain,) = module.pool_rows(lines, [lines[0].rule], "reported", ("default",))
+    (certain,) = tables.pool_rows(lines, [lines[0].rule], "reported", ("default",))
     assert certain[:3] == ("default", "above 0.98", "12")
     page = "<!-- real: sources, default -->\n<!-- end -->"
-    table = module.update_page(page, lines, [lines[0].rule])
-    assert "| default | s | 12 |" in table and module.update_page(table, lines, [lines[0].rule]) == table
+    table = tables.update_page(page, {"tuned": lines}, [lines[0].rule])
+    assert "| default | s | 12 |" in table and tables.update_page(table, {"tuned": lines}, [lines[0].rule]) == table

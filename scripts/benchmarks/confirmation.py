@@ -1,0 +1,229 @@
+"""Measure what `fiesta confirm` claims about two models, after selections by the default rule.
+
+    OMP_NUM_THREADS=1 python scripts/benchmarks/confirmation.py --repetitions 1000
+    python scripts/benchmarks/confirmation.py --table
+
+Scores are normal, with a run-to-run sd of 1 on one split; random splits have an effect with an sd of 1, too. Each
+selection ends, decided or not, and then its leader and the other model have ten fresh runs each. The verdicts come from
+the code of the command. Every call draws a new seed, prints it, and appends its counts to `results/confirmation.csv`.
+`--table` prints the table of all lines whose rule is in `results/final_rule.txt`; docs/report.md has the columns of
+`PAGE_COLUMNS` between `<!-- confirmation -->` and `<!-- end -->`.
+"""
+
+import itertools
+import re
+import secrets
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Dict, Iterator, List, Sequence, Tuple
+
+import numpy as np
+from common import (
+    ROOT,
+    append_rows,
+    final_rules,
+    make_parser,
+    print_table,
+    read_rows,
+    replace_tables,
+    rule_commit,
+    share_text,
+    show,
+)
+from real_problems import last_history
+
+from fiesta_allennlp.core.defaults import NUM_FRESH_RUNS
+from fiesta_allennlp.core.records import Evaluation, History, Request
+from fiesta_allennlp.selection.confirmation import LEVEL, Confirmation, ConfirmationPlan, PlannedRival
+from fiesta_allennlp.selection.result import CandidateResult
+from fiesta_allennlp.selection.t_tests import t_test_power
+from fiesta_allennlp.strategies import Strategy
+from fiesta_allennlp.tables.settings import ReplaySettings
+from fiesta_allennlp.tables.side_by_side import run_side_by_side
+from fiesta_allennlp.tables.simulator import prepare_simulator, wilson_interval
+from fiesta_allennlp.tables.sources import ScorePreset
+
+RESULTS = Path(__file__).parent / "results" / "confirmation.csv"
+GAPS = (0.0, 0.25, 0.5, 1.0)
+SPLITS = ("shared", "official")
+SPLIT_SDS = {"shared": 1.0, "official": 0.0}
+MODELS = ("better", "other")
+SELECTIONS_PER_GROUP = 100
+PAGE = ROOT / "docs" / "report.md"
+TABLE_PATTERN = re.compile(r"(<!-- confirmation -->\n).*?(<!-- end -->)", flags=re.S)
+HEADINGS = (
+    "splits",
+    "gap, sds",
+    "selections",
+    "named a winner",
+    "confirmed if the better leads",
+    "power by the formula",
+    "announced at the seen difference",
+    "false claims",
+    "contradicted, of all",
+    "interval covers",
+)
+PAGE_COLUMNS = (0, 1, 4, 5, 7, 9)
+"""Places of the `HEADINGS` on the page."""
+
+
+@dataclass(frozen=True)
+class ResultRow:
+    """The counts of one call.
+
+    `right` selections were led by the better model, and `confirmed_right` of these were confirmed. `false_claims` are
+    verdicts that the worse model is better, or that of two equal models the leader is. The intervals of `covered`
+    contain the true difference. `announced` is the sum of the probabilities that the command announces for a difference
+    as large as the selection saw.
+    """
+
+    rule: str
+    splits: str
+    gap: float
+    seed: int
+    selections: int
+    named: int
+    right: int
+    confirmed_right: int
+    contradicted: int
+    false_claims: int
+    covered: int
+    announced: float
+
+
+def fresh_history(leader: str, rival: str, gap: float, splits: str, rng: np.random.Generator) -> History:
+    """Return the fresh runs of two models."""
+    effects = rng.normal(0, SPLIT_SDS[splits], NUM_FRESH_RUNS)
+    evaluations = [
+        Evaluation(Request(name, k, k, 0, 0, 0), (name == MODELS[0]) * gap + effects[k] + rng.normal(), "score")
+        for name in (leader, rival)
+        for k in range(NUM_FRESH_RUNS)
+    ]
+    return History((leader, rival), tuple(evaluations))
+
+
+def confirm(strategy: Strategy, selected: History, gap: float, splits: str, rng: np.random.Generator) -> Confirmation:
+    """Return the confirmation of the leader of a selection."""
+    decision, is_paired = strategy.recommend(selected), splits == "shared"
+    leader = str(decision.best)
+    rival = next(name for name in MODELS if name != leader)
+    entries = [CandidateResult.from_history(selected, decision, name) for name in (leader, rival)]
+    plan = ConfirmationPlan(
+        leader,
+        (PlannedRival.from_selection(entries[0], entries[1], sign=1, is_paired=is_paired),),
+        NUM_FRESH_RUNS,
+        metric="score",
+        is_paired=is_paired,
+        was_decided=decision.stopped_by == "confidence",
+        selection_seed="",
+    )
+    return Confirmation.from_history(plan, fresh_history(leader, rival, gap, splits, rng), directory="", seed="")
+
+
+def count(confirmation: Confirmation, gap: float) -> Dict[str, float]:
+    """Return what one confirmation adds to the counts."""
+    plan, (comparison,) = confirmation.plan, confirmation.comparisons
+    is_right, verdict = plan.winner == MODELS[0], comparison.verdict
+    true_difference = gap if is_right else -gap
+    if comparison.interval is None:
+        raise ValueError(f"no interval: {comparison}")
+    return {
+        "selections": 1,
+        "named": plan.was_decided,
+        "right": is_right,
+        "confirmed_right": is_right and verdict == "confirmed",
+        "contradicted": verdict == "contradicted",
+        "false_claims": verdict == "confirmed" if true_difference <= 0 else verdict == "contradicted",
+        "covered": comparison.interval[0] <= true_difference <= comparison.interval[1],
+        "announced": plan.power(plan.rivals[0], NUM_FRESH_RUNS) or 0.0,
+    }
+
+
+def measure(splits: str, gap: float, repetitions: int, seed: int) -> ResultRow:
+    """Simulate selections with their confirmations, and count."""
+    means = dict(zip(MODELS, (gap, 0.0), strict=True))
+    source = ScorePreset("pair", means, noise_sds=dict.fromkeys(means, 1.0), split_sd=SPLIT_SDS[splits])
+    replayer = prepare_simulator(ReplaySettings(scores="", splits=splits, seed=seed), source)
+    rng = np.random.default_rng([seed, int(100 * gap), SPLITS.index(splits)])
+    sums: Counter = Counter()
+    for start in range(0, repetitions, SELECTIONS_PER_GROUP):
+        numbers = range(start, min(start + SELECTIONS_PER_GROUP, repetitions))
+        for history in run_side_by_side(replayer.strategy, [last_history(replayer, number) for number in numbers]):
+            sums.update(count(confirm(replayer.strategy, history, gap, splits, rng), gap))
+    return ResultRow(rule_commit(), splits, gap, seed, **{name: sums[name] for name in COUNTS})
+
+
+COUNTS = [name for name in ResultRow.__dataclass_fields__ if name not in ("rule", "splits", "gap", "seed")]
+
+
+def power_by_formula(splits: str, gap: float) -> float:
+    """Return the power of the t test of `NUM_FRESH_RUNS` runs each, where both sds are 1."""
+    df = (NUM_FRESH_RUNS - 1) * (1 if splits == "shared" else 2)
+    return t_test_power(gap, standard_error=(2 / NUM_FRESH_RUNS) ** 0.5, df=df, level=LEVEL)
+
+
+def cells(rows: Sequence[ResultRow]) -> Tuple[str, ...]:
+    """One text for each of `HEADINGS`, of lines of one gap, with 95% Wilson intervals."""
+    splits, gap = rows[0].splits, rows[0].gap
+    sums = {name: sum(getattr(row, name) for row in rows) for name in COUNTS}
+
+    def rate(name: str, of: str) -> str:
+        number, total = int(sums[name]), int(sums[of])
+        return share_text(number / total, wilson_interval(number, total)) if total else "-"
+
+    return (
+        splits,
+        f"{gap:g}",
+        f"{sums['selections']:,}",
+        f"{sums['named'] / sums['selections']:.3f}",
+        rate("confirmed_right", "right") if gap else "-",
+        f"{power_by_formula(splits, gap):.3f}" if gap else "-",
+        f"{sums['announced'] / sums['selections']:.3f}",
+        rate("false_claims", "selections"),
+        rate("contradicted", "selections"),
+        rate("covered", "selections"),
+    )
+
+
+def table_rows(results: Sequence[ResultRow], rules: Sequence[str]) -> List[Tuple[str, ...]]:
+    """The rows of the table, each added up over the lines of these rules."""
+    groups: Dict[Tuple[int, float], List[ResultRow]] = {}
+    for result in results:
+        if result.rule in rules:
+            groups.setdefault((SPLITS.index(result.splits), result.gap), []).append(result)
+    return [cells(group) for _, group in sorted(groups.items())]
+
+
+def with_tables(page: str) -> str:
+    """The page with the table of all recorded lines of the final rule."""
+    rows = table_rows(read_rows(RESULTS, ResultRow), final_rules())
+    page_rows = [tuple(row[column] for column in PAGE_COLUMNS) for row in (HEADINGS, *rows)]
+    return replace_tables(page, TABLE_PATTERN, lambda block: page_rows)
+
+
+def main() -> None:
+    parser = make_parser(__doc__, repetitions=1000)
+    parser.add_argument("--splits", nargs="*", default=SPLITS, choices=SPLITS)
+    parser.add_argument("--gaps", type=float, nargs="*", default=GAPS, help="gaps in run-to-run sds")
+    parser.add_argument("--table", action="store_true", help="measure nothing, but print the table, and write the page")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
+    args = parser.parse_args()
+    if args.table:
+        print_table(HEADINGS, table_rows(read_rows(args.results, ResultRow), final_rules()))
+        PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+        return
+    seed = secrets.randbits(32)
+    show(f"rule {rule_commit()}, seed {seed}")
+
+    def rows() -> Iterator[Tuple[str, ...]]:
+        for splits, gap in itertools.product(args.splits, args.gaps):
+            row = measure(splits, gap, args.repetitions, seed)
+            append_rows([asdict(row)], args.results)
+            yield cells([row])
+
+    print_table(HEADINGS, rows())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""The procedures that `real_problems.py` compares."""
+
+from typing import Any, List, Mapping
+
+import numpy as np
+from baselines import BASELINES
+
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.strategies.base import Analysis, Strategy, fill_evenly
+from fiesta_allennlp.strategies.thompson import PosteriorSampling
+
+REST_BELOW = 0.005
+"""P(best) below which a candidate of `RestingLoop` gets no runs."""
+
+
+@Strategy.register("resting_loop")
+class RestingLoop(PosteriorSampling):
+    """Runs candidates in turn, except for those with a P(best) below 0.005, as long as it is that low.
+
+    The parameters are those of `FixedConfidence`.
+    """
+
+    def choose(self, history: History, analysis: Analysis, slots: int, rng: np.random.Generator) -> List[str]:
+        awake = [name for name, prob in analysis.decision.prob_best.items() if prob >= REST_BELOW]
+        num_started = history.started_by(awake)
+        return fill_evenly(num_started, target_runs=min(num_started.values()) + slots, slots=slots)
+
+
+DEFAULT, PLAIN_LOOP, RESTING_LOOP, PAPER_PROCEDURE = "default", "plain loop", "resting loop", "the paper's procedure"
+GLR = "glr"
+SELECTIONS: Mapping[str, Mapping[str, Any]] = {
+    PLAIN_LOOP: {"strategy": "non_adaptive_fc"},
+    RESTING_LOOP: {"strategy": "resting_loop"},
+    PAPER_PROCEDURE: {"strategy": "ttts", "belief": "student_t", "splits": "independent", "stop": "bayesian"},
+    DEFAULT: {},
+    "rule_of_three": {"stop": "rule_of_three"},
+    GLR: {"stop": "glr"},
+    "margin of 0.25 sd": {"margin": "0.25sd"},
+}
+"""Settings of the procedures that select. Both loops have the default's posterior and stopping rule."""
+
+PROCEDURES = (*BASELINES, *SELECTIONS)

@@ -1,0 +1,264 @@
+"""`fiesta confirm` on programs, in real processes, with real kills."""
+
+import json
+import shutil
+import signal
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import pytest
+
+from fiesta_allennlp import confirm, report
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import FiestaError
+from fiesta_allennlp.reports.paragraph import compose_paragraph
+from fiesta_allennlp.reports.report import render_html, render_latex, render_markdown
+from fiesta_allennlp.selection.confirmation import Confirmation
+from fiesta_allennlp.selection.stored_confirmations import read_confirmations
+from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, history_of
+from tests.conftest import until
+from tests.run_files import num_finished, rows_of, scores_of, summary_of
+from tests.warm import Command
+
+SEED = 7
+NOISY = 'echo "accuracy 0.5$4"'
+"""Scores around 0.55, by the seed, as those of any program with this script."""
+
+
+@pytest.fixture
+def confirming(in_process: Callable[[str], Call]) -> Call:
+    return in_process("confirm")
+
+
+@pytest.fixture
+def decided(selections: Selections) -> Path:
+    """The directory of a selection on random splits that named `able`."""
+    selections.begin(*EQUALLY, "--budget", 6, "--seed", SEED)
+    return selections.run
+
+
+def confirmation_of(run: Path, number: int = 1) -> Path:
+    return RunDirectory(run).confirmation(number).root
+
+
+def confirmations_of(run: Path) -> List[Confirmation]:
+    return list(read_confirmations(RunDirectory(run), selection_seed=str(summary_of(run)["seed"])))
+
+
+def seeds_of(run: Path, *columns: str) -> "set[str]":
+    return {row[column] for row in rows_of(run) for column in columns}
+
+
+def test_fresh_runs_share_new_splits_and_confirm_the_winner(decided: Path, confirming: Call) -> None:
+    output = confirming.done(decided, "--runs", 4)
+    assert "Confirming able against blind: 4 runs each, 8 in all, with new splits and seeds." in output
+    assert "4 runs each confirm a difference as large as the selection saw (0." in output
+    assert "Confirmed: able is better than blind. Over 4 fresh runs each, able minus blind is +0." in output
+    assert "on 4 shared splits (95% interval 0." in output and "paired t-test, one-sided p < 0.001" in output
+    fresh = confirmation_of(decided)
+    assert {(name, replicate) for name, replicate, _ in scores_of(fresh)} == {
+        (name, str(k)) for name in ("able", "blind") for k in range(4)
+    }
+    assert len(seeds_of(fresh, "split_seed")) == 4
+    columns = ("split_seed", "random_seed", "numpy_seed", "pytorch_seed")
+    assert not seeds_of(fresh, *columns) & seeds_of(decided, *columns)
+    settings = json.loads((fresh / "selection.json").read_text())
+    assert (settings["strategy"]["type"], settings["strategy"]["budget"]) == ("non_adaptive_fb", 8)
+    written = json.loads((fresh / "confirmation.json").read_text())
+    assert (written["is_over"], written["comparisons"][0]["verdict"]) == (True, "confirmed")
+    assert written["plan"]["test_share"] == pytest.approx(20 / 72)
+    assert summary_of(decided)["num_evaluations"] == 6, "the selection is as it was"
+
+
+def test_official_splits_get_new_seeds_and_an_unpaired_test(selections: Selections, confirming: Call) -> None:
+    selections.begin(*EQUALLY, "--budget", 6, "--splits", "official")
+    output = confirming.done(selections.run, "--runs", 3)
+    assert "with new seeds." in output and "Welch's t-test" in output and "shared split" not in output
+    (only,) = confirmations_of(selections.run)
+    assert (only.comparisons[0].num_pairs, only.comparisons[0].prob_new_data) == (0, None)
+    columns = ("random_seed", "numpy_seed", "pytorch_seed")
+    assert not seeds_of(confirmation_of(selections.run), *columns) & seeds_of(selections.run, *columns)
+
+
+def test_a_confirmation_that_is_killed_recovers_to_the_undisturbed_one(
+    write_program: Callable[..., str], call: Call, confirming: Call, run: Path
+) -> None:
+    slow = [write_program(name, f"sleep 0.15; {script}") for name, script in (("one", GOOD), ("two", POOR))]
+    call.done(*slow, "-s", run, *EQUALLY, "--budget", 4, "--metric", "accuracy", "--seed", SEED)
+    whole = shutil.copytree(run, run.with_name("whole"))
+    process = Command(["-m", "fiesta_allennlp", "confirm", run, "--runs", 4, "--seed", 5])
+    fresh = confirmation_of(run)
+    until(lambda: num_finished(fresh) >= 3 or process.poll() is not None)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    recorded = {(e.request.candidate, str(e.request.replicate), str(e.score)) for e in history_of(fresh).evaluations}
+    assert 2 <= len(recorded) < 8
+    assert confirmations_of(run)[0].comparisons == (), "nobody looks before the last run"
+    assert "is not finished" in confirming.refused(run)
+    said = "--runs was fixed when the confirmation began"
+    assert said in confirming.refused(run, "--recover", "--runs", 8)
+    confirming.done(run, "--recover", "--workers", 2)
+    confirming.done(whole, "--runs", 4, "--seed", 5)
+    assert recorded <= scores_of(fresh) == scores_of(confirmation_of(whole))
+    assert confirmations_of(run)[0].comparisons == confirmations_of(whole)[0].comparisons
+    confirming.done(run, "--recover")
+    assert num_finished(fresh) == 8, "there is nothing left to do"
+
+
+def test_an_interrupted_confirmation_says_how_to_continue(
+    write_program: Callable[..., str], call: Call, in_process: Callable[[str], Call], run: Path
+) -> None:
+    slow = [write_program(name, f"sleep 0.15; {script}") for name, script in (("one", GOOD), ("two", POOR))]
+    call.done(*slow, "-s", run, *EQUALLY, "--budget", 4, "--metric", "accuracy")
+    process = Command(["-m", "fiesta_allennlp", "confirm", run, "--runs", 40])
+    until(lambda: num_finished(confirmation_of(run)) >= 1 or process.poll() is not None)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate()
+    assert process.returncode == 130 and f"confirm {run} --recover" in output.partition("Continue with: ")[2]
+    assert "Its verdict comes after the last one." in in_process("status").done(run)
+    status = json.loads(in_process("status").done(run, "--json"))
+    assert [entry["is_over"] for entry in status["confirmations"]] == [False]
+    said = "resume this selection with allennlp fiesta-confirm .*run --recover"
+    call.refused("-s", confirmation_of(run), "--recover", "--budget", 6, said=said)
+    assert "running" not in in_process("status").done(confirmation_of(run)).splitlines()[-1]
+
+
+def test_a_second_confirmation_of_a_pair_is_refused_unless_every_report_says_so(
+    decided: Path, confirming: Call, in_process: Callable[[str], Call]
+) -> None:
+    confirming.done(decided, "--runs", 3)
+    refusal = confirming.refused(decided, "--runs", 20)
+    assert "able and blind were confirmed already" in refusal and "--again" in refusal
+    assert not confirmation_of(decided, 2).exists()
+    said = "This is the second confirmation of able and blind; the verdict before: confirmed."
+    assert said in confirming.done(decided, "--runs", 3, "--again")
+    assert said in in_process("status").done(decided)
+    made = report(decided)
+    assert said in " ".join(made.decision) and [c.comparisons[0].ordinal for c in made.confirmations] == [1, 2]
+    assert said in render_html(made, {}) and said in render_markdown(made)
+    assert said in " ".join(report(confirmation_of(decided, 2)).decision)
+    shutil.rmtree(confirmation_of(decided))
+    third = confirming.done(decided, "--runs", 3, "--again")
+    assert "This is the third confirmation of able and blind" in third, "the second remembers the first"
+    assert confirmation_of(decided, 3).exists()
+
+
+def test_named_rivals_are_compared_together(
+    selections: Selections, write_program: Callable[..., str], confirming: Call
+) -> None:
+    twin = write_program("twin", f"{GOOD}; true")
+    selections.begin(twin, *EQUALLY, "--budget", 9, "--seed", SEED)
+    leader = summary_of(selections.run)["leading"]
+    other = {"able": "twin", "twin": "able"}[leader]
+    said = f"unknown candidate 'blnd'. Did you mean 'blind'. Rivals of {leader}: "
+    confirming.refused(selections.run, "--against", "blnd", said=said)
+    confirming.refused(selections.run, "--against", leader, said="is the winner itself")
+    output = confirming.done(selections.run, "--runs", 4, "--against", f"blind,{other}")
+    assert f"Confirmed: {leader} is better than blind." in output and "Holm's method for 2 rivals" in output
+    (only,) = confirmations_of(selections.run)
+    assert [comparison.rival for comparison in only.comparisons] == ["blind", other]
+    assert len(scores_of(confirmation_of(selections.run))) == 12
+    said = f"(blind and {leader}|{leader} and blind) were confirmed already"
+    confirming.refused(selections.run, "--against", "blind", said=said)
+
+
+def test_an_undecided_selection_can_be_confirmed_and_equal_models_are_not(
+    write_program: Callable[..., str], call: Call, confirming: Call, run: Path
+) -> None:
+    equals = [write_program(name, f"{NOISY}; : {name}") for name in ("one", "two")]
+    call.done(*equals, "-s", run, "--metric", "accuracy", "--max-evaluations", 6, "--splits", "independent")
+    assert summary_of(run)["best"] is None
+    dry = confirming.done(run, "--dry-run")
+    rows = [line.split()[0] for line in dry.splitlines() if line.strip()[:1].isdigit()]
+    assert rows[:4] == ["5", "10", "20", "40"] and "Nothing was started." in dry
+    assert not confirmation_of(run).exists()
+    output = confirming.done(run, "--runs", 5, "--seed", 3)
+    (only,) = confirmations_of(run)
+    assert not only.plan.was_decided and f"{only.comparisons[0].verdict.capitalize()}: " in output
+
+
+def test_a_selection_without_its_result_can_be_confirmed(decided: Path, confirming: Call) -> None:
+    (decided / "selection.json").unlink()  # as after a kill
+    assert "Confirmed: able" in confirming.done(decided, "--runs", 3)
+
+
+def test_what_cannot_be_confirmed_is_refused(
+    decided: Path, confirming: Call, tmp_path: Path, call: Call, candidates: List[str]
+) -> None:
+    table = tmp_path / "scores.csv"
+    table.write_text("candidate,score,seed\na,1,1\nb,2,1\n")
+    confirming.refused(table, said="is a table of scores, and nobody here can make its runs")
+    confirming.refused(tmp_path / "nothing", said="no selection found")
+    confirming.done(decided, "--runs", 3)
+    confirming.refused(confirmation_of(decided), said=f"is a confirmation itself. .*{decided}")
+    confirming.refused(decided, "--runs", 2, said="--runs must be at least 3 but got 2")
+    confirming.refused(decided, "--again", "--seed", SEED, said="--seed 7 would repeat runs that exist")
+    first = Path(candidates[0])
+    call.done(*candidates, "-s", tmp_path / "other", *EQUALLY, "--budget", 2, "--metric", "accuracy")
+    confirming.refused(tmp_path / "other", "--recover", said="no confirmation to continue")
+    data = first.parent / "test.jsonl"
+    data.write_text(data.read_text().replace("good", "bad"))
+    confirming.refused(tmp_path / "other", said="the content of .*test.jsonl")
+    assert not confirmation_of(tmp_path / "other").joinpath("evaluations").exists()
+
+
+def test_the_configs_are_those_of_the_selection_whatever_their_files_say(
+    decided: Path, confirming: Call, candidates: List[str]
+) -> None:
+    Path(candidates[0]).write_text("{}")
+    assert "Confirmed: able" in confirming.done(decided, "--runs", 3)
+
+
+def test_a_candidate_whose_fresh_runs_fail_is_not_dropped_in_silence(
+    decided: Path, confirming: Call, candidates: List[str], write_program: Callable[..., str], call: Call, run: Path
+) -> None:
+    broken = run.with_name("broken")
+    fragile = write_program("fragile", f"[ ! -e {broken} ] || exit 3; {GOOD}; true")
+    other = run.with_name("other")
+    call.done(fragile, candidates[1], "-s", other, *EQUALLY, "--budget", 6, "--metric", "accuracy")
+    broken.touch()
+    output = confirming.done(other, "--runs", 4)
+    assert "Not confirmed: fragile against blind. Too few of the 4 fresh runs each have a score." in output
+    assert "3 fresh runs of fragile failed and have no score: it has 0 of 4 scores" in output
+    broken.unlink()
+    assert "Confirmed: fragile" in confirming.done(other, "--recover", "--max-failures", 6)
+    (only,) = confirmations_of(other)
+    assert (only.comparisons[0].num_failed, only.comparisons[0].num_pairs) == ((3, 0), 0), "no shared splits are left"
+    assert "3 fresh runs of fragile failed" in " ".join(report(other).decision)
+
+
+def test_every_report_has_it_and_the_paragraph_rests_on_it_alone(decided: Path, confirming: Call) -> None:
+    before = render_markdown(report(decided))
+    assert "## Confirmation" not in before and "To confirm this outcome" not in before
+    confirming.done(decided, "--runs", 4)
+    made = report(decided, output=decided / "report")
+    paragraph = compose_paragraph(made)
+    assert "able and blind ran 4 times each with new splits and seeds." in paragraph
+    assert "so any claim rests on them alone. able is better than blind by 0." in paragraph
+    assert "how the scores chose it" not in paragraph, "the interval of the selection makes no claim"
+    assert "## Confirmation" in render_markdown(made) and 'id="confirmation"' in render_html(made, {})
+    assert "verdict" in render_latex(made)
+    csv_text = (decided / "report" / "confirmation.csv").read_text()
+    assert csv_text.startswith("winner,rival,ordinal,num_runs,") and ",confirmed\n" in csv_text
+    own = render_markdown(report(confirmation_of(decided)))
+    assert "To confirm the outcome of a selection, able and blind ran 4 times each" in own
+
+
+def test_a_new_selection_in_the_directory_has_no_confirmation(decided: Path, confirming: Call, call: Call) -> None:
+    candidates = [str(path) for path in sorted(decided.parent.rglob("*.jsonnet"))][:2]
+    confirming.done(decided, "--runs", 3)
+    call.done(*candidates, "-s", decided, *EQUALLY, "--budget", 4, "--metric", "accuracy", "--force")
+    assert not confirmation_of(decided).exists() and report(decided).confirmations == ()
+
+
+def test_the_call_returns_the_facts(decided: Path) -> None:
+    result = confirm(decided, runs=3, against="blind", workers=2)
+    assert result.verdicts == {"blind": "confirmed"} and result.plan.num_runs == 3
+    assert "Confirmed: able" in repr(result)
+    assert confirm(decided, recover=True) == result
+    wrong: List[Dict[str, Any]] = [{"budget": 9}, {"wrkers": 2}]
+    for resources in wrong:
+        with pytest.raises(FiestaError, match=f"'{next(iter(resources))}' is not a setting of a confirmation"):
+            confirm(decided, again=True, **resources)
+    with pytest.raises(FiestaError, match="a table of scores cannot be confirmed"):
+        confirm([{"candidate": "a", "score": 1}])  # type: ignore[arg-type]
