@@ -1,13 +1,19 @@
-"""A package of a user that no worker finishes importing: it makes a file to say that a check runs, and waits."""
+"""A package of a user with a reader that does not end: it makes a file to say that a check reads data, and waits."""
 
-import multiprocessing
 import os
 import time
 from pathlib import Path
+from typing import Any, Iterator
 
-MARKER = "HOLDING_MARKER"
-"""The variable of the environment that names the file."""
+from allennlp.data import DatasetReader, Instance
+from allennlp.data.dataset_readers import TextClassificationJsonReader
 
-if multiprocessing.parent_process() is not None and MARKER in os.environ:
-    Path(os.environ[MARKER]).touch()
-    time.sleep(600)
+
+@DatasetReader.register("holding")
+class HoldingReader(TextClassificationJsonReader):
+    """Makes the file that `HOLDING_MARKER` of the environment names."""
+
+    def _read(self, file_path: Any) -> Iterator[Instance]:
+        Path(os.environ["HOLDING_MARKER"]).touch()
+        time.sleep(600)
+        yield from super()._read(file_path)

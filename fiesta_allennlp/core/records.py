@@ -416,6 +416,26 @@ class Undecided:
 
 
 @dataclass(frozen=True)
+class PairAlone:
+    """P(best) of the leader against its runner-up alone: the same posterior, of these two candidates.
+
+    `runner_up` is the other candidate with the highest P(best). `alone` and `together` are P(best within the margin) of
+    the leader in the posterior of the two, and in that of all candidates. `required` is the probability that the
+    stopping rule requires after these runs.
+    """
+
+    runner_up: str
+    alone: float
+    together: float
+    required: float
+
+    @property
+    def disagrees(self) -> bool:
+        """Return whether one of the two probabilities is high enough, and the other is not."""
+        return (self.alone >= self.required) != (self.together >= self.required)
+
+
+@dataclass(frozen=True)
 class LoopRuns:
     """An estimate of the runs that a plain loop takes: the middle half of its distribution.
 
@@ -481,7 +501,8 @@ class Decision:
     `interrupted`. `lacking` names the candidates that must run again before `best` is named, one for each run, even
     though its probability is high enough. `credible_margin` and `undecided` are set for selections that ended
     inconclusive.
-    `expected_loss` is what choosing `best` now costs on average, where somebody watches; see `Strategy.expected_loss`.
+    `expected_loss` is what choosing `best` now costs on average, and `pair_alone` compares it with its runner-up alone.
+    Both are set where somebody watches; see `Strategy.describe`.
     `plain_loop` is set for decided selections: the runs of a loop that runs all candidates equally often.
     """
 
@@ -494,6 +515,7 @@ class Decision:
     credible_margin: Optional[CredibleMargin] = None
     undecided: Optional[Undecided] = None
     expected_loss: Optional[float] = None
+    pair_alone: Optional[PairAlone] = None
     plain_loop: Optional[LoopRuns] = None
 
     @property

@@ -12,7 +12,7 @@ from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.records import CredibleMargin, Decision, History, Undecided
+from fiesta_allennlp.core.records import CredibleMargin, Decision, History, PairAlone, Undecided
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import document_order
 from fiesta_allennlp.documents.answers import Charge
@@ -92,6 +92,9 @@ class LimitedDocuments(Strategy):
 
     def expected_loss(self, history: History) -> Optional[float]:
         return self.strategy.expected_loss(history)
+
+    def pair_alone(self, history: History) -> Optional[PairAlone]:
+        return self.strategy.pair_alone(history)
 
     def bounds(self, num_candidates: int) -> "tuple[int, int]":
         min_runs, max_runs = self.strategy.bounds(num_candidates)

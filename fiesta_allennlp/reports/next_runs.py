@@ -5,7 +5,7 @@ from typing import Any, Dict, List
 
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS
 from fiesta_allennlp.reports.formats import Printable, TerminalLines, render_paragraphs
-from fiesta_allennlp.reports.words import best_set_in_words, margin_in_words, undecided_in_words
+from fiesta_allennlp.reports.words import best_set_in_words, margin_in_words, pair_in_words, undecided_in_words
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table, num_decimals
 from fiesta_allennlp.selection.progress import forecast_text, time_forecast_text
 from fiesta_allennlp.selection.texts import loss_text
@@ -31,6 +31,7 @@ def next_runs_data(next_runs: NextRuns) -> Dict[str, Any]:
         "prob_best": dict(next_runs.decision.prob_best),
         "undecided": result.undecided,
         "expected_loss": result.expected_loss,
+        "pair_alone": result.pair_alone and asdict(result.pair_alone),
         "margin": result.margin,
         "credible_margin": result.credible_margin,
         "num_runs": result.num_evaluations,
@@ -62,6 +63,7 @@ def next_runs_in_words(next_runs: NextRuns) -> List[str]:
         "time": time and time_forecast_text(time),
         "loss": loss_note,
         "set_text": best_set_in_words(result),
+        "pair_text": pair_in_words(result),
         "margin_text": margin_in_words(result),
         "undecided_text": undecided_in_words(result),
     }

@@ -116,7 +116,7 @@ def _read_documents(selection: StoredSelection) -> Report:
 
 def _decide(selection: StoredSelection, history: History, strategy: Strategy) -> Decision:
     """Return the decision about a selection, and why it has stopped if it is not at work."""
-    decision = strategy.recommend(history)
+    decision = strategy.describe(history)
     stopped_by = decision.stopped_by
     if stopped_by is None and not selection.is_running:
         stopped_by = selection.find_stop_reason(history)
@@ -125,7 +125,6 @@ def _decide(selection: StoredSelection, history: History, strategy: Strategy) ->
     return replace(
         decision,
         stopped_by=stopped_by,
-        expected_loss=strategy.expected_loss(history),
         plain_loop=strategy.plain_loop(history, rng),
         credible_margin=strategy.credible_margin(history) if is_inconclusive else None,
         undecided=strategy.undecided(history) if is_inconclusive else None,
@@ -196,6 +195,7 @@ def _table_result(
         decision,
         lacking=recommendation.lacking,
         stopped_by="confidence" if is_decided else None,
+        pair_alone=strategy.pair_alone(history),
         undecided=strategy.undecided(history),
     )
     facts: Dict[str, Any] = {

@@ -19,6 +19,7 @@ from fiesta_allennlp.reports.words import (
     collapsed_in_words,
     ended_in_words,
     failures_in_words,
+    pair_in_words,
     running_in_words,
     scored_on_text,
 )
@@ -65,7 +66,7 @@ def _describe_workers(workers: Optional[Sequence[WorkerState]], root: Path) -> I
         silence_text = f"last sign of life {duration_text(round(worker.silent_seconds))} ago"
         yield f"Worker on {worker.host} (process {worker.process}{gpu_text}): {worker.run or 'no run'}, {silence_text}."
     if workers == []:
-        yield f"No worker is there. Start one: {full_command('worker')} {root}"
+        yield f"No workers are running. Start one: {full_command('worker')} {root}"
 
 
 def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
@@ -78,7 +79,8 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
     )
     result = replace(result, candidates=candidates)
     decision_text = running_in_words(result) if result.running else ended_in_words(result)
-    run_sentences = (*failures_in_words(result), decision_text, *collapsed_in_words(result), scored_on_text(result))
+    notes = pair_in_words(result), *collapsed_in_words(result), scored_on_text(result)
+    run_sentences = (*failures_in_words(result), decision_text, *notes)
     error = None if report.selection is None or result.running else report.selection.meta.error
     error_text = error and f"The last session ended with an error: {error}"
     num_running = len(report.history.pending) - num_queued.total() if result.running else 0

@@ -123,7 +123,7 @@ class SelectionLoop:
             decision = self._loop(working_time)
         except KeyboardInterrupt:
             logger.info("interrupted")
-            decision = replace(self._recommend(self._read_history()), stopped_by="interrupted")
+            decision = replace(self.strategy.describe(self._read_history()), stopped_by="interrupted")
         finally:
             self.executor.close()
         working_time.save(force=True)
@@ -140,9 +140,6 @@ class SelectionLoop:
     def _read_history(self) -> History:
         return self.store.history(max_failures=self.max_failures)
 
-    def _recommend(self, history: History) -> Decision:
-        return replace(self.strategy.recommend(history), expected_loss=self.strategy.expected_loss(history))
-
     def _loop(self, working_time: WorkingTime) -> Decision:
         active_requests = self._resume_pending()
         while True:
@@ -150,7 +147,7 @@ class SelectionLoop:
             self.machine_watch.update(history, self.executor, self.listeners)
             if margin := self.strategy.fix_margin(history):
                 self.store.record_margin(margin)
-            decision = self._recommend(history)
+            decision = self.strategy.describe(history)
             self._notify_state(history, decision)
             if decision.stopped_by is not None:
                 self._release_runs(history.pending)

@@ -28,7 +28,7 @@ from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table, num_decimals
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.result import CandidateResult, Result
-from fiesta_allennlp.selection.texts import count_text, loss_text, number_text, probability_text
+from fiesta_allennlp.selection.texts import count_text, loss_text, number_text, pair_text, probability_text
 
 if TYPE_CHECKING:
     from fiesta_allennlp.strategies.base import Strategy
@@ -67,14 +67,13 @@ def forecast_text(
     if seconds_left is None or not seconds_per_run:
         return text
     left_text = _duration_range_text(seconds_left, seconds_left)
-    return (
-        f"{text}; decided in the {left_text} left of --max-hours with probability {chance_text(forecast.prob_decided)}"
-    )
+    chance = chance_text(forecast.prob_decided)
+    return f"{text}; decided within the remaining {left_text} of --max-hours with probability {chance}"
 
 
 def time_forecast_text(forecast: TimeForecast) -> str:
     """Return what can be decided in the hours of `--max-hours`, without a full stop."""
-    text = f"{forecast.max_hours:g} h are {count_text(forecast.num_runs, 'run')}"
+    text = f"Time for {count_text(forecast.num_runs, 'run')} in {forecast.max_hours:g} h"
     if forecast.prob_decided is None:
         return text
     low, median, high = (_hours_text(hours) for hours in (forecast.low, forecast.median, forecast.high))
@@ -206,13 +205,17 @@ class ProgressDisplay(Listener):
 
     @property
     def _cost_text(self) -> str:
-        """What choosing the leader now costs; not for a selection that is over."""
+        """What choosing the leader now costs, and its runner-up alone; not for a selection that is over."""
         decision = self._decision
-        if decision.stopped_by is not None or decision.expected_loss is None:
+        if decision.stopped_by is not None:
             return ""
         history = self._history
         candidates = [CandidateResult.from_history(history, decision, name) for name in history.candidates]
-        return f"; {loss_text(decision.best, decision.expected_loss, num_decimals(candidates))}"
+        texts = (
+            loss_text(decision.best, decision.expected_loss, num_decimals(candidates)),
+            pair_text(decision.best, decision.pair_alone),
+        )
+        return "".join(f"; {text}" for text in texts if text)
 
     @property
     def _forecast_end(self) -> str:

@@ -12,7 +12,7 @@ from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import MAX_ERROR_CHARACTERS, StoreError
 from fiesta_allennlp.core.files import check_format, read_json, shorten
-from fiesta_allennlp.core.records import CredibleMargin, Decision, History
+from fiesta_allennlp.core.records import CredibleMargin, Decision, History, PairAlone
 from fiesta_allennlp.selection.candidate_table import JSON, candidate_values
 from fiesta_allennlp.selection.machines import MachineRuns, count_machine_runs
 from fiesta_allennlp.selection.metrics import Metric
@@ -213,6 +213,8 @@ class Result:
         margin: the margin within which a candidate is as good as the best.
         target: the target confidence, or its default if a budget ends the selection.
         expected_loss: what choosing `leading` costs on average, in units of the metric.
+        pair_alone: `leading` against its `runner_up` alone, the two in the same posterior: its probability `alone`, the
+            one `together` with all candidates, and the one `required` after these runs. See `PairAlone`.
         lacking: if `leading` reached the target confidence, but was not named because candidates had too few runs: the
             number of runs that each still needs.
         credible_margin: the smallest `margin` that would have decided an inconclusive selection, with the `best`
@@ -238,6 +240,7 @@ class Result:
     margin: float = 0.0
     target: float = CONFIDENCE
     expected_loss: Optional[float] = None
+    pair_alone: Optional[PairAlone] = None
     lacking: Mapping[str, int] = field(default_factory=dict)
     credible_margin: Optional[Mapping[str, Any]] = None
     undecided: Optional[Mapping[str, Any]] = None
@@ -283,6 +286,7 @@ class Result:
         computed_fields = {
             "margin": decision.margin,
             "expected_loss": decision.expected_loss,
+            "pair_alone": decision.pair_alone,
             "lacking": dict(Counter(decision.lacking)),
             "credible_margin": _credible_margin_entry(history, decision.credible_margin),
             "undecided": decision.undecided and asdict(decision.undecided),
@@ -313,7 +317,8 @@ class Result:
             values = {f.name: list_to_tuple(content[f.name]) for f in fields(cls) if f.name != "directory"}
             candidates = tuple(map(cls.candidate_class.from_entry, content["candidates"]))
             machines = tuple(map(MachineRuns.from_entry, content["machines"]))
-            return cls(**{**values, "candidates": candidates, "machines": machines, "directory": Path(directory)})
+            records = {"candidates": candidates, "machines": machines, "pair_alone": _read_pair(content["pair_alone"])}
+            return cls(**{**values, **records, "directory": Path(directory)})
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise StoreError(
                 f"{path} cannot be read as the result of a selection: {error}. Pass the directory of a finished "
@@ -454,6 +459,10 @@ class Result:
     def words(self) -> Words:
         """The nouns for its candidates and runs."""
         return RUN_WORDS
+
+
+def _read_pair(entry: Optional[Mapping[str, Any]]) -> Optional[PairAlone]:
+    return None if entry is None else PairAlone(**entry)
 
 
 def _credible_margin_entry(history: History, margin: Optional[CredibleMargin]) -> Optional[Dict[str, Any]]:

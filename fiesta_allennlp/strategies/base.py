@@ -3,7 +3,7 @@
 import math
 import re
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Collection, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.core.errors import ConfigError, OptionError, did_you_mean, join_some
 from fiesta_allennlp.core.files import shorten
-from fiesta_allennlp.core.records import CredibleMargin, Decision, Forecast, History, LoopRuns, Undecided
+from fiesta_allennlp.core.records import CredibleMargin, Decision, Forecast, History, LoopRuns, PairAlone, Undecided
 from fiesta_allennlp.core.registry import Registrable, convert_value
 from fiesta_allennlp.probability import check_margin
 
@@ -89,6 +89,12 @@ class Strategy(Registrable):
         `stopped_by` is set if and only if the selection is over, even if runs are still pending.
         """
 
+    def describe(self, history: History) -> Decision:
+        """Return the current decision with what it costs and with its `pair_alone`, for somebody who watches."""
+        return replace(
+            self.recommend(history), expected_loss=self.expected_loss(history), pair_alone=self.pair_alone(history)
+        )
+
     def fix_margin(self, history: History) -> Optional[str]:
         """Fix a margin in units of the run-to-run sd, once the starting runs are done.
 
@@ -111,6 +117,14 @@ class Strategy(Registrable):
         """Return what choosing the leading candidate now costs on average, E[max_j mean_j - mean_best].
 
         It is in the metric's units. Returns `None` if nobody leads yet, or if the posterior has no such mean.
+        """
+        return None
+
+    def pair_alone(self, history: History) -> Optional[PairAlone]:
+        """Return P(best) of the leading candidate against its runner-up alone.
+
+        Returns `None` if there is no posterior yet, if there are no other candidates, or if the strategy does not stop
+        at a probability.
         """
         return None
 
@@ -339,6 +353,9 @@ class Minimising(Strategy):
 
     def expected_loss(self, history: History) -> Optional[float]:
         return self.strategy.expected_loss(history.negated)
+
+    def pair_alone(self, history: History) -> Optional[PairAlone]:
+        return self.strategy.pair_alone(history.negated)
 
     def forecast(
         self, history: History, rng: np.random.Generator, *, max_runs: Optional[int] = None

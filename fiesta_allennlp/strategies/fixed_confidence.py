@@ -10,7 +10,7 @@ import numpy as np
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.core.defaults import CONFIDENCE, MAX_EVALUATIONS_PER_CANDIDATE
 from fiesta_allennlp.core.errors import ConfigError, OptionError
-from fiesta_allennlp.core.records import CredibleMargin, Decision, History, LoopRuns, Undecided
+from fiesta_allennlp.core.records import CredibleMargin, Decision, History, LoopRuns, PairAlone, Undecided
 from fiesta_allennlp.strategies.base import (
     Analysis,
     Margin,
@@ -93,7 +93,7 @@ class FixedConfidence(Strategy):
         if margin.sd_share is not None and self.belief.needs_counts:
             raise OptionError(
                 "margin",
-                f"must be a number with the posterior {type(self.belief).__name__}, which knows no run-to-run "
+                f"must be a number with the posterior {type(self.belief).__name__}, which has no run-to-run "
                 f"sd, but is {margin.text}.",
             )
         if self.num_starts < self.belief.min_evaluations:
@@ -130,6 +130,18 @@ class FixedConfidence(Strategy):
     def expected_loss(self, history: History) -> Optional[float]:
         analysis = self._analyse(history)
         return analysis.expected_loss(analysis.decision.best, history)
+
+    def pair_alone(self, history: History) -> Optional[PairAlone]:
+        analysis = self._analyse(history)
+        leader, together = analysis.decision.best, analysis.decision.confidence
+        if leader is None or together is None or len(history.active) < 3 or not self.stop.stops_at_probability:
+            return None
+        prob_best = analysis.decision.prob_best
+        runner_up = max((name for name in prob_best if name != leader), key=prob_best.__getitem__)
+        others = frozenset(history.candidates) - {leader, runner_up}
+        pair = analyse(replace(history, withdrawn=others), self.belief, margin=analysis.decision.margin)
+        required = self.stop.required_probability(history, analysis, self.confidence)
+        return PairAlone(runner_up, pair.decision.prob_within_margin[leader], together, required)
 
     def credible_margin(self, history: History) -> Optional[CredibleMargin]:
         posterior = self._analyse(history).posterior

@@ -102,7 +102,7 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     history = ScoreThreshold(settings.min_score, minimise).apply_to(table.history(candidate_names))
     history = history.with_withdrawn(max_failures=settings.max_failures)
     strategy.without_further_runs(settings.done, history)
-    decision = replace(strategy.recommend(history), expected_loss=strategy.expected_loss(history))
+    decision = strategy.describe(history)
     if decision.stopped_by in INCONCLUSIVE_REASONS:
         margin, undecided = strategy.credible_margin(history), strategy.undecided(history)
         decision = replace(decision, credible_margin=margin, undecided=undecided)

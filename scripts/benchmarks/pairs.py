@@ -42,7 +42,9 @@ GAPS = (0.0, 0.1, 0.2, 0.5, 1.0)
 STOPS = ("early_looks", "glr")
 SELECTIONS_PER_GROUP = 100
 PAGE = ROOT / "docs" / "evaluation.md"
-TABLE_PATTERN = re.compile(r"(<!-- pairs -->\n).*?(<!-- end -->)", flags=re.S)
+TABLE_PATTERN = re.compile(r"(<!-- pairs(?:: (\w+))? -->\n).*?(<!-- end -->)", flags=re.S)
+"""Place of the table, with all stopping rules or one of them."""
+
 SUMMED_COLUMNS = ("selections", "named", "wrong", "runs", "covered", "above", "excess", "squares")
 HEADINGS = (
     "stop",
@@ -123,8 +125,12 @@ def update_page(page: str, path: Path, rules: Sequence[str]) -> str:
                 group = sums_by_key.setdefault(key, {"stop": key[0], "gap": key[1]})
                 for name in SUMMED_COLUMNS:
                     group[name] = group.get(name, 0) + float(row[name])
-    rows = [cells(sums) for _, sums in sorted(sums_by_key.items())]
-    return replace_tables(page, TABLE_PATTERN, lambda block: [HEADINGS, *rows])
+
+    def table(match: "re.Match[str]") -> List[Sequence[str]]:
+        rows = [cells(sums) for (stop, _), sums in sorted(sums_by_key.items()) if match[2] in (None, stop)]
+        return [HEADINGS, *rows]
+
+    return replace_tables(page, TABLE_PATTERN, table)
 
 
 def with_tables(page: str) -> str:

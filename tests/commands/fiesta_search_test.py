@@ -178,10 +178,14 @@ def test_a_template_whose_runs_all_failed_is_corrected_and_the_search_goes_on(
     assert f"correct it, then continue with: fiesta search -s {run} --recover" in output.replace(
         "allennlp fiesta-", "fiesta "
     )
+    failed_configs = {failure.request.candidate for failure in history_of(run / "screening").failures}
     template.write_text(right)
     assert "the template was changed, so failed runs start again" in search.done("-s", run, "--recover")
-    search.done(*programs, *OPTIONS, "--max-failures", 1, "-s", run.with_name("right"))
-    assert stages(run) == stages(run.with_name("right"))
+    screened = history_of(run / "screening")
+    assert {evaluation.request.candidate for evaluation in screened.evaluations} == failed_configs
+    assert not screened.pending and len(scores_of(run)) == BUDGET
+    template.write_text(right.replace("sleep 0.1", "sleep 0.2"))
+    search.refused("-s", run, "--recover", said="has changed.*'command")
 
 
 @pytest.mark.usefixtures("undisturbed")

@@ -21,7 +21,6 @@ from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections
 from tests.commands.fiesta_select_test import start
 from tests.conftest import still_runs, until
 from tests.document_systems import write_documents
-from tests.holding import MARKER
 from tests.run_files import entry_of, num_finished, scores_of, summary_of
 from tests.warm import Command
 
@@ -119,8 +118,9 @@ def test_a_selection_that_is_stopped_during_the_checks_begins_again_without_forc
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     marker = run.with_name("a_check_runs")
-    monkeypatch.setenv(MARKER, str(marker))
-    process = start(*trained, "-s", run, "--budget", "56", "--seed", "5", "--include-package", "tests.holding")
+    monkeypatch.setenv("HOLDING_MARKER", str(marker))
+    reader = ("--include-package", "tests.holding", "--overrides", '{"dataset_reader.type": "holding"}')
+    process = start(*trained, *reader, "-s", run, "--budget", "56", "--seed", "5")
     until(lambda: marker.exists() or process.poll() is not None)
     workers = children_of(process)
     process.send_signal(how)

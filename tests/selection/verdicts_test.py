@@ -28,17 +28,17 @@ ALONE, BOTH = {"f1": 0.5}, {"f1": 0.5, "loss": 0.25}
 OTHER: List[Dict[str, float]] = [{"f1": 0.5, "loss": 0.26}, {"f1": 0.51, "loss": 0.25}]
 
 
-def test_two_runs_with_equal_metrics_or_three_with_one_equal_metric_show_that_the_seed_has_no_effect() -> None:
+def test_two_runs_with_equal_metrics_or_five_with_one_equal_metric_show_that_the_seed_has_no_effect() -> None:
     assert failed_run(BOTH, BOTH) == "a-1"
-    assert failed_run(ALONE, ALONE) is None
-    assert failed_run(ALONE, ALONE, ALONE) == "a-2"
-    assert failed_run(ALONE, ALONE, ALONE, allow_unseeded=True) is None
+    assert failed_run(*[ALONE] * 4) is None
+    assert failed_run(*[ALONE] * 5) == "a-4"
+    assert failed_run(*[ALONE] * 5, allow_unseeded=True) is None
 
 
 @pytest.mark.parametrize("other", OTHER)
 def test_one_metric_that_differs_shows_that_the_seed_has_an_effect(other: Dict[str, float]) -> None:
     assert failed_run(BOTH, other, BOTH, BOTH) is None
-    assert failed_run({"f1": 0.4}, ALONE, ALONE, ALONE) is None
+    assert failed_run({"f1": 0.4}, *[ALONE] * 5) is None
 
 
 def test_runs_that_were_brought_along_are_not_compared() -> None:

@@ -46,7 +46,7 @@ def test_hours_say_what_is_decided_by_then_for_every_way_to_choose() -> None:
     enough = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1, max_hours=1.5)
     assert enough.time_forecast == TimeForecast(1.5, 6, 1.5, 1.5, 1.5, 1.0)
     assert [way.prob_decided for way in (enough.equal, enough.halving, *enough.margins.values())] == [1.0] * 5
-    assert "1.5 h are 6 runs: decided by then with probability > 0.99; expected after 1.5 h" in repr(enough)
+    assert "Time for 6 runs in 1.5 h: decided by then with probability > 0.99; expected after 1.5 h" in repr(enough)
     short = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1, max_hours=1)
     assert short.time_forecast == TimeForecast(1, 4, 1.0, 1.0, 1.0, 0.0)
     assert short.summary["time"]["prob_decided"] == short.summary["default"]["prob_decided"] == 0
