@@ -80,7 +80,7 @@ def test_there_is_no_paragraph_without_a_result(made: Report) -> None:
             ("A budget of 20 runs", "sequential halving", "mean"),
         ),
         (TABLE, "sampling", ("[Add how the runs were chosen.",)),
-        ({}, "posterior", ("highest mean", "split_paired", "fiesta-allennlp")),
+        ({}, "posterior", ("highest mean", "split_paired")),
         ({"metric": "-loss"}, "posterior", ("lowest mean",)),
         ({"belief": {"type": "mine"}}, "posterior", ("the posterior mine",)),
         ({}, "stopping", ("reaches 0.95", "fewer than 12 runs", "not an error rate: on 179 problems", "2.0% to 4.5%)")),
