@@ -34,13 +34,13 @@ REMEDY_BY_ERRNO = {
     ),
     **dict.fromkeys(
         (errno.ELOOP, errno.EISDIR, errno.ENOTDIR),
-        "A link, a file or a directory, which this selection did not make, lies in the way. Move or delete it.",
+        "A link, file or directory that this selection did not create is in the way. Move or delete it.",
     ),
     **dict.fromkeys(
         (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
         "The disk is full. Free some space. Finished runs are safe: continue with --recover.",
     ),
-    errno.ENAMETOOLONG: "No file can have this name. Correct or shorten it.",
+    errno.ENAMETOOLONG: "Correct or shorten it.",
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Ask its owner for access, or use another directory."),
 }
 """What to do about errors of the machine that can occur anywhere, by their number."""
@@ -122,7 +122,7 @@ class FiestaCommand:
 
 def add_require_decision(parser: Any) -> None:
     """Add the mode in which a script sees by the exit status whether a winner was named."""
-    help = f"end with exit status {EXIT_INCONCLUSIVE} unless a winner was named"
+    help = f"exit with status {EXIT_INCONCLUSIVE} unless a winner was named"
     parser.add_argument("--require-decision", action="store_true", help=help)
 
 
@@ -176,8 +176,8 @@ def _check_memory_limit() -> None:
     """Refuse a limit with which the libraries for matrices wait for memory without end, deaf to signals."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if 0 <= limit < MIN_ADDRESS_SPACE:
-        remedy = f"Allow more: ulimit -v {MIN_ADDRESS_SPACE // 2**10}"
-        raise FiestaError(f"only {limit // 2**20} MiB of memory are allowed here, which is too little. {remedy}")
+        remedy = f"Raise it: ulimit -v {MIN_ADDRESS_SPACE // 2**10}"
+        raise FiestaError(f"the memory limit of {limit // 2**20} MiB is too low. {remedy}")
 
 
 @contextmanager

@@ -126,7 +126,7 @@ def print_failures(result: "Result", args: argparse.Namespace, console: "Console
     console.print(*failures_in_words(result))
     failed = [candidate for candidate in result.candidates if candidate.state == "failed"]
     if any(candidate.failed_because == "no seed effect" for candidate in failed):
-        console.print(f"To accept runs that are equal, use: {recover_command(args)} --allow-unseeded")
+        console.print(f"To accept runs with equal metrics, use: {recover_command(args)} --allow-unseeded")
     wrong_names = [c.name for c in failed if not c.num_evaluations and not c.num_missed]
     if wrong_names and args.command == "select":
         correction = f"pass all candidates again, with the corrected command or config of {join_some(wrong_names)}"
@@ -135,7 +135,7 @@ def print_failures(result: "Result", args: argparse.Namespace, console: "Console
     if retried:
         most_failures = max(3, *(candidate.failures for candidate in retried))
         retry_command = f"{recover_command(args)} --max-failures {2 * most_failures}"
-        console.print(f"If the cause was outside of the candidates, retry them with: {retry_command}")
+        console.print(f"If the candidates were not at fault, retry them with: {retry_command}")
     lacks_metric = any("metric" in candidate.num_failures_by_kind for candidate in result.candidates)
     if lacks_metric and not result.num_evaluations:
         console.print(f"The runs are kept. To use another metric: {recover_command(args)} --metric NAME")
@@ -223,7 +223,7 @@ selection with its original options."""
         failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
         reasons = [f"failed: {failure.request.candidate}: {failure.error}" for failure in failures]
         console.print(trial_table(outcomes, settings.scored_by.name), *reasons)
-        console.print("These are scores of single runs and say little. Nothing was kept.")
+        console.print("A single run says little about a candidate. Nothing was kept.")
         return EXIT_NO_COMPARISON if failures else 0
 
 

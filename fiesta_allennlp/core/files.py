@@ -94,7 +94,7 @@ def open_private(path: Path, root: Path) -> int:
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
-            raise StoreError(f"{path} is a link, which somebody else may have made. Delete it.") from error
+            raise StoreError(f"{path} is a link that somebody else may have created. Delete it.") from error
         finally:
             os.close(parent)
     status = os.fstat(descriptor)
@@ -104,8 +104,8 @@ def open_private(path: Path, root: Path) -> int:
     if status.st_uid != os.getuid():
         raise StoreError(f"{path} belongs to user ID {status.st_uid}. Copy the run directory and continue in the copy.")
     no_modes = f"on vfat or WSL's /mnt/c, copy {root} to a file system with permissions"
-    remedy = f"Check what is there, then close it ({no_modes}): chmod go-w {shlex.quote(str(path))}"
-    raise StoreError(f"others can write {path}, so their code could run as yours. {remedy}")
+    remedy = f"Check its content, then forbid this ({no_modes}): chmod go-w {shlex.quote(str(path))}"
+    raise StoreError(f"other users can write to {path}, so their code could run under your account. {remedy}")
 
 
 def check_private(path: Path, root: Path) -> None:

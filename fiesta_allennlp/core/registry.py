@@ -84,7 +84,9 @@ class Registrable(ABC):  # noqa: B024, each base names its own
         if registered_class is None:
             text, names = shorten(name), cls.available()
             hint = did_you_mean(text, names) or f" Valid names: {join_some(names, limit=MAX_CHOICES)}."
-            raise ConfigError(f"'type' is '{text}', not a registered name.{hint} Your own need --include-package.")
+            raise ConfigError(
+                f"'type' is '{text}', not a registered name.{hint} Classes of your own need --include-package."
+            )
         return registered_class
 
     @classmethod

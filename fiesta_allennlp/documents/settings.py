@@ -60,7 +60,7 @@ class DocumentSettings(SelectionSettings):
         f"stopping rule: {DEFAULT_STOP} (default), rule_of_three, bayesian or glr (guaranteed error rate); or JSON",
         metavar=CONFIG_METAVAR,
     )
-    budget: Optional[int] = selection_option(None, "name the best after this many queries, whatever the confidence")
+    budget: Optional[int] = selection_option(None, "select the leader after this many queries, whatever the confidence")
     margin: Optional[float] = selection_option(None, "accept a system within MARGIN of the best (default 0)")
     max_evaluations: Optional[int] = selection_option(None, "stop as inconclusive after this many queries")
     systems: Tuple[str, ...] = option(
@@ -71,7 +71,7 @@ class DocumentSettings(SelectionSettings):
     documents: str = option("", "a JSONL file of annotated documents", group=DOCUMENTS_GROUP, metavar="FILE.jsonl")
     task: str = document_option("classification", "what the systems annotate: classification or spans", choices=TASKS)
     positive_label: Optional[str] = document_option(None, "score by the F-measure of this label alone", metavar="L")
-    metric: Optional[str] = document_option(None, "accuracy: score a classification by it, not by the F-measure")
+    metric: Optional[str] = document_option(None, "accuracy: score classification by accuracy instead of the F-measure")
     fields: str = document_option("", "the file's names for id, items, label, tags, spans, such as label=sentiment")
     documents_order: str = document_option(
         "shared", "shared: one random order for all systems; independent: each its own, as in the paper", choices=ORDERS

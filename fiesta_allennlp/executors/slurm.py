@@ -135,7 +135,7 @@ class SlurmJobs:
                     continue
                 if broken and accepts_jobs(self._options):
                     raise NoNodeLeft from error
-                logger.warning("Slurm accepts no jobs now; trying again: %s", error)
+                logger.warning("Slurm is not accepting jobs; trying again: %s", error)
                 self._last_refusal_time = time.monotonic()
                 return
             logger.info("submit Slurm job(s) %s", join_some(new_jobs))

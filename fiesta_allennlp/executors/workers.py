@@ -66,7 +66,7 @@ class WorkersExecutor(SharedQueueExecutor):
             return end_queue(self.queue, self.directory)
         self.queue.withdraw_waiting()
         num_left = sum(ticket in runs for ticket in self.queue.taken_claims())
-        return f"Workers go on with {num_left} run(s); --recover takes their outcomes." if num_left else ""
+        return f"Workers continue {num_left} run(s); --recover collects the results." if num_left else ""
 
     def _live_workers(self) -> Optional[Dict[str, float]]:
         """Return the workers that live, with the seconds since their heartbeat. Return None if the file system cannot

@@ -85,7 +85,7 @@ def _make_claimed_run(queue: RunQueue, claim: Claim, terms: Terms, context: Any)
     if isinstance(outcome, Failure) and outcome.kind == "disk":  # it ends the selection, and fails all further runs
         raise FiestaError(f"the disk is full: {outcome.error}. Free some space, then start the worker again.")
     if not is_wanted:
-        return "stopped, because it is not wanted any more"
+        return "stopped because it is no longer needed"
     return f"failed: {outcome.error}" if isinstance(outcome, Failure) else f"{outcome.metric} {outcome.score}"
 
 

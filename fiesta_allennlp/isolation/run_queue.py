@@ -177,7 +177,7 @@ class RunQueue:
         if (content["version"], content["format"]) != (__version__, QUEUE_FORMAT):
             written_by = f"fiesta_allennlp {content['version']} (queue format {content['format']})"
             own = f"{__version__} (queue format {QUEUE_FORMAT})"
-            raise ConfigError(f"{self.root} is of {written_by}, not {own}. Install the version of the selection here.")
+            raise ConfigError(f"{self.root} was created by {written_by}, but this is {own}. Install the same version.")
         return Terms(**{**content, "packages": tuple(content["packages"])})
 
     def seconds_since_heartbeat(self) -> Dict[str, float]:

@@ -148,7 +148,7 @@ def _screening(report: Report) -> Slot:
     if screening is None:
         return EMPTY
     return (
-        f"A screening by one run each of {len(screening.scores)} of {screening.num_points} configs (searcher "
+        f"A screening of {len(screening.scores)} of {screening.num_points} configs with one run each (searcher "
         f"{screening.searcher}) gave {count_text(len(report.result.candidates), 'finalist')}, by the validation score.",
         (),
     )
@@ -339,14 +339,15 @@ def _failed_runs(report: Report) -> Slot:
     """Runs far below their candidate's others, and those that missed `--min-score`."""
     result, side = report.result, "above" if report.result.minimise else "below"
     sentences = [
-        f"{len(entry['scores'])} of {count_text(entry['num_runs'], 'run')} of {entry['candidate']} collapsed, with a "
-        f"score far {side} its others."
+        f"{len(entry['scores'])} of {count_text(entry['num_runs'], 'run')} of {entry['candidate']} collapsed, with "
+        f"scores far {side} the others."
         for entry in result.collapsed
     ]
     missed = [f"{missed_text(c)} of {c.name} ({missed_runs_text(c)})" for c in result.candidates if c.num_missed]
     if missed:
         limit = (
-            f"Runs with a score {side} {result.min_score:g} count as failed and are in no mean: {join_some(missed)}."
+            f"Runs with a score {side} {result.min_score:g} count as failed and are left out of the means: "
+            f"{join_some(missed)}."
         )
         sentences.append(limit)
         if report.limit_is_late and report.is_selection:

@@ -66,7 +66,7 @@ def _describe_workers(workers: Optional[Sequence[WorkerState]], root: Path) -> I
         silence_text = f"last sign of life {duration_text(round(worker.silent_seconds))} ago"
         yield f"Worker on {worker.host} (process {worker.process}{gpu_text}): {worker.run or 'no run'}, {silence_text}."
     if workers == []:
-        yield f"No worker is there. Start one: {full_command('worker')} {root}"
+        yield f"No workers are running. Start one: {full_command('worker')} {root}"
 
 
 def _make_selection_status(report: Report, directory: RunDirectory) -> Status:

@@ -203,11 +203,7 @@ def limit_in_words(result: Result, own_result: Optional[Result]) -> str:
     removed_runs = [
         f"{missed_text(c)} runs of {c.name} ({missed_runs_text(c)})" for c in result.candidates if c.num_missed
     ]
-    age = (
-        "a table does not record whether the limit is older than the runs"
-        if own_result is None
-        else "set after the runs"
-    )
+    age = "a table does not record whether it was set before the runs" if own_result is None else "set after the runs"
     text = f"--min-score {result.min_score:g} ({age}) removes {join_some(removed_runs) or 'no run'}."
     return f"{text} {own_limit_in_words(own_result)}".strip()
 
@@ -230,11 +226,11 @@ def ended_in_words(result: Result) -> str:
         return f"Interrupted after {work_text}; {saved_text}. {leading_two_in_words(result)}".strip()
     if stopped_by == "failures":
         survivor = next((f"only {candidate.name} is" for candidate in result.active), "no candidate is")
-        reason = "The others dropped out; see the reasons for each."
+        reason = "The reasons are listed for each candidate."
         return f"No comparison: after {work_text}, {survivor} left. {reason}"
     if stopped_by in INCONCLUSIVE_REASONS:
         gave_up = result.undecided is not None and result.undecided["gave_up"]
-        limit = "leaves too few runs to decide" if gave_up else "is the limit"
+        limit = "leaves too few runs to decide" if gave_up else "was reached"
         return (
             f"Inconclusive after {work_text}: {flag(str(stopped_by))} {limit}. {leading_two_in_words(result)}".strip()
         )
@@ -246,7 +242,7 @@ def ended_in_words(result: Result) -> str:
     best_text = f" within {result.margin:g} of the best" if result.margin else " the best"
     chance_text = "" if confidence is None else f" with probability {probability_text(confidence)}"
     if result.margin and result.leader is not None and confidence is not None:
-        chance_text += f" (the very best with {probability_text(result.leader.prob_best)})"
+        chance_text += f" (P(best) {probability_text(result.leader.prob_best)})"
     return f"{leading} is{best_text}{chance_text}, by {result.metric_text}, after {work_text}.{_lead_text(result)}"
 
 
@@ -319,7 +315,7 @@ def best_set_in_words(result: Result) -> str:
     if not 1 < len(names) < len(result.active):
         return ""
     together = sum(c.prob_best or 0.0 for c in result.active if c.name in names)
-    return f"{join_some(names, ' or ')} is the best (together {probability_text(together)})."
+    return f"{join_some(names, ' or ')} is the best with probability {probability_text(together)}."
 
 
 def undecided_in_words(result: Result) -> str:
@@ -328,14 +324,14 @@ def undecided_in_words(result: Result) -> str:
         return ""
     target, required = (result.undecided[name] for name in ("target", "required"))
     text = {
-        "starting runs": "Not every candidate has its starting runs yet",
+        "starting runs": "Some candidates have not finished their starting runs yet",
         "probability": f"P(best) is below the target {target:g}: a margin or more runs can change that",
-        "few runs": f"After few runs, the stopping rule requires {probability_text(required)}; more runs lower that to "
-        f"the target {target:g}",
-        "collapsed runs": "Runs may collapse, so the leading two need more runs; --min-score makes such runs failures",
+        "few runs": f"With few runs, the stopping rule requires {probability_text(required)}; with more, "
+        f"only the target {target:g}",
+        "collapsed runs": "Runs may collapse, so the leading two need more; --min-score counts such runs as failed",
         "evidence": f"The evidence does not reach the target {target:g}: more runs can change that",
     }[result.undecided["unmet"]]
-    gave_up_text = " The runs that were left would hardly have decided." if result.undecided["gave_up"] else ""
+    gave_up_text = " The remaining runs would probably not have decided it." if result.undecided["gave_up"] else ""
     return f"{text}.{gave_up_text}"
 
 
@@ -357,7 +353,7 @@ def _sentence(text: str) -> str:
 def _needed_runs_text(result: Result) -> str:
     """Name the runs that a probable winner still needs."""
     needs = [f"{name} needs at least {count_text(num_runs, 'more run')}" for name, num_runs in result.lacking.items()]
-    return f" That is enough, but before {result.leading} can win, {join_some(needs, ' and ')}." if needs else ""
+    return f" The target is reached, but before {result.leading} can win, {join_some(needs, ' and ')}." if needs else ""
 
 
 def _lead_text(result: Result) -> str:

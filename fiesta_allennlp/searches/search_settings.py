@@ -92,7 +92,9 @@ class SearchSettings(TrainingSettings):
             conflicts = ("configs", "finalists", "budget", "confidence", "strategy")
             conflict = next((name for name in conflicts if getattr(self, name) is not None), None)
             if conflict is not None:
-                raise ConfigError(f"--runs divides up all runs, so it cannot be combined with {flag(conflict)}.")
+                raise ConfigError(
+                    f"--runs sets the runs of both stages, so it cannot be combined with {flag(conflict)}."
+                )
             allocate_runs(self.runs)
         if self.template and self.configs is None and self.runs is None and self.points is None:
             raise ConfigError("set the number of configs to screen with --configs N, or of all runs with --runs N.")

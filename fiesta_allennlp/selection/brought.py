@@ -9,7 +9,7 @@ from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.selection.texts import count_text
 
 BROUGHT_CAUTION = (
-    "The tool cannot check that these runs were made by the same code on the same data, and that nobody chose them by "
+    "fiesta_allennlp cannot check that the same code made these runs on the same data, or that nobody picked them by "
     "their scores."
 )
 

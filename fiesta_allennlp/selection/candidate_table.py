@@ -9,6 +9,7 @@ from rich.table import Table as RichTable
 
 from fiesta_allennlp.selection.texts import (
     MIN_DECIMALS,
+    cost_text,
     failures_text,
     interval_text,
     number_text,
@@ -133,7 +134,7 @@ COLUMNS: List[Column] = [
     Column("min", "min", PAGES, of_documents=False),
     Column("max", "max", PAGES, of_documents=False),
     Column("num_queries", "queries", PAGES | {TERMINAL}, text=_plain, of_documents=True),
-    Column("cost", "cost", PAGES | {TERMINAL}, text=lambda value, decimals: number_text(value, 2), of_documents=True),
+    Column("cost", "cost", PAGES | {TERMINAL}, text=lambda value, decimals: cost_text(value), of_documents=True),
     Column(
         "seconds",
         "seconds",

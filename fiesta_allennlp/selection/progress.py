@@ -67,14 +67,13 @@ def forecast_text(
     if seconds_left is None or not seconds_per_run:
         return text
     left_text = _duration_range_text(seconds_left, seconds_left)
-    return (
-        f"{text}; decided in the {left_text} left of --max-hours with probability {chance_text(forecast.prob_decided)}"
-    )
+    chance = chance_text(forecast.prob_decided)
+    return f"{text}; decided within the remaining {left_text} of --max-hours with probability {chance}"
 
 
 def time_forecast_text(forecast: TimeForecast) -> str:
     """Return what can be decided in the hours of `--max-hours`, without a full stop."""
-    text = f"{forecast.max_hours:g} h are {count_text(forecast.num_runs, 'run')}"
+    text = f"Time for {count_text(forecast.num_runs, 'run')} in {forecast.max_hours:g} h"
     if forecast.prob_decided is None:
         return text
     low, median, high = (_hours_text(hours) for hours in (forecast.low, forecast.median, forecast.high))

@@ -150,7 +150,7 @@ def run_selection(
     if recover and force:
         raise ConfigError("--recover continues a selection and --force deletes it. Use one or the other.")
     if beginning is not None and recover:
-        raise ConfigError("--scores is for a new selection; --recover has the runs already. Remove --scores.")
+        raise ConfigError("--scores is for a new selection, but --recover resumes one. Remove --scores.")
     if allow_removed and not recover:
         raise ConfigError("--allow-removed applies to a resumed selection. Add --recover.")
     with ExitStack() as stack:

@@ -90,7 +90,9 @@ class ChoiceSettings:
         "paper) or glr (guaranteed error rate); or JSON",
         metavar=CONFIG_METAVAR,
     )
-    budget: Optional[int] = selection_option(None, "pick the best of this many runs in total, whatever the confidence")
+    budget: Optional[int] = selection_option(
+        None, "make this many runs in total, then select the leader, whatever the confidence"
+    )
     margin: Any = selection_option(
         None,
         "accept a candidate whose mean is within MARGIN of the best, in units of the score (default 0) or of the "
@@ -182,7 +184,7 @@ def preset_option() -> Any:
     return selection_option(
         None,
         "paper: the procedure of the FIESTA paper, --strategy ttts --belief student_t --stop bayesian --splits "
-        "independent, or with --budget sequential_halving; other options that are set win",
+        "independent, or with --budget sequential_halving; options that you set yourself override it",
         choices=tuple(PRESETS),
     )
 

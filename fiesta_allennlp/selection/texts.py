@@ -44,6 +44,13 @@ def number_text(value: Optional[float], digits: int = MIN_DECIMALS, *, sign: str
     return f"{value:{sign}.{num_digits}g}"
 
 
+def cost_text(value: Optional[float]) -> str:
+    """Format a cost with two decimals, or a smaller one with two significant digits; `-` if it is unknown."""
+    if value is None or not 0 < value < 0.1:
+        return number_text(value, 2)
+    return f"{value:.2g}"
+
+
 def interval_text(interval: Optional[Interval], digits: int = MIN_DECIMALS) -> str:
     return "-" if interval is None else " to ".join(number_text(end, digits) for end in interval)
 
@@ -84,8 +91,8 @@ def describe_collapsed_runs(entry: Mapping[str, Any], *, minimise: bool) -> str:
     scores_text = join_some([f"{run}: {score:.4g}" for run, score in scores.items()])
     return (
         f"{len(scores)} of {entry['num_runs']} runs of {entry['candidate']} {verb} {entry['sds']:.0f} robust sds "
-        f"{side} the others ({scores_text}). P(best) of a mean cannot see collapsed runs that are rarer. Use "
-        "--min-score to count them as failed, or report the share."
+        f"{side} the others ({scores_text}). P(best) cannot account for collapses too rare to show in these "
+        "runs. Use --min-score to count collapsed runs as failed, or report their share."
     )
 
 
@@ -98,8 +105,8 @@ def collapsed_notes(history: History, *, minimise: bool) -> Dict[str, str]:
 def failed_notes(history: History) -> List[str]:
     """Return a note for each candidate with scores that is dropped because of its failed runs."""
     return [
-        f"{name} takes no part, although it has {count_text(len(history.evaluations_of(name)), 'score')}: "
-        f"{history.num_counted_failures(name)} of its runs failed. If it was not at fault, add --max-failures N."
+        f"{name} was dropped after {count_text(history.num_counted_failures(name), 'failed run')}, although it has "
+        f"{count_text(len(history.evaluations_of(name)), 'score')}. If it was not at fault, raise --max-failures."
         for name in sorted(history.withdrawn)
         if history.evaluations_of(name)
     ]

@@ -93,7 +93,7 @@ class FixedConfidence(Strategy):
         if margin.sd_share is not None and self.belief.needs_counts:
             raise OptionError(
                 "margin",
-                f"must be a number with the posterior {type(self.belief).__name__}, which knows no run-to-run "
+                f"must be a number with the posterior {type(self.belief).__name__}, which has no run-to-run "
                 f"sd, but is {margin.text}.",
             )
         if self.num_starts < self.belief.min_evaluations:

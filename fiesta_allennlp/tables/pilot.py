@@ -219,7 +219,7 @@ def _missed_runs_notes(pilot: History) -> Tuple[str, ...]:
     if not number:
         return ()
     total = count_text(number + len(pilot.evaluations), "run")
-    return (f"{number} of {total} of the pilot missed --min-score. The plan counts only the runs that will not.",)
+    return (f"{number} of {total} of the pilot missed --min-score. The plan counts only runs that meet it.",)
 
 
 def _takes_logits(choice: ReplaySettings, names: List[str]) -> bool:

@@ -100,7 +100,8 @@ class TableSettings:
     )
     minimise: Optional[bool] = _scores(
         None,
-        "lower scores of a table are better, as with -NAME in its metric column; --no-minimise maximizes even an error",
+        "lower scores of a table are better, as with -NAME in its metric column; --no-minimise maximizes "
+        "even a metric such as error",
     )
     min_score: Optional[float] = min_score_option(SCORES_GROUP)
     done: Tuple[str, ...] = _scores(
@@ -179,7 +180,9 @@ NO_SECONDS = (
 
 
 def max_hours_option() -> Any:
-    return resource_option(None, "say what can be decided in so many hours from now", metavar="HOURS", above=0)
+    return resource_option(
+        None, "forecast what can be decided within this many hours from now", metavar="HOURS", above=0
+    )
 
 
 SEED_HELP = "the simulation (default: random, recorded)"
@@ -231,7 +234,7 @@ class NextSettings(TableSettings, ChoiceSettings):
     candidates: Tuple[str, ...] = candidates_option("candidates without a row yet")
     preset: Optional[str] = preset_option()
     splits: Optional[str] = splits_option(SCORES_GROUP, default=None)
-    workers: int = resource_option(1, "number of runs to name", least=1)
+    workers: int = resource_option(1, "number of runs to suggest", least=1)
     seconds: Optional[float] = resource_option(
         None, "duration of a run (default: the mean of the column seconds)", metavar="SECONDS", above=0
     )

@@ -70,8 +70,8 @@ class ScoreTable(ScoreSource):
             return self
         if not is_common.any():
             raise DataError(
-                f"{self.name}: with shared splits, all candidates need the same number of scores on a split, but on no "
-                "split do they have that. Complete the table, or use --splits independent."
+                f"{self.name}: with shared splits, all candidates need the same number of scores on a split, but no "
+                "split satisfies this. Complete the table, or use --splits independent."
             )
         is_kept = {name: is_common[splits] for name, splits in self.splits.items()}
         dropped = [self.split_names[split] for split in np.flatnonzero(is_used & ~is_common)]
@@ -81,8 +81,8 @@ class ScoreTable(ScoreSource):
             scores={name: scores[is_kept[name]] for name, scores in self.scores.items()},
             notes=(
                 *self.notes,
-                f"Used the {is_common.sum()} of {is_used.sum()} splits on which all candidates have equally many "
-                f"scores, without {join_some(dropped)}.",
+                f"Used the {is_common.sum()} of {is_used.sum()} splits on which all candidates have the same "
+                f"number of scores; left out: {join_some(dropped)}.",
             ),
         )
 

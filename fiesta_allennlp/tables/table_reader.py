@@ -297,7 +297,7 @@ def find_column(sheet: Sheet, header: str) -> Optional[int]:
     positions = positions or [position for position, name in enumerate(sheet.columns) if comparison_key(name) == key]
     if len(positions) > 1:
         names = join_some([ascii(sheet.columns[position]) for position in positions[:2]], " and ")
-        raise DataError(f"{sheet.header}: the column '{header}' is there twice: {names}. Rename one.")
+        raise DataError(f"{sheet.header}: the column '{header}' appears twice: {names}. Rename one.")
     return positions[0] if positions else None
 
 

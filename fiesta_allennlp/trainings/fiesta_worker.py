@@ -29,9 +29,9 @@ class QueueWorkerSettings:
     cuda_device: Optional[str] = option(
         None, "the GPUs of the runs, such as 0 or 0,1, within CUDA_VISIBLE_DEVICES (default: all)", group=WORKER_GROUP
     )
-    max_hours: Optional[float] = option(None, "begin no run after this number of hours", group=WORKER_GROUP, above=0)
+    max_hours: Optional[float] = option(None, "start no new run after this many hours", group=WORKER_GROUP, above=0)
     idle: float = option(
-        30.0, "end after these minutes without a run (default 30)", group=WORKER_GROUP, metavar="MINUTES", above=0
+        30.0, "exit after this many minutes without a run (default 30)", group=WORKER_GROUP, metavar="MINUTES", above=0
     )
 
     def __post_init__(self) -> None:

@@ -144,7 +144,8 @@ def note_on_labels(untrained: Sequence[str], group_by: Optional[str], division: 
     label_text = join_some(list(map(repr, untrained)))
     if division.is_official:
         return f"the training set lacks some labels of the other sets, so no candidate can learn them: {label_text}."
-    return f"some labels occur in a single {group_by or 'record'}, so no run can train and test on them: {label_text}."
+    unit = group_by or "record"
+    return f"some labels occur in a single {unit}, so no run can both train and test on them: {label_text}."
 
 
 def note_on_copies(

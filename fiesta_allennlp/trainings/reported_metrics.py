@@ -82,7 +82,7 @@ def read_reported(directory: Path, stdout: str, files: Optional[Mapping[str, Pat
         names = [f"{folder}{name}" for name in reversed(METRIC_FILES) for folder in (f"{MODEL_NAME}/", "")]
         files = {f"{{directory}}/{name}": directory / name for name in names if os.path.lexists(directory / name)}
     if not files:
-        note = "no file of metrics is in {directory}; "
+        note = "no metrics file in {directory}; "
         return ReportedMetrics(parse_last_line(stdout, note), (f"its last printed line ({note.rstrip('; ')})",))
     contents = (read_metrics_file(path, name) for name, path in files.items())
     return ReportedMetrics({name: value for content in contents for name, value in content.items()}, tuple(files))

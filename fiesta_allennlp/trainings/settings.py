@@ -83,15 +83,17 @@ class TrainingSettings(SelectionSettings):
     workers: Any = resource_option(1, "parallel runs; auto: as many as fit", metavar="N|auto", parse=_workers)
     executor: Any = resource_option(
         "processes",
-        "processes here, ray, slurm or workers (of `fiesta worker`); or JSON",
+        "processes on this machine, ray, slurm, or workers (see `fiesta worker`); or JSON",
         metavar=CONFIG_METAVAR,
     )
     threads_per_worker: int = resource_option(1, "CPU threads per run, also as OMP_NUM_THREADS for programs")
     cuda_devices: Optional[str] = _executor_option(
         "GPUs of the runs, such as 0,1: numbers within CUDA_VISIBLE_DEVICES, or names", RESOURCES_GROUP
     )
-    runs_per_gpu: Optional[int] = _executor_option("with --cuda-devices: runs on each GPU", RESOURCES_GROUP, least=1)
-    time_limit: Optional[float] = resource_option(None, "kill a run after these seconds and count it as failed")
+    runs_per_gpu: Optional[int] = _executor_option(
+        "with --cuda-devices: number of parallel runs on each GPU", RESOURCES_GROUP, least=1
+    )
+    time_limit: Optional[float] = resource_option(None, "kill a run after this many seconds and count it as failed")
     cpus_per_evaluation: Optional[float] = _cluster_option("CPUs to reserve per run (default: --threads-per-worker)")
     gpus_per_evaluation: Optional[float] = _cluster_option("GPUs to reserve per run (default 0), such as 0.25 with Ray")
     memory_per_evaluation: Optional[float] = _cluster_option("GiB of memory to reserve per run (default none)")
@@ -114,7 +116,7 @@ class TrainingSettings(SelectionSettings):
     )
     points: Any = option(
         None,
-        'JSONL file or JSON list of objects such as {"lr": 0.01}; each makes a candidate of the one config; or `none`',
+        'JSONL file or JSON list of objects such as {"lr": 0.01}: each makes a candidate from the config; or `none`',
         group=SCORING_GROUP,
         metavar="FILE.jsonl|JSON",
         parse=_points,
@@ -131,24 +133,25 @@ class TrainingSettings(SelectionSettings):
         "test", "the set to score: test, or validation if the test labels are hidden", choices=SET_NAMES[:0:-1]
     )
     group_by: Optional[str] = _fixed_option(
-        None, "metadata key whose equal values stay in one set; `none` for none (default: the reader's own key)"
+        None,
+        "keep instances with equal values of this metadata key together; `none` for no groups (default: the reader's)",
     )
     allow_pretrained_on_pool: bool = _scoring_option(
-        False, "with random splits: accept a candidate that starts from weights which were trained on the same files"
+        False, "with random splits: accept candidates whose starting weights were trained on the same files"
     )
     allow_unseeded: bool = _scoring_option(
         False, "accept a program whose command does not use {seed}, and runs of a candidate that report equal metrics"
     )
     min_score: Optional[float] = min_score_option(SCORING_GROUP)
-    max_hours: Optional[float] = resource_option(None, "stop as inconclusive after these hours in total", above=0)
+    max_hours: Optional[float] = resource_option(None, "stop as inconclusive after this many hours in total", above=0)
     max_failures: int = max_failures_option()
     keep: str = resource_option(
         "none", "trained models to keep: none, best (of the winner), or all", choices=("none", "best", "all")
     )
     notify: Optional[str] = resource_option(
         None,
-        "shell command to run at the end, after an error or a failed run, when runs wait, and when a machine takes no "
-        "more; it gets FIESTA_EVENT, FIESTA_MESSAGE and FIESTA_DIRECTORY",
+        "shell command to run at the end, after an error or a failed run, when runs have to wait, and when a machine "
+        "takes no more runs; it receives FIESTA_EVENT, FIESTA_MESSAGE and FIESTA_DIRECTORY",
         metavar="COMMAND",
     )
     overrides: str = _fixed_option("", "a Jsonnet object with values for every config", short="-o")

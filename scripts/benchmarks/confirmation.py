@@ -22,7 +22,6 @@ import numpy as np
 from common import (
     ROOT,
     append_rows,
-    final_rules,
     make_parser,
     print_table,
     read_rows,
@@ -186,18 +185,17 @@ def cells(rows: Sequence[ResultRow]) -> Tuple[str, ...]:
     )
 
 
-def table_rows(results: Sequence[ResultRow], rules: Sequence[str]) -> List[Tuple[str, ...]]:
-    """The rows of the table, each added up over the lines of these rules."""
+def table_rows(results: Sequence[ResultRow]) -> List[Tuple[str, ...]]:
+    """The rows of the table, each added up over the lines of one gap."""
     groups: Dict[Tuple[int, float], List[ResultRow]] = {}
     for result in results:
-        if result.rule in rules:
-            groups.setdefault((SPLITS.index(result.splits), result.gap), []).append(result)
+        groups.setdefault((SPLITS.index(result.splits), result.gap), []).append(result)
     return [cells(group) for _, group in sorted(groups.items())]
 
 
 def with_tables(page: str) -> str:
-    """The page with the table of all recorded lines of the final rule."""
-    rows = table_rows(read_rows(RESULTS, ResultRow), final_rules())
+    """The page with the table of all recorded lines."""
+    rows = table_rows(read_rows(RESULTS, ResultRow))
     page_rows = [tuple(row[column] for column in PAGE_COLUMNS) for row in (HEADINGS, *rows)]
     return replace_tables(page, TABLE_PATTERN, lambda block: page_rows)
 
@@ -210,7 +208,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
     args = parser.parse_args()
     if args.table:
-        print_table(HEADINGS, table_rows(read_rows(args.results, ResultRow), final_rules()))
+        print_table(HEADINGS, table_rows(read_rows(args.results, ResultRow)))
         PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
         return
     seed = secrets.randbits(32)

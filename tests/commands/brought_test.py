@@ -32,7 +32,7 @@ def test_a_selection_begins_with_runs_of_a_table_and_goes_on_without_it(
     taken = "Taken from old.csv: 4 runs (able 2, blind 2). Left out: other."
     assert taken in planned and not run.exists()
     output = call.done(*candidates, *options, "-s", run)
-    assert taken in output and "nobody chose them by their scores" in output
+    assert taken in output and "nobody picked them by their scores" in output
     table.unlink()
     call.done("-s", run, "--recover", "--budget", 8)
     rows = rows_of(run)

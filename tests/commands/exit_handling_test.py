@@ -129,4 +129,4 @@ def test_too_little_memory_is_told_before_a_library_waits_for_more() -> None:
     command = [sys.executable, "-c", code, "status", "."]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "only 146 MiB of memory are allowed" in done.stderr and "ulimit -v 524288" in done.stderr
+    assert "the memory limit of 146 MiB is too low" in done.stderr and "ulimit -v 524288" in done.stderr

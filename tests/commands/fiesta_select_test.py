@@ -51,7 +51,7 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(trained: List[str], reviews
         "72 instances",
         "train 40, validation 12, test 20",
         "at least 6 and at most 100",
-        "as long as 3 runs",
+        "as long as 3 consecutive runs",
     ):
         assert fact in output
     assert sorted(reviews.iterdir()) == before
@@ -101,7 +101,7 @@ def test_candidates_without_a_run_are_named_where_the_time_ends_in_the_first_rou
     monkeypatch.setattr(WorkingTime, "is_over", property(lambda working_time: num_finished(run) > 0))
     third = str(write_config("third", BLIND))
     output = call.done(*trained, third, "-s", run, "--metric", "accuracy", "--max-hours", 1)
-    told = "Inconclusive after 1 run of 3 candidates: --max-hours is the limit. Without a finished run: blind, third."
+    told = "Inconclusive after 1 run of 3 candidates: --max-hours was reached. Without a finished run: blind, third."
     assert told in " ".join(output.split())
     assert summary_of(run)["without_runs"] == ["blind", "third"]
     assert "Without a finished run: blind, third." in render_markdown(report(run))

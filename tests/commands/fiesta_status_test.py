@@ -96,9 +96,11 @@ def test_an_open_selection_has_a_forecast_and_a_decided_one_none(
     assert 1 <= forecast["low"] < forecast["median"] < forecast["high"]
     sentence = f"Forecast: about {forecast['median']} more runs (5-95%: {forecast['low']} to {forecast['high']}"
     told = " ".join(running.split())
-    assert sentence in told and ("in the 30 min left of --max-hours with probability" in told) == bool(max_hours)
+    assert sentence in told and ("within the remaining 30 min of --max-hours with probability" in told) == bool(
+        max_hours
+    )
     stopped = " ".join(status.done(tmp_path).split())
-    assert "Forecast: about" in stopped and "left of --max-hours" not in stopped, "no run takes time"
+    assert "Forecast: about" in stopped and "of --max-hours" not in stopped, "no run takes time"
     write_selection(tmp_path / "clear", {"a": [0.9, 0.901, 0.902], "b": [0.1, 0.101, 0.102]}).close()
     assert json.loads(status.done(tmp_path / "clear", "--json"))["forecast"] is None
 

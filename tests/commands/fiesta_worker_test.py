@@ -108,7 +108,7 @@ def test_nothing_is_lost_or_counted_twice_whoever_is_killed(
     started = (tmp_path / "started").read_text().split()
     assert len(started) == 10  # 8 runs, of which those of the killed and the paused worker began twice
     assert [worker.wait(timeout=60) for worker in (paused, late)] == [0, 0]
-    assert "stopped, because it is not wanted any more" in paused.communicate()[0]
+    assert "stopped because it is no longer needed" in paused.communicate()[0]
     until(lambda: not any(map(still_runs, below)))
     assert not (run / "queue").exists()
 

@@ -107,7 +107,7 @@ def test_a_command_in_a_store_that_others_can_write_is_not_run(
     assert {path.stat().st_mode & 0o022 for path in (run / "evaluations").glob("**/")} == {0}
     assert as_other(lambda: exchange_store(run, marker))
     recover = ("-s", run, "--recover")
-    in_process("select").refused(*recover, said=f"others can write {run}, .*: chmod go-w {run}$")
+    in_process("select").refused(*recover, said=f"other users can write to {run}, .*: chmod go-w {run}$")
     assert "able" in in_process("status").done(run)
     run.chmod(0o755)
     in_process("select").refused(*recover, said=f"{run}/store.sqlite belongs to user ID {OTHER}")
@@ -125,7 +125,7 @@ def test_a_task_in_a_queue_that_others_can_write_is_not_run(
     run.chmod(0o2775)
     assert as_other(lambda: plant_task(run, run / "evaluations", marker))
     worker = in_process("worker")
-    worker.refused(run, "--idle", 0.1, said=f"others can write {run}, .*: chmod go-w {run}$")
+    worker.refused(run, "--idle", 0.1, said=f"other users can write to {run}, .*: chmod go-w {run}$")
     again = (*write_programs(tmp_path), "-s", run, *BEST, "--force", "--executor", "workers")
     in_process("select").refused(*again, said=f"chmod go-w {run}$")
     assert (run / "store.sqlite").exists()

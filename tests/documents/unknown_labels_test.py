@@ -23,7 +23,7 @@ def test_predictions_are_counted_in_the_dry_run(tmp_path: Path, positive_label: 
     gold = write_lines(tmp_path / "gold.jsonl", {"1": "tie", "2": "win", "3": "tie", "4": "win"})
     documents = read_documents(gold, task, {})
     for labels, notes in (
-        ({"1": "Tie", "2": "?!", "3": "Tie", "4": "win"}, ['answers that are no gold label: 3: "Tie" 2, "?!" 1.']),
+        ({"1": "Tie", "2": "?!", "3": "Tie", "4": "win"}, ['answers that are not gold labels: 3: "Tie" 2, "?!" 1.']),
         ({"1": "win", "2": "win", "3": "tie", "4": "win"}, []),
     ):
         system = Predictions(str(write_lines(tmp_path / "a.jsonl", labels)))

@@ -150,7 +150,7 @@ def test_an_interrupted_command_leaves_what_workers_have_and_the_next_takes_it_o
     executor = begun(make(workers=3), *["score"] * 3)
     queue, first, second = executor.queue, taken(executor), taken(executor, TWO)
     executor.close()
-    assert executor.last_words.startswith("Workers go on with 2 run(s)")
+    assert executor.last_words.startswith("Workers continue 2 run(s)")
     assert (queue.waiting_tickets(), len(queue.taken_claims())) == ([], 2)
     (queue.attempt_directory(first.ticket) / "outcome.json").write_text("3.0")
     assert finish(queue, first)

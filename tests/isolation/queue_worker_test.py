@@ -108,7 +108,7 @@ def test_what_another_user_may_have_written_is_not_read(queue: RunQueue, monkeyp
     for path in (queue.directory, queue.root, queue.root / "taken", queue.root / "taken" / claim.file_name):
         mode = path.stat().st_mode
         path.chmod(mode | 0o020)
-        with pytest.raises(StoreError, match=f"others can write {path}, .*: chmod go-w {path}"):
+        with pytest.raises(StoreError, match=f"other users can write to {path}, .*: chmod go-w {path}"):
             queue.read_task(claim, TERMS)
         path.chmod(mode)
     (queue.root / "taken").rename(queue.directory / "taken")

@@ -83,7 +83,7 @@ def test_there_is_no_paragraph_without_a_result(made: Report) -> None:
         ({}, "posterior", ("highest mean", "split_paired")),
         ({"metric": "-loss"}, "posterior", ("lowest mean",)),
         ({"belief": {"type": "mine"}}, "posterior", ("the posterior mine",)),
-        ({}, "stopping", ("reaches 0.95", "fewer than 12 runs", "not an error rate: on 179 problems", "2.0% to 4.5%)")),
+        ({}, "stopping", ("reaches 0.95", "fewer than 12 runs", "not an error rate: on 179 problems", "1.8% to 4.9%)")),
         (
             {"strategy": {**TOP_TWO, "confidence": 0.8}},
             "stopping",
@@ -99,8 +99,8 @@ def test_there_is_no_paragraph_without_a_result(made: Report) -> None:
         ({"stopped_by": "max_hours"}, "outcome", ("inconclusive", "time limit")),
         ({"strategy": HALVING, "stopped_by": "budget"}, "outcome", ("had the best mean and was selected",)),
         ({**TABLE, "stopped_by": None}, "outcome", ("inconclusive", "target 0.95", "model_0 led")),
-        ({"collapsed": (COLLAPSED,)}, "failed_runs", ("2 of 9 runs of model_0 collapsed", "below its others")),
-        ({"collapsed": (COLLAPSED,), "metric": "-loss"}, "failed_runs", ("above its others",)),
+        ({"collapsed": (COLLAPSED,)}, "failed_runs", ("2 of 9 runs of model_0 collapsed", "below the others")),
+        ({"collapsed": (COLLAPSED,), "metric": "-loss"}, "failed_runs", ("above the others",)),
         (
             {},
             "runner_up",

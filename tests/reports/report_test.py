@@ -129,7 +129,7 @@ def test_the_checklist_has_every_session_and_a_command_to_type(tmp_path: Path) -
         "--confidence 0.975 --max-evaluations 1000000 --workers 2 --no-ship-data --metric f1 "
         "--seed 7 --include-package 'my models'"
     )
-    assert (found["versions"], found["time at work"]) == ("Python 3.11.7, torch 2.0", "1 min 1 s")
+    assert (found["versions"], found["wall-clock time"]) == ("Python 3.11.7, torch 2.0", "1 min 1 s")
     assert found["hardware"] == "Some CPU, 2 cores, 7.5 GiB of memory, Some GPU; Linux"
     assert (found["code of a.py"], found["code of a.py after resumption 1"]) == ("SHA-256 abc", "SHA-256 def")
     assert found["every split"].endswith("stay together (60 groups)")

@@ -51,7 +51,7 @@ def test_an_inconclusive_selection_offers_the_set_and_the_margin_first() -> None
     over = replace(ended("a", *candidates), stopped_by="max_evaluations")
     text = in_lines(replace(over, credible_margin={"margin": 0.01, "best": "a"}))
     offers = [
-        "a or b is the best (together 0.990).",
+        "a or b is the best with probability 0.990.",
         "a is within 0.01 of the best with the target probability: take it if such a difference",
         "Next time, set --margin 0.01 before the first run; set afterwards, it voids the target.",
         "Leading: a (P(best) 0.600)",
@@ -77,14 +77,12 @@ def test_an_inconclusive_selection_says_which_condition_is_not_met() -> None:
         reason = {"unmet": unmet, "target": 0.95, "required": 0.9625, "gave_up": gave_up}
         return in_lines(replace(over, undecided=reason))
 
-    assert "--max-evaluations is the limit." in words("probability")
+    assert "--max-evaluations was reached." in words("probability")
     assert "P(best) is below the target 0.95: a margin or more runs can change that." in words("probability")
-    assert "After few runs, the stopping rule requires 0.963; more runs lower that to the target 0.95." in words(
-        "few runs"
-    )
-    assert "--min-score makes such runs failures." in words("collapsed runs")
+    assert "With few runs, the stopping rule requires 0.963; with more, only the target 0.95." in words("few runs")
+    assert "--min-score counts such runs as failed." in words("collapsed runs")
     given_up = words("probability", gave_up=True)
-    assert "leaves too few runs to decide." in given_up and "would hardly have decided." in given_up
+    assert "leaves too few runs to decide." in given_up and "would probably not have decided it." in given_up
 
 
 def test_the_method_is_read_from_the_store(tmp_path: Path) -> None:

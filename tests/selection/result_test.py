@@ -224,7 +224,7 @@ def test_the_best_set_is_the_smallest_that_reaches_the_target() -> None:
     candidates = tuple(CandidateResult(name, num_evaluations=3, mean=0.5, prob_best=p) for name, p in chances.items())
     result = Result("cnn", "max_evaluations", "f1", candidates[::-1])
     assert result.best_set == ("cnn", "lstm") and result.content()["best_set"] == ("cnn", "lstm")
-    assert "cnn or lstm is the best (together 0.960)." in ended_in_words(result)
+    assert "cnn or lstm is the best with probability 0.960." in ended_in_words(result)
     assert replace(result, target=0.99).best_set == ("cnn", "lstm", "bert")
     wide = replace(result, target=0.5)
     assert wide.best_set == ("cnn",) and "together" not in ended_in_words(wide)

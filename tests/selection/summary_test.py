@@ -8,7 +8,7 @@ import pytest
 
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.selection.summary import write_csv
-from fiesta_allennlp.selection.texts import duration_text, number_text, probability_text
+from fiesta_allennlp.selection.texts import cost_text, duration_text, number_text, probability_text
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,13 @@ def test_csv_has_no_formula_and_no_half_of_a_character(tmp_path: Path) -> None:
 )
 def test_small_and_large_numbers_keep_their_digits(number: float, text: str) -> None:
     assert number_text(number) == text
+
+
+def test_a_small_cost_has_two_significant_digits() -> None:
+    assert [cost_text(cost) for cost in (None, 0.0, 0.000812, 0.025, 12.5)] == [
+        "-",
+        "0.00",
+        "0.00081",
+        "0.025",
+        "12.50",
+    ]

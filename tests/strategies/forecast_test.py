@@ -105,8 +105,8 @@ def test_a_forecast_is_at_least_the_runs_that_are_listed() -> None:
             Forecast(20, 30, 60, True, 0.812),
             120.0,
             7200.0,
-            "about 30 more runs (5-95%: 20 to 60, the limit), 0.7 to 2.0 h; decided in the 2.0 h left of --max-hours "
-            "with probability 0.81",
+            "about 30 more runs (5-95%: 20 to 60, the limit), 0.7 to 2.0 h; decided within the remaining 2.0 h of "
+            "--max-hours with probability 0.81",
         ),
     ],
 )
@@ -118,12 +118,12 @@ def test_the_display_has_runs_and_time(
 
 def test_hours_say_what_can_be_decided_by_then() -> None:
     assert time_forecast_text(TimeForecast(72, 108, 18.2, 41.3, 72.0, 0.81)) == (
-        "72 h are 108 runs: decided by then with probability 0.81; expected after 41 h (5-95%: 18 to 72 h)"
+        "Time for 108 runs in 72 h: decided by then with probability 0.81; expected after 41 h (5-95%: 18 to 72 h)"
     )
     assert time_forecast_text(TimeForecast(0.5, 1, 0.4, 0.5, 0.5, 1.0)).endswith(
         "probability > 0.99; expected after 0.5 h (5-95%: 0.4 to 0.5 h)"
     )
-    assert time_forecast_text(TimeForecast(2, 3)) == "2 h are 3 runs"
+    assert time_forecast_text(TimeForecast(2, 3)) == "Time for 3 runs in 2 h"
     assert count_runs(72, 2400, workers=1) == 108 and count_runs(1, 2400, workers=4) == 4
     assert count_runs(1e300, 1e-300, workers=2) == 2 * 10**9
 
@@ -160,7 +160,7 @@ def test_an_open_selection_is_forecast_within_the_hours_that_are_left() -> None:
     timed = replace(untimed, evaluations=tuple(replace(run, seconds=600.0) for run in untimed.evaluations))
     forecast, text = forecast_open_selection(rule, timed, seed=1, workers=2, seconds_left=3000.0)
     assert forecast is not None and forecast == rule.forecast(timed, strategy_rng(1, 6), max_runs=10)
-    assert (forecast.high, forecast.is_limited) == (10, True) and "in the 50 min left of --max-hours" in text
+    assert (forecast.high, forecast.is_limited) == (10, True) and "within the remaining 50 min of --max-hours" in text
     whole, text = forecast_open_selection(rule, untimed, seed=1, workers=2, seconds_left=3000.0)
     assert whole is not None and whole.high > 10 and text.endswith(")"), "runs of an unknown duration"
     late = forecast_open_selection(rule, timed, seed=1, workers=2, seconds_left=-60.0)[0]

@@ -69,7 +69,7 @@ def test_the_noise_is_that_of_the_model() -> None:
 def test_refused_where_there_is_no_such_sd() -> None:
     with pytest.raises(ConfigError, match="models logits"):
         built("top_two", belief={"type": "logit_student_t"}, margin="0.25sd").check(["a", "b"])
-    with pytest.raises(ConfigError, match="knows no run-to-run sd"):
+    with pytest.raises(ConfigError, match="has no run-to-run sd"):
         built("top_two", belief={"type": "dirichlet_f_measure"}, margin="0.25sd").check(["a", "b"])
 
 

@@ -130,7 +130,7 @@ def test_the_answer_prints_as_a_table_with_the_runs_to_make(tmp_path: Path) -> N
         "P(best)",
     ]
     assert [f"  {run.candidate}, seed {run.seed}" for run in answer.runs] == lines[-2:]
-    assert "--workers" in lines[-3] or "ask again" in lines[-3]
+    assert "--workers" in lines[-3] or "repeat this command" in lines[-3]
 
 
 TIMED = (
@@ -148,7 +148,7 @@ def test_hours_are_runs_of_the_column_of_seconds_and_say_what_can_be_decided(tmp
         [forecast.low, forecast.median, forecast.high]
     )
     assert 0.5 < time.prob_decided < 1
-    assert "72 h are 216 runs: decided by then with probability 0." in repr(answer)
+    assert "Time for 216 runs in 72 h: decided by then with probability 0." in repr(answer)
     short = next_runs(path, seconds=2400, max_hours=3, seed=1).time_forecast
     assert (short.num_runs, short.high) == (
         4,
@@ -168,8 +168,16 @@ def test_a_forecast_counts_all_runs_that_are_pending_or_listed(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("table", "options", "told"),
     [
-        (TIMED, {"strategy": "thompson"}, "1 h are 2 runs. There is no forecast with this strategy or stopping rule."),
-        ("candidate,seed,score\na,1,.5\nb,1,.5\n", {}, "1 h are 2 runs. There is no forecast yet, because P(best)"),
+        (
+            TIMED,
+            {"strategy": "thompson"},
+            "Time for 2 runs in 1 h. There is no forecast with this strategy or stopping rule.",
+        ),
+        (
+            "candidate,seed,score\na,1,.5\nb,1,.5\n",
+            {},
+            "Time for 2 runs in 1 h. There is no forecast yet, because P(best)",
+        ),
     ],
 )
 def test_hours_without_a_forecast_are_runs_alone(tmp_path: Path, table: str, options: Any, told: str) -> None:
@@ -196,7 +204,7 @@ def test_an_inconclusive_end_names_the_condition_that_is_not_met() -> None:
     rows = [{"candidate": name, "split": k, "score": 0.8 + 0.01 * k} for name in "ab" for k in range(3)]
     sentences = next_runs(rows, max_evaluations=6).shown()
     assert sentences[-1] == (
-        "Stop: inconclusive. --max-evaluations is the limit. "
+        "Stop: inconclusive. --max-evaluations was reached. "
         "P(best) is below the target 0.95: a margin or more runs can change that."
     )
     higher = [{**row, "score": row["score"] + 0.004 * (row["candidate"] == "a") * row["split"]} for row in rows]

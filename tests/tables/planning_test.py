@@ -41,12 +41,27 @@ def test_a_clear_gap_takes_the_fewest_runs_that_a_winner_needs() -> None:
     assert "Expect 6 runs" in repr(estimate) and "1 h 30 min with 2 workers" in repr(estimate)
 
 
+def test_a_confirmation_is_part_of_the_cost() -> None:
+    """Ten runs each confirm a gap of one sd with the probability 0.514, paired, and 0.562 on official splits."""
+    options: Dict[str, Any] = {"gap": 0.01, "sd": 0.01, "repetitions": 2, "seed": 1, "confirm": 10}
+    shared = plan(**options, seconds=1800, workers=2)
+    assert shared.confirmation is not None and shared.summary["confirmation"]["num_runs"] == 20
+    assert (shared.confirmation.seconds, shared.confirmation.power) == pytest.approx((20 * 1800, 0.514), abs=0.001)
+    assert "A confirmation adds 20 runs, 10 of each of the best two, or 5 h 0 min; it confirms" in repr(shared)
+    official = plan(**options, splits="official").confirmation
+    assert official is not None and official.power == pytest.approx(0.562, abs=0.001)
+    independent = plan(**options, splits="independent").confirmation
+    assert independent is not None and (independent.power, independent.seconds) == (None, None)
+    with pytest.raises(FiestaError, match="--confirm must be at least 3"):
+        plan(**{**options, "confirm": 2})
+
+
 def test_hours_say_what_is_decided_by_then_for_every_way_to_choose() -> None:
     """All six runs of two workers take 1 h 30 min."""
     enough = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1, max_hours=1.5)
     assert enough.time_forecast == TimeForecast(1.5, 6, 1.5, 1.5, 1.5, 1.0)
     assert [way.prob_decided for way in (enough.equal, enough.halving, *enough.margins.values())] == [1.0] * 5
-    assert "1.5 h are 6 runs: decided by then with probability > 0.99; expected after 1.5 h" in repr(enough)
+    assert "Time for 6 runs in 1.5 h: decided by then with probability > 0.99; expected after 1.5 h" in repr(enough)
     short = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1, max_hours=1)
     assert short.time_forecast == TimeForecast(1, 4, 1.0, 1.0, 1.0, 0.0)
     assert short.summary["time"]["prob_decided"] == short.summary["default"]["prob_decided"] == 0

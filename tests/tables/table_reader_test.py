@@ -186,7 +186,7 @@ def test_a_file_for_each_candidate_with_a_column_for_each_split(tmp_path: Path) 
     assert made.decision[0].startswith("HC2 is the best with probability ")
     near = report(files, wide="split", where=["folds:=Beef"])
     assert near.decision[0].startswith("ROCKET leads with P(best) ")
-    assert "It is not decided. After few runs, the stopping rule requires 0.988" in near.decision[0]
+    assert "It is not decided. With few runs, the stopping rule requires 0.988" in near.decision[0]
     assert near.result.undecided is not None and near.result.undecided["unmet"] == "few runs"
     assert made.result.undecided is None
     options: Dict[str, Any] = {"budget": 6, "strategy": "non_adaptive_fb", "repetitions": 2, "processes": 1, "seed": 1}
@@ -239,7 +239,7 @@ def test_a_missing_score_of_a_data_frame_needs_a_state() -> None:
     with pytest.raises(DataError, match="row 2: a score must be a number .* 'nan'"):
         next_runs(frame)
     assert told(next_runs(frame.assign(state=["COMPLETE", "RUNNING"]))) == {"a": [0.5, 0, 0], "b": [0, 1]}
-    with pytest.raises(DataError, match="the column 'seed' is there twice"):
+    with pytest.raises(DataError, match="the column 'seed' appears twice"):
         next_runs(frame.set_axis(["candidate", "seed", "seed"], axis=1), columns={"score": "seed"})
 
 
@@ -249,8 +249,8 @@ HEADER = "candidate,seed,score\n"
 @pytest.mark.parametrize(
     ("text", "settings", "named"),
     [
-        ("candidate,seed,score,score\na,0,1,2\n", {}, "line 1: the column 'score' is there twice: 'score' and 'score'"),
-        ("candidate,seed,SCORE,Score\na,0,1,2\n", {}, "line 1: the column 'score' is there twice: 'SCORE' and 'Score'"),
+        ("candidate,seed,score,score\na,0,1,2\n", {}, "line 1: the column 'score' appears twice: 'score' and 'score'"),
+        ("candidate,seed,SCORE,Score\na,0,1,2\n", {}, "line 1: the column 'score' appears twice: 'SCORE' and 'Score'"),
         (
             HEADER + "a,0,1\nb,0,1\na,00,1\n",
             {},
@@ -376,9 +376,9 @@ def test_lists_of_seeds_on_one_split_are_not_paired(tmp_path: Path) -> None:
 def test_a_candidate_that_drops_out_with_scores_is_noted() -> None:
     rows = [{"candidate": name, "seed": seed, "score": 0.8 + seed / 100} for name in "ab" for seed in range(5)]
     rows += [{"candidate": "a", "seed": seed, "score": "failed"} for seed in range(5, 8)]
-    note = "a takes no part, although it has 5 scores: 3 of its runs failed."
+    note = "a was dropped after 3 failed runs, although it has 5 scores."
     assert any(text.startswith(note) for text in next_runs(rows).notes)
-    assert not any("takes no part" in text for text in next_runs(rows, max_failures=4).notes)
+    assert not any("was dropped" in text for text in next_runs(rows, max_failures=4).notes)
 
 
 def test_a_report_drops_a_candidate_as_fiesta_next_does() -> None:

@@ -92,11 +92,11 @@ def test_shared_splits_need_equally_many_scores_and_others_are_left_out() -> Non
     one, other = table((3, 3, 3), "a"), table((3, 2, 3), "b")
     uneven = ScoreTable("made.csv", one.split_names, {**one.splits, **other.splits}, {**one.scores, **other.scores})
     common = uneven.fitted(Sampling(shared_splits=True, with_replacement=False, length=0))
-    assert "the 2 of 3 splits" in common.notes[0] and common.notes[0].endswith("without s1.")
+    assert "the 2 of 3 splits" in common.notes[0] and common.notes[0].endswith("left out: s1.")
     assert common.true_means() == {"a": 11.0, "b": 11.0}
     assert {request.split_seed for request, _ in asked(drawn(uneven, shared=True), 6)["b"]} == {0, 2}
     apart = ScoreTable("made.csv", ["s", "t"], {"a": np.zeros(1, int), "b": np.ones(1, int)}, uneven.scores)
-    with pytest.raises(DataError, match="made.csv: .* on no split do .* --splits independent"):
+    with pytest.raises(DataError, match="made.csv: .* no split satisfies .* --splits independent"):
         apart.fitted(Sampling(shared_splits=True, with_replacement=False, length=0))
     assert len(asked(drawn(uneven, shared=False), 8)["b"]) == 8
 

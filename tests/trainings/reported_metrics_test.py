@@ -102,9 +102,9 @@ def test_what_is_not_a_file_is_not_read(tmp_path: Path) -> None:
 def test_files_are_known_by_their_names_and_else_the_last_line_counts(tmp_path: Path) -> None:
     printed = read_reported(tmp_path, "epoch 1\naccuracy 0.5")
     assert printed.values == {"accuracy": 0.5}
-    with pytest.raises(MetricError, match="In its last printed line .no file of metrics is in {directory}.: accuracy"):
+    with pytest.raises(MetricError, match="In its last printed line .no metrics file in {directory}.: accuracy"):
         printed.score(["f1"])
-    with pytest.raises(MetricError, match="no file of metrics is in {directory}; the last printed line is ''"):
+    with pytest.raises(MetricError, match="no metrics file in {directory}; the last printed line is ''"):
         read_reported(tmp_path, "")
     (tmp_path / "predict_results.json").write_text('{"predict_f1": 0.1, "f1": 0.1}')
     (tmp_path / "all_results.json").write_text('{"eval_f1": 0.2, "f1": 0.2}')

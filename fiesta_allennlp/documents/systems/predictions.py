@@ -58,7 +58,7 @@ class Predictions(System):
     def notes(self) -> Iterator[str]:
         if self.unknown:
             unknown = unknown_text(self.unknown.total(), dict(self.unknown.most_common(3)))
-            yield f"answers that are no gold label: {unknown}."
+            yield f"answers that are not gold labels: {unknown}."
 
     def questions(self, document: Document) -> List[Any]:
         return [document.id]

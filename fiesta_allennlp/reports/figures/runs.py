@@ -214,8 +214,8 @@ class BestSoFar(ReportFigure):
         best_scores = report.screening.best_so_far if report.screening else ()
         return (
             f"The best validation score after each run of the screening. Run {1 + best_scores.index(best_scores[-1])} "
-            "reached the best score. One run of a config includes its luck, so the best of many scores is higher than "
-            "the mean of that config."
+            "reached the best score. The score of a single run is partly luck, so the best of many tends to be higher "
+            "than the mean of its config."
         )
 
 

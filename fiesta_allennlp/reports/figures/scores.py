@@ -52,7 +52,7 @@ class Distributions(ReportFigure):
         return (
             f"Each point is the {f'{report.result.scored} score'.lstrip()} of one run. The shape around three or more "
             "points is their density (Gaussian kernel, Scott's bandwidth), cut at the lowest and the highest score. An "
-            "arrow marks an interval that continues."
+            "arrow marks an interval that extends beyond the plot."
         )
 
 

@@ -72,7 +72,7 @@ def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
     except (OSError, ValueError, EOFError) as error:
         raise DataError(f"{uri} cannot be read as a file of word vectors: {error}") from error
     if not matching_rows:
-        raise DataError(f"{uri}: none of its {num_rows} rows has a word of the data. Check its format and its case.")
+        raise DataError(f"{uri}: none of its {num_rows} words occurs in the data. Check its format and case.")
     with atomic_replacement(target) as temporary_path:
         temporary_path.write_text("".join(matching_rows), encoding="utf-8", newline="\n")
 
@@ -143,7 +143,7 @@ def prepare_candidate(
         rows = vectors_file.read_text(encoding="utf-8").splitlines()
         width = width_of(rows)
         if holder.get("embedding_dim", width) != width:  # of which AllenNLP would skip every row
-            raise ConfigError(f"'embedding_dim' is {holder['embedding_dim']}. Set it to {width}, as the rows of {uri}.")
+            raise ConfigError(f"'embedding_dim' is {holder['embedding_dim']}. Set it to {width}, the width of {uri}.")
         vectors[uri] = str(vectors_file.resolve())
         counts = pool.counts.get(holder.get("vocab_namespace", "tokens"), {})
         coverage[uri] = coverage_of(rows, counts)
@@ -171,8 +171,8 @@ def build_and_try(
                 loss = _model_output(loop.model, batch).get("loss")
                 if loss is not None and not math.isfinite(loss):
                     raise ConfigError(
-                        f"the loss of the first batch is {float(loss):g} before training. Look for it in the initial "
-                        "weights, the word vectors, the features and the loss."
+                        f"the loss of the first batch is {float(loss):g} before training. Check the initial weights, "
+                        "word vectors, features and loss."
                     )
         metrics = _numeric_metrics(loop.model)
         if division.scored == "test":
@@ -194,8 +194,8 @@ def _check_metrics_accumulate(model: Model, metrics: Mapping[str, float]) -> Non
     if starts_over or repr(_numeric_metrics(model)) != repr(metrics):
         code = inspect.unwrap(type(model).get_metrics).__code__
         raise ConfigError(
-            f"the metrics of {type(model).__name__} start over in each call of get_metrics(), so test scores would "
-            f"be of no data. Write `reset: bool = False` in {code.co_filename}, line {code.co_firstlineno}; or "
+            f"{type(model).__name__} resets its metrics in every call of get_metrics(), so test scores would cover "
+            f"no data. Set the default `reset: bool = False` in {code.co_filename}, line {code.co_firstlineno}; or "
             "use --score validation."
         )
 

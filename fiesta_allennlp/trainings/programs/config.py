@@ -209,7 +209,7 @@ def check_no_split_options(group_by: Optional[str], division: Division) -> None:
 
 def _check_command_exists(command: Sequence[str]) -> None:
     if PLACEHOLDER_PATTERN.search(command[0]) is None and command[0] != PYTHON and shutil.which(command[0]) is None:
-        raise ConfigError(f"'command' begins with '{command[0]}', which is no program on the PATH and not executable.")
+        raise ConfigError(f"'command' begins with '{command[0]}', which is neither on the PATH nor executable.")
     script = next((word for word in command[1:] if not word.startswith("-")), "")
     if script.endswith(SCRIPT_SUFFIXES) and not PLACEHOLDER_PATTERN.search(script) and not os.path.isfile(script):
         raise ConfigError(f"'command' runs '{script}', which does not exist in the current directory {Path.cwd()}.")

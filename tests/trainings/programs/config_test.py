@@ -65,7 +65,7 @@ ALL = ["{train}", "{validation}", "{test}", "{seed}"]
 def test_a_program_or_script_that_is_not_there(reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     config = program_config(reviews, "", command=["python", "-u", "train.py", *ALL])
-    checked({**config, "command": ["no-such", *ALL]}, "'no-such', which is no program")
+    checked({**config, "command": ["no-such", *ALL]}, "'no-such', which is neither on the PATH")
     checked(config, "'command' runs 'train.py'")
     (tmp_path / "train.py").write_text("")
     checked(config)
