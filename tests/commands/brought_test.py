@@ -42,7 +42,7 @@ def test_a_selection_begins_with_runs_of_a_table_and_goes_on_without_it(
     able, blind = summary_of(run)["candidates"]
     assert (able["num_evaluations"], able["num_brought"], blind["num_brought"]) == (4, 2, 2)
     made = report(run)
-    assert "4 of the 8 runs were made before the selection began." in compose_paragraph(made)
+    assert "4 of the 8 runs were made earlier, which the selection took along." in compose_paragraph(made)
     assert dict(made.checklist)["runs made before the selection began"].startswith("4 of 8, from old.csv (SHA-256 ")
     assert any("brought" in note for note in made.notes)
 
