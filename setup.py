@@ -84,7 +84,7 @@ setup(
     },
     project_urls={"Paper (FIESTA, ACL 2019)": "https://aclanthology.org/P19-1281"},
     classifiers=[
-        "Development Status :: 4 - Beta",
+        "Development Status :: 5 - Production/Stable",
         "Environment :: Console",
         "Intended Audience :: Science/Research",
         "License :: OSI Approved :: Apache Software License",

@@ -1,7 +1,7 @@
 """Makes the pictures of the README and the site from selections, and the example of a report.
 
 python scripts/make_pictures.py prob-best runs/restaurants      # docs/pictures/prob_best.png
-python scripts/make_pictures.py report runs/wikigold            # docs/live/wikigold.html, docs/pictures/report.png
+python scripts/make_pictures.py report runs/digits              # docs/live/report.html, docs/pictures/report.png
 python scripts/make_pictures.py recording 20 fiesta select ...  # docs/pictures/recording.svg: a terminal, in 20 s
 python scripts/make_pictures.py splits                          # docs/pictures/splits.svg
 
@@ -32,7 +32,7 @@ from fiesta_allennlp import report
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PICTURES = DOCS / "pictures"
-LIVE = DOCS / "live" / "wikigold.html"
+LIVE = DOCS / "live" / "report.html"
 NUM_COLOURS = 64
 """Enough for lines and letters, in a third of the bytes."""
 

@@ -219,10 +219,10 @@ class History:
 
     @property
     def candidates_without_metric(self) -> FrozenSet[str]:
-        """The candidates that have no score, and a run that ended without the metric."""
+        """The candidates that have no score of this selection, and a run that ended without the metric."""
         failures = [f for f in self.failures if f.kind == "metric" and self.machines.is_of_candidate(f)]
-        failed_candidates = {failure.request.candidate for failure in failures}
-        return frozenset(name for name in failed_candidates if not self.num_finished(name))
+        scored = {run.request.candidate for run in self.evaluations if not run.request.is_brought}
+        return frozenset(failure.request.candidate for failure in failures) - scored
 
     @property
     def num_runs_of_removed(self) -> int:

@@ -291,7 +291,7 @@ def _changes(report: Report) -> Slot:
     num_brought, num_runs = report.result.num_brought, report.result.num_evaluations
     if num_brought:
         verb = "was" if num_brought == 1 else "were"
-        sentences.append(f"{num_brought} of the {num_runs} runs {verb} made before the selection began.")
+        sentences.append(f"{num_brought} of the {num_runs} runs {verb} made earlier, which the selection took along.")
     return " ".join(sentences), ()
 
 
@@ -299,7 +299,7 @@ def _set_before(report: Report) -> str:
     """State that nothing that ends the selection was changed on the way."""
     options = "budget" if report.strategy.budget is not None else "target, the margin and the limit"
     verb = "was" if report.strategy.budget is not None else "were"
-    return f"The {options} {verb} set before the first {report.result.words.evaluation}."
+    return f"The {options} {verb} set before the selection began."
 
 
 def _outcome(report: Report) -> Slot:

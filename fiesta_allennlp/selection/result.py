@@ -185,15 +185,19 @@ class CandidateResult:
     @property
     def mean_seconds(self) -> Optional[float]:
         """The mean seconds of a finished run of this selection."""
-        num_own = self.num_evaluations - self.num_brought
-        return self.seconds / num_own if num_own else None
+        return self.seconds / self.num_own if self.num_own else None
+
+    @property
+    def num_own(self) -> int:
+        """The number of finished runs that this selection made."""
+        return self.num_evaluations - self.num_brought
 
     @property
     def failed_because(self) -> Optional[FailedBecause]:
         """The reason for which it failed; None if it takes part or was removed."""
         if self.state != "failed":
             return None
-        if not self.num_evaluations and "metric" in self.num_failures_by_kind:
+        if not self.num_own and "metric" in self.num_failures_by_kind:
             return "no metric"
         if "seed" in self.num_failures_by_kind:
             return "no seed effect"

@@ -42,7 +42,7 @@ def test_a_selection_begins_with_runs_of_a_table_and_goes_on_without_it(
     able, blind = summary_of(run)["candidates"]
     assert (able["num_evaluations"], able["num_brought"], blind["num_brought"]) == (4, 2, 2)
     made = report(run)
-    assert "4 of the 8 runs were made before the selection began." in compose_paragraph(made)
+    assert "4 of the 8 runs were made earlier, which the selection took along." in compose_paragraph(made)
     assert dict(made.checklist)["runs made before the selection began"].startswith("4 of 8, from old.csv (SHA-256 ")
     assert any("brought" in note for note in made.notes)
 
@@ -94,3 +94,13 @@ def test_rows_of_python_are_taken_too(candidates: List[str], run: Path) -> None:
     options = {"metric": "accuracy", "splits": "official", "strategy": "non_adaptive_fb", "budget": 6}
     result = fiesta_allennlp.select(candidates, directory=run, scores=rows, columns=columns, **options)
     assert [candidate.num_brought for candidate in result.candidates] == [2, 2] and result.num_evaluations == 6
+
+
+def test_brought_scores_do_not_excuse_a_run_without_the_metric(
+    candidates: List[str], table: Path, write_program: Callable[..., str], run: Path, call: Call
+) -> None:
+    blind = write_program("blind", "echo f1 0.5")
+    options = ("--scores", table, *OFFICIAL, *METRIC, *EQUALLY, "--budget", 8)
+    status, output = call(candidates[0], blind, *options, "-s", run)
+    assert status == 1 and "No comparison" in output, output
+    assert "blind: its first run did not report the metric" in output, output

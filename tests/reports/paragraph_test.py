@@ -83,7 +83,7 @@ def test_there_is_no_paragraph_without_a_result(made: Report) -> None:
         ({}, "posterior", ("highest mean", "split_paired")),
         ({"metric": "-loss"}, "posterior", ("lowest mean",)),
         ({"belief": {"type": "mine"}}, "posterior", ("the posterior mine",)),
-        ({}, "stopping", ("reaches 0.95", "fewer than 12 runs", "not an error rate: on 179 problems", "2.0% to 4.5%)")),
+        ({}, "stopping", ("reaches 0.95", "fewer than 12 runs", "not an error rate: on 179 problems", "1.8% to 4.9%)")),
         (
             {"strategy": {**TOP_TWO, "confidence": 0.8}},
             "stopping",
@@ -135,8 +135,8 @@ def test_a_selection_says_what_was_set_beforehand_or_changed(tmp_path: Path) -> 
         settings = {**options, **dict.fromkeys(("confidence", "max_evaluations") if options else ())}
         write_selection(tmp_path / name, scores, **settings).close()
     told = {name: slot(report(tmp_path / name), "changes") for name in ("target", "budget")}
-    assert told["target"] == "The target, the margin and the limit were set before the first run."
-    assert told["budget"] == "The budget was set before the first run."
+    assert told["target"] == "The target, the margin and the limit were set before the selection began."
+    assert told["budget"] == "The budget was set before the selection began."
     change = {"option": "margin", "before": 0.0, "now": 0.1, "num_done": 4}
     write_selection(tmp_path / "changed", scores, meta={"changes": [change]}).close()
     assert slot(report(tmp_path / "changed"), "changes") == "--margin was changed from 0.0 to 0.1 after 4 runs."
