@@ -212,7 +212,7 @@ class SlurmJobs:
 def check_slurm_programs() -> None:
     for program in ("sbatch", "squeue", "scancel"):
         if shutil.which(program) is None:
-            raise ConfigError(f"--executor slurm requires the command {program}. Use a login node of the cluster.")
+            raise ConfigError(f"the command {program} is missing. Use a login node of the cluster.")
 
 
 def _job_numbers(job: str) -> List[int]:
