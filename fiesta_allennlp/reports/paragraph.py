@@ -7,7 +7,6 @@ from fiesta_allennlp.core.defaults import BELIEF, OFFICIAL_SPLITS_BELIEF
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
 from fiesta_allennlp.reports.formats import TEMPLATES_DIRECTORY
 from fiesta_allennlp.reports.fresh_runs import (
-    evidence_in_words,
     failed_in_words,
     new_data_in_words,
     ordinal_in_words,
@@ -16,6 +15,7 @@ from fiesta_allennlp.reports.measured_error import DEFAULT_RULE_ERROR
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.words import best_set_in_words, changes_in_words, own_limit_in_words
 from fiesta_allennlp.selection.confirmation import Confirmation, FreshComparison
+from fiesta_allennlp.selection.confirmation_texts import evidence_in_words
 from fiesta_allennlp.selection.result import CandidateResult
 from fiesta_allennlp.selection.texts import (
     count_text,

@@ -178,6 +178,15 @@ class Confirmation:
         """True once no further run follows."""
         return bool(self.comparisons)
 
+    @property
+    def verdict(self) -> Optional[Verdict]:
+        """The verdict about all rivals together: confirmed against each of them, or contradicted by one. None until
+        all runs have ended."""
+        verdicts = {comparison.verdict for comparison in self.comparisons}
+        if "contradicted" in verdicts:
+            return "contradicted"
+        return next(iter(verdicts), None) if len(verdicts) < 2 else "not confirmed"
+
     def verdicts_of(self, winner: str, rival: str) -> Optional[Tuple[Optional[Verdict], ...]]:
         """Return the verdicts about a pair, its earlier ones first, each as if `winner` had been the winner. None if
         this confirmation does not compare them."""

@@ -14,11 +14,13 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.records import Candidate, Decision, History, Request
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
-from fiesta_allennlp.selection.confirmation import Confirmation, ConfirmationPlan, PlannedRival
+from fiesta_allennlp.selection.confirmation import Confirmation, ConfirmationPlan, PlannedRival, Verdict
+from fiesta_allennlp.selection.confirmation_progress import ConfirmationProgress
+from fiesta_allennlp.selection.confirmation_texts import end_in_words
+from fiesta_allennlp.selection.ending import Ending
 from fiesta_allennlp.selection.environment import changed_code, check_current_directory, describe_environment
-from fiesta_allennlp.selection.options import (
-    settings_to_json,
-)
+from fiesta_allennlp.selection.options import settings_to_json
+from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import CandidateResult, Result
 from fiesta_allennlp.selection.session import StoredState, run_selection
 from fiesta_allennlp.selection.settings import SHARED
@@ -32,6 +34,13 @@ from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
 from fiesta_allennlp.trainings.pool import preparation_from_facts
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
+
+EVENT_BY_VERDICT: Mapping[Verdict, str] = {
+    "confirmed": "confirmed",
+    "not confirmed": "not_confirmed",
+    "contradicted": "contradicted",
+}
+"""The event of `--notify` at the end of a confirmation."""
 
 
 @dataclass(frozen=True)
@@ -226,12 +235,23 @@ class ConfirmationSelection(TrainingSelection):
     def meta(self) -> Mapping[str, Any]:
         return {**super().meta, "confirmation": asdict(self.plan)}
 
+    def progress(self, console: Console, *, seconds_before: float, seed: int) -> ProgressDisplay:
+        return ConfirmationProgress(console, self.read)
+
+    def describe_end(self, history: History, decision: Decision) -> Ending:
+        confirmation, ending = self.read(history), super().describe_end(history, decision)
+        event = EVENT_BY_VERDICT[confirmation.verdict] if confirmation.verdict else ending.event
+        return Ending(event, end_in_words(confirmation))
+
     def conclude(self, history: History, decision: Decision) -> None:
         super().conclude(history, decision)
-        confirmation = Confirmation.from_history(
+        write_json(self.read(history).content(), self.directory.confirmation_json)
+
+    def read(self, history: History) -> Confirmation:
+        """Return what the fresh runs say."""
+        return Confirmation.from_history(
             self.plan, history, directory=str(self.directory.root), seed=str(self.settings.seed)
         )
-        write_json(confirmation.content(), self.directory.confirmation_json)
 
 
 def begin_confirmation(

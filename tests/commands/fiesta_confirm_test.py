@@ -143,6 +143,17 @@ def test_a_second_confirmation_of_a_pair_is_refused_unless_every_report_says_so(
     assert confirmation_of(decided, 3).exists()
 
 
+def test_the_end_is_the_verdict_and_nothing_before_it_shows_who_leads(decided: Path, confirming: Call) -> None:
+    output = confirming.done(decided, "--runs", 3, "--notify", 'echo "$FIESTA_EVENT: $FIESTA_MESSAGE"')
+    fresh, end = confirmation_of(decided), "confirmed: Confirmed: able is better than blind. Over 3 fresh runs each, "
+    until(lambda: end in (fresh / "notify.log").read_text())
+    assert end in (fresh / "selection.log").read_text()
+    lines = [line.partition(" finished in ")[2] for line in output.splitlines()]
+    progress = [f"{k} of 6 fresh runs" for k in range(1, 7)]
+    assert [line.partition("; ")[2] for line in lines if line] == progress
+    assert "leads" not in output and "costs" not in output and "accuracy 0." not in output
+
+
 def test_named_rivals_are_compared_together(
     selections: Selections, write_program: Callable[..., str], confirming: Call
 ) -> None:
