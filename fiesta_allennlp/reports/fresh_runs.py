@@ -13,7 +13,7 @@ from fiesta_allennlp.selection.confirmation import (
     PlannedRival,
 )
 from fiesta_allennlp.selection.confirmation_texts import signed_text, unfinished_in_words, verdict_in_words
-from fiesta_allennlp.selection.texts import count_text, interval_text, number_text, probability_text
+from fiesta_allennlp.selection.texts import count_text, interval_text, names_text, number_text, probability_text
 
 NUMBERS_OF_RUNS = (5, 10, 20, 40)
 """The numbers of runs of each candidate whose power a dry run shows."""
@@ -116,8 +116,7 @@ COLUMNS: Tuple[RowColumn, ...] = (
         "p, Holm",
         _of_comparison("adjusted_p_value"),
         probability_text,
-        NOT_TERMINAL,
-        lambda rows: any(len(row.confirmation.plan.rivals) > 1 for row in rows),
+        is_shown=lambda rows: any(len(row.confirmation.plan.rivals) > 1 for row in rows),
     ),
     RowColumn(
         "prob_new_data",
@@ -205,7 +204,7 @@ def failed_in_words(confirmation: Confirmation) -> Tuple[str, ...]:
 
 def plan_in_words(plan: ConfirmationPlan) -> Tuple[str, ...]:
     """State what is fixed, and what these runs can show."""
-    rivals = join_some([rival.name for rival in plan.rivals], " and ")
+    rivals = names_text([rival.name for rival in plan.rivals])
     num_runs = plan.num_runs * len(plan.names)
     new = "new splits and seeds" if plan.is_paired else "new seeds"
     fixed = f"Confirming {plan.winner} against {rivals}: {plan.num_runs} runs each, {num_runs} in all, with {new}."
