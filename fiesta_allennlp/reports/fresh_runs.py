@@ -21,6 +21,9 @@ NUMBERS_OF_RUNS = (5, 10, 20, 40)
 NOT_FINISHED = "not finished"
 """What is said instead of a verdict that has not come yet."""
 
+NO_VERDICT = "none, not finished or deleted"
+"""What is said instead of an earlier verdict that is unknown."""
+
 ORDINAL_WORDS = ("first", "second", "third", "fourth", "fifth")
 
 
@@ -171,7 +174,7 @@ def ordinal_in_words(plan: ConfirmationPlan, rival: PlannedRival) -> str:
     """State that a pair was confirmed before, and with which verdicts; empty for its first confirmation."""
     if not rival.earlier:
         return ""
-    verdicts = join_some([verdict or NOT_FINISHED for verdict in rival.earlier])
+    verdicts = join_some([verdict or NO_VERDICT for verdict in rival.earlier])
     pair = f"{plan.winner} and {rival.name}"
     return f"This is the {ordinal_text(rival.ordinal)} confirmation of {pair}; the verdict before: {verdicts}."
 

@@ -105,6 +105,16 @@ class ConfirmationPlan:
 
 
 @dataclass(frozen=True)
+class BegunConfirmation:
+    """The record in a selection that a confirmation with this plan and master seed began, which outlives its directory.
+    `began` is the time in UTC."""
+
+    plan: ConfirmationPlan
+    seed: str
+    began: str
+
+
+@dataclass(frozen=True)
 class FreshRuns:
     """The fresh runs of one candidate. `num_failed` of them ended without a score, and `is_complete` says whether it
     has as many scores as planned."""
