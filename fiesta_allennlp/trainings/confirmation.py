@@ -120,7 +120,7 @@ class FinishedSelection:
         known = max(filter(None, verdicts), key=len, default=())
         pair = frozenset({winner.name, rival.name})
         num_begun = sum(pair in begun.plan.pairs for begun in self.meta.confirmations)
-        earlier = (*(None,) * (num_begun - len(known)), *known)
+        earlier = (*known, *(None,) * (num_begun - len(known)))  # the deleted ones came after those that are known
         sign = self.result.parsed_metric.sign
         return PlannedRival.from_selection(winner, rival, sign=sign, is_paired=is_paired, earlier=earlier)
 
