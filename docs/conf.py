@@ -62,6 +62,7 @@ myst_url_schemes = {
 html_theme = "furo"
 html_title = "fiesta_allennlp"
 html_static_path = ["static"]
+html_search_scorer = str(DOCS / "static" / "scorer.js")
 html_css_files = ["site.css"]
 html_extra_path = ["live"]  # whole pages, such as that of a report
 html_copy_source = False

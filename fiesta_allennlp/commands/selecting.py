@@ -132,11 +132,12 @@ def print_failures(result: "Result", args: argparse.Namespace, console: "Console
     if wrong_names and args.command == "select":
         correction = f"pass all candidates again, with the corrected command or config of {join_some(wrong_names)}"
         console.print(f"To correct a candidate, {correction}: {recover_command(args)} CANDIDATES")
-    retried = [candidate for candidate in failed if candidate.failed_because in ("max_failures", "min_score")]
+    retriable = ("max_failures", "min_score", "no metric")
+    retried = [candidate for candidate in failed if candidate.failed_because in retriable]
     if retried:
         most_failures = max(3, *(candidate.failures for candidate in retried))
         retry_command = f"{recover_command(args)} --max-failures {2 * most_failures}"
-        console.print(f"If the candidates were not at fault, retry them with: {retry_command}")
+        console.print(f"If you corrected the script itself, or the cause was outside, retry with: {retry_command}")
     lacks_metric = any("metric" in candidate.num_failures_by_kind for candidate in result.candidates)
     if lacks_metric and not result.num_evaluations:
         console.print(f"The runs are kept. To use another metric: {recover_command(args)} --metric NAME")

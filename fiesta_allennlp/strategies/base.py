@@ -342,6 +342,9 @@ class Minimising(Strategy):
     def recommend(self, history: History) -> Decision:
         return self.strategy.recommend(history.negated)
 
+    def describe(self, history: History) -> Decision:
+        return self.strategy.describe(history.negated)
+
     def fix_margin(self, history: History) -> Optional[str]:
         return self.strategy.fix_margin(history.negated)
 

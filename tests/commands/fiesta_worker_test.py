@@ -169,7 +169,7 @@ def write_queue(run: Path, **terms: Any) -> RunQueue:
 @pytest.mark.parametrize(
     ("terms", "said"),
     [
-        ({"version": "0.0.1"}, "of fiesta_allennlp 0.0.1"),
+        ({"version": "0.0.1"}, "by fiesta_allennlp 0.0.1"),
         ({"format": 4}, "queue format 4.*queue format 6"),
         ({"place": "/elsewhere/queue"}, "/elsewhere/queue.*same path.*--recover"),
         ({"current_directory": "/no/such/directory"}, "/no/such/directory.*unavailable here"),

@@ -104,7 +104,7 @@ def test_bad_points_are_named_by_file_line_and_value(template: str, tmp_path: Pa
         (
             ["a=python train.py", "b=python train.py"],
             None,
-            "neither a file nor a command that uses the seed .* .python train.py --seed {seed}.",
+            "neither a file nor a command with a placeholder.* .python train.py --seed {seed}.",
         ),
         (["a=python train.py {train} {test} '", "b=x y {train}"], None, "into words"),
     ],

@@ -79,7 +79,7 @@ def test_any_file_gives_rows_or_an_error_with_its_name(content: Union[bytes, str
     ("content", "message"),
     [
         (b"", "is empty"),
-        (b"Food 1 2\n", "none of its 1 rows"),
+        (b"Food 1 2\n", "none of its 1 words"),
         (gzip.compress(ROWS.encode(), mtime=0)[:-12], "cannot be read"),
         (None, "cannot be read"),
     ],
