@@ -32,7 +32,15 @@ from make_command_reference import parsers
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
-TABLE_SCRIPTS = ("calibration", "pairs", "real_tables", "paper_variants", "reproduce_paper", "reproduce_fiesta_ner")
+TABLE_SCRIPTS = (
+    "calibration",
+    "confirmation",
+    "pairs",
+    "real_tables",
+    "paper_variants",
+    "reproduce_paper",
+    "reproduce_fiesta_ner",
+)
 """Scripts with a `TABLE_PATTERN`, and `with_tables`, which writes them into a page."""
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -120,9 +120,9 @@ class FiestaCommand:
         return self.interrupt_message
 
 
-def add_require_decision(parser: Any) -> None:
-    """Add the mode in which a script sees by the exit status whether a winner was named."""
-    help = f"exit with status {EXIT_INCONCLUSIVE} unless a winner was named"
+def add_require_decision(parser: Any, *, decision: str = "a winner was named") -> None:
+    """Add the mode in which a script sees the decision by the exit status."""
+    help = f"exit with status {EXIT_INCONCLUSIVE} unless {decision}"
     parser.add_argument("--require-decision", action="store_true", help=help)
 
 

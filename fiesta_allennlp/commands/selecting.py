@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Dict, List, Optional, Type
 
 from fiesta_allennlp.commands.command import (
+    EXIT_INCONCLUSIVE,
     EXIT_INTERRUPTED,
     EXIT_NO_COMPARISON,
     FiestaCommand,
@@ -293,6 +294,7 @@ the resources that you change. --recover continues them after an interruption.""
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("-r", "--recover", action="store_true", help="continue the latest confirmation")
         parser.add_argument("--dry-run", action="store_true", help="print what 5, 10, 20 and 40 runs can show")
+        add_require_decision(parser, decision="the winner was confirmed against every rival")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         from fiesta_allennlp.selection.options import add_options
@@ -303,8 +305,8 @@ the resources that you change. --recover continues them after an interruption.""
         add_options(parser, Settings, RESOURCE_GROUPS)
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
-        """Return the status: 0 if all fresh runs have ended, whatever their verdict; 2 invalid input; 130 interrupted
-        or limited by --max-hours."""
+        """Return the status: 0 if all fresh runs have ended, whatever their verdict; 2 invalid input; 3 with
+        `--require-decision` unless each verdict is `confirmed`; 130 interrupted or limited by --max-hours."""
         settings = self.build_settings(args)
         from fiesta_allennlp.reports.confirming import confirm, plan_confirmation
         from fiesta_allennlp.selection.options import typed_options
@@ -317,7 +319,7 @@ the resources that you change. --recover continues them after an interruption.""
         result = confirm(settings, resources, console, recover=args.recover)
         console.print(*result.shown())
         if result.is_over:
-            return 0
+            return EXIT_INCONCLUSIVE if args.require_decision and result.verdict != "confirmed" else 0
         console.print(f"Continue with: {self._recover_command(args)}")
         return EXIT_INTERRUPTED
 

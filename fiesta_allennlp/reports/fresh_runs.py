@@ -12,13 +12,17 @@ from fiesta_allennlp.selection.confirmation import (
     FreshComparison,
     PlannedRival,
 )
-from fiesta_allennlp.selection.texts import count_text, interval_text, number_text, probability_text
+from fiesta_allennlp.selection.confirmation_texts import signed_text, unfinished_in_words, verdict_in_words
+from fiesta_allennlp.selection.texts import count_text, interval_text, names_text, number_text, probability_text
 
 NUMBERS_OF_RUNS = (5, 10, 20, 40)
 """The numbers of runs of each candidate whose power a dry run shows."""
 
 NOT_FINISHED = "not finished"
 """What is said instead of a verdict that has not come yet."""
+
+NO_VERDICT = "none, not finished or deleted"
+"""What is said instead of an earlier verdict that is unknown."""
 
 ORDINAL_WORDS = ("first", "second", "third", "fourth", "fifth")
 
@@ -80,10 +84,6 @@ def _end(position: int) -> Callable[[Row], Any]:
     return lambda row: row.comparison and row.comparison.interval and row.comparison.interval[position]
 
 
-def _signed(value: Optional[float]) -> str:
-    return number_text(value, sign="+")
-
-
 NOT_CSV, ONLY_CSV, ON_PAGES = EVERYWHERE - {CSV}, frozenset({CSV}), EVERYWHERE - {TERMINAL, LATEX}
 NOT_TERMINAL = EVERYWHERE - {TERMINAL}
 
@@ -108,7 +108,7 @@ COLUMNS: Tuple[RowColumn, ...] = (
         outputs=ON_PAGES,
         is_shown=_any_of_comparison("num_pairs"),
     ),
-    RowColumn("difference", "difference", _of_comparison("difference"), _signed),
+    RowColumn("difference", "difference", _of_comparison("difference"), signed_text),
     RowColumn("interval", "95% interval", _of_comparison("interval"), interval_text, NOT_CSV),
     RowColumn("interval_low", "", _end(0), outputs=ONLY_CSV),
     RowColumn("interval_high", "", _end(1), outputs=ONLY_CSV),
@@ -119,8 +119,7 @@ COLUMNS: Tuple[RowColumn, ...] = (
         "p, Holm",
         _of_comparison("adjusted_p_value"),
         probability_text,
-        NOT_TERMINAL,
-        lambda rows: any(len(row.confirmation.plan.rivals) > 1 for row in rows),
+        is_shown=lambda rows: any(len(row.confirmation.plan.rivals) > 1 for row in rows),
     ),
     RowColumn(
         "prob_new_data",
@@ -171,54 +170,13 @@ def confirmation_in_words(confirmation: Confirmation) -> Tuple[str, ...]:
     return tuple(filter(None, (*sentences, *failed_in_words(confirmation))))
 
 
-def unfinished_in_words(confirmation: Confirmation) -> str:
-    runs = f"{confirmation.num_finished} of {confirmation.num_planned} fresh runs"
-    place = f"The confirmation of {confirmation.plan.winner} in {confirmation.directory}"
-    return f"{place} has {runs}. Its verdict comes after the last one."
-
-
 def ordinal_in_words(plan: ConfirmationPlan, rival: PlannedRival) -> str:
     """State that a pair was confirmed before, and with which verdicts; empty for its first confirmation."""
     if not rival.earlier:
         return ""
-    verdicts = join_some([verdict or NOT_FINISHED for verdict in rival.earlier])
+    verdicts = join_some([verdict or NO_VERDICT for verdict in rival.earlier])
     pair = f"{plan.winner} and {rival.name}"
     return f"This is the {ordinal_text(rival.ordinal)} confirmation of {pair}; the verdict before: {verdicts}."
-
-
-def verdict_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:
-    """State the verdict about one rival with its numbers."""
-    plan = confirmation.plan
-    lead = {
-        "confirmed": f"Confirmed: {plan.winner} is better than {comparison.rival}",
-        "contradicted": f"Contradicted: {comparison.rival} is better than {plan.winner}",
-        "not confirmed": f"Not confirmed: {plan.winner} against {comparison.rival}",
-    }[comparison.verdict]
-    runs = count_text(plan.num_runs, "fresh run") + " each"
-    if comparison.difference is None:
-        return f"{lead}. Too few of the {runs} have a score."
-    return f"{lead}. Over {runs}, {difference_in_words(confirmation, comparison)}."
-
-
-def difference_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:
-    """State the mean difference with what it rests on."""
-    plan = confirmation.plan
-    splits = f" on {count_text(comparison.num_pairs, 'shared split')}" if comparison.num_pairs else ""
-    lead = f"{plan.winner} minus {comparison.rival} is {_signed(comparison.difference)}{splits}"
-    return f"{lead} ({evidence_in_words(confirmation, comparison)})"
-
-
-def evidence_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:
-    """State the interval of a difference, its p-value, and its size in run-to-run sds."""
-    plan, is_of_rival = confirmation.plan, comparison.verdict == "contradicted"
-    p_value = comparison.adjusted_p_value_of_rival if is_of_rival else comparison.adjusted_p_value
-    p_text = probability_text(p_value)
-    equal = "" if p_text[0] in "<>" else "= "
-    method = "paired t-test" if comparison.num_pairs else "Welch's t-test"
-    adjusted = f", adjusted by Holm's method for {len(plan.rivals)} rivals" if len(plan.rivals) > 1 else ""
-    test = f"{method}, one-sided p {equal}{p_text}{adjusted}"
-    sds = "" if comparison.lead_in_sds is None else f"; {number_text(abs(comparison.lead_in_sds), 2)} run-to-run sds"
-    return f"95% interval {interval_text(comparison.interval)}; {test}{sds}"
 
 
 def new_data_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:
@@ -249,7 +207,7 @@ def failed_in_words(confirmation: Confirmation) -> Tuple[str, ...]:
 
 def plan_in_words(plan: ConfirmationPlan) -> Tuple[str, ...]:
     """State what is fixed, and what these runs can show."""
-    rivals = join_some([rival.name for rival in plan.rivals], " and ")
+    rivals = names_text([rival.name for rival in plan.rivals])
     num_runs = plan.num_runs * len(plan.names)
     new = "new splits and seeds" if plan.is_paired else "new seeds"
     fixed = f"Confirming {plan.winner} against {rivals}: {plan.num_runs} runs each, {num_runs} in all, with {new}."

@@ -1,27 +1,29 @@
 """The paragraph to copy into a paper: a few slots, each filled with a sentence or two or empty, and what it cites."""
 
 import re
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.core.defaults import BELIEF, OFFICIAL_SPLITS_BELIEF
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
 from fiesta_allennlp.reports.formats import TEMPLATES_DIRECTORY
 from fiesta_allennlp.reports.fresh_runs import (
-    evidence_in_words,
     failed_in_words,
     new_data_in_words,
     ordinal_in_words,
+    ordinal_text,
 )
 from fiesta_allennlp.reports.measured_error import DEFAULT_RULE_ERROR
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.words import best_set_in_words, changes_in_words, own_limit_in_words
 from fiesta_allennlp.selection.confirmation import Confirmation, FreshComparison
+from fiesta_allennlp.selection.confirmation_texts import evidence_in_words, progress_in_words
 from fiesta_allennlp.selection.result import CandidateResult
 from fiesta_allennlp.selection.texts import (
     count_text,
     interval_text,
     missed_runs_text,
     missed_text,
+    names_text,
     number_text,
     probability_text,
 )
@@ -385,23 +387,45 @@ def _runner_up(report: Report) -> Slot:
 
 
 def _confirmation(report: Report) -> Slot:
-    """What the fresh runs say, on which alone the claim rests."""
-    confirmation = report.confirmation
-    if confirmation is None:
-        return EMPTY
+    """What the fresh runs of every confirmation say, on which alone the claim rests, and what none has tested."""
+    comparisons = [comparison for confirmation in report.confirmations for comparison in confirmation.comparisons]
+    keys = (NADEAU_KEY, CORANI_KEY) if any(c.prob_new_data is not None for c in comparisons) else ()
+    sentences = [text for number in range(len(report.confirmations)) for text in _fresh_runs(report, number)]
+    return " ".join(filter(None, (*sentences, _untested(report)))), keys
+
+
+def _fresh_runs(report: Report, number: int) -> Iterator[str]:
+    """What the fresh runs of one confirmation say, or how far they are."""
+    confirmation = report.confirmations[number]
     plan = confirmation.plan
+    if not confirmation.is_over:
+        rivals = names_text([rival.name for rival in plan.rivals])
+        progress = progress_in_words(confirmation)
+        yield f"A confirmation of {plan.winner} against {rivals} has begun: {progress}, so it has no verdict yet."
+        return
     new = "new splits and seeds" if plan.is_paired or not report.result.on_official_splits else "new seeds"
     outcome = "the outcome of a selection" if report.is_confirmation else "this outcome"
-    sentences = [
-        f"To confirm {outcome}, {join_some(plan.names, ' and ')} ran {plan.num_runs} times each with {new}.",
-        "This number was fixed beforehand and these runs chose nothing, so any claim rests on them alone.",
-    ]
-    sentences += [_claim(confirmation, comparison) for comparison in confirmation.comparisons]
-    sentences += [ordinal_in_words(plan, rival) for rival in plan.rivals]
-    new_data = [text for c in confirmation.comparisons if (text := new_data_in_words(confirmation, c))]
-    keys = (NADEAU_KEY, CORANI_KEY) if new_data else ()
-    sentences += [f"{_cite(text.rstrip('.'), keys)}." for text in new_data]
-    return " ".join(filter(None, (*sentences, *failed_in_words(confirmation)))), keys
+    aim = f"In the {ordinal_text(number + 1)} confirmation" if number else f"To confirm {outcome}"
+    yield f"{aim}, {names_text(plan.names)} ran {plan.num_runs} times each with {new}."
+    if not number:
+        yield "This number was fixed beforehand and these runs chose nothing, so any claim rests on them alone."
+    for comparison in confirmation.comparisons:
+        yield _claim(confirmation, comparison)
+    yield from (ordinal_in_words(plan, rival) for rival in plan.rivals)
+    for comparison in confirmation.comparisons:
+        if text := new_data_in_words(confirmation, comparison):
+            yield f"{_cite(text.rstrip('.'), (NADEAU_KEY, CORANI_KEY))}."
+    yield from failed_in_words(confirmation)
+
+
+def _untested(report: Report) -> str:
+    """Name the rivals of the leader that have no fresh runs to compare with."""
+    leading = str(report.result.leading)
+    pairs = {pair for confirmation in report.confirmations if confirmation.is_over for pair in confirmation.plan.pairs}
+    rivals = [c.name for c in report.result.ranked if c.name != leading and frozenset({leading, c.name}) not in pairs]
+    if not pairs or not rivals or report.is_confirmation:
+        return ""
+    return f"No fresh runs test whether {leading} is better than {names_text(rivals)}."
 
 
 def _claim(confirmation: Confirmation, comparison: FreshComparison) -> str:
@@ -413,7 +437,7 @@ def _claim(confirmation: Confirmation, comparison: FreshComparison) -> str:
     splits = f" on {count_text(comparison.num_pairs, 'shared split')}" if comparison.num_pairs else ""
     evidence = f"{splits} ({evidence_in_words(confirmation, comparison)})"
     return {
-        "confirmed": f"{winner} is better than {rival} by {size}{evidence}.",
+        "confirmed": f"They confirm that {winner} is better than {rival} by {size}{evidence}.",
         "contradicted": f"They contradict it: {rival} is better than {winner} by {size}{evidence}.",
         "not confirmed": f"They do not confirm that {winner} is better than {rival}: the mean difference is "
         f"{number_text(comparison.difference, sign='+')}{evidence}.",

@@ -139,7 +139,9 @@ class Report(Printable):
         """The decision, and what it rests on, sentence by sentence."""
         result = self.result
         limit_text = limit_in_words(result, self.own_result) if self.limit_is_late else ""
-        if self.is_selection and not self.is_pair:
+        if self.is_confirmation:
+            sentences: Tuple[str, ...] = ()  # its verdicts decide, and not who leads
+        elif self.is_selection and not self.is_pair:
             sentences = selection_in_words(result)
         else:
             pair = self.comparisons[0] if self.is_pair else None

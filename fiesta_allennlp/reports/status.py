@@ -10,7 +10,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import full_command, join_some
 from fiesta_allennlp.core.names import numbered_legend
 from fiesta_allennlp.core.records import Forecast, History
-from fiesta_allennlp.reports.fresh_runs import confirmation_in_words
+from fiesta_allennlp.reports.fresh_runs import confirmation_in_words, confirmation_table
 from fiesta_allennlp.reports.pending_runs import PendingRun, WorkerState, read_pending_runs, read_workers
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.sources import read_directory
@@ -24,6 +24,7 @@ from fiesta_allennlp.reports.words import (
     scored_on_text,
 )
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
+from fiesta_allennlp.selection.confirmation_progress import progress_table
 from fiesta_allennlp.selection.progress import forecast_open_selection
 from fiesta_allennlp.selection.texts import count_text, duration_text, number_text
 from fiesta_allennlp.version import __version__
@@ -70,6 +71,8 @@ def _describe_workers(workers: Optional[Sequence[WorkerState]], root: Path) -> I
 
 
 def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
+    if report.is_confirmation:
+        return _make_confirmation_status(report, directory)
     result = report.result
     pending_runs = read_pending_runs(directory, report.history, is_running=result.running)
     num_queued = Counter(run.candidate for run in pending_runs if run.state == "queued")
@@ -103,6 +106,30 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
         "confirmations": [confirmation.content() for confirmation in report.confirmations],
     }
     return Status(candidate_table(result, title=result.metric_text), sentences, result.running, data)
+
+
+def _make_confirmation_status(report: Report, directory: RunDirectory) -> Status:
+    """Return the verdicts, and before them nothing but the numbers of runs, because nobody looks before the last."""
+    (confirmation,), result = report.confirmations, report.result
+    table = confirmation_table([confirmation]) if confirmation.is_over else progress_table(confirmation)
+    pending_runs = read_pending_runs(directory, report.history, is_running=result.running)
+    error = None if report.selection is None or result.running else report.selection.meta.error
+    sentences = (
+        "The confirmation is running." if result.running else None,
+        *_describe_jobs(pending_runs),
+        error and f"The last session ended with an error: {error}",
+        *confirmation_in_words(confirmation),
+        _last_finish_text(report.history),
+    )
+    data = {
+        "error": error,
+        "pending": pending_runs,
+        "selection": result.content() if confirmation.is_over else None,
+        "screening": None,
+        "forecast": None,
+        "confirmations": [confirmation.content()],
+    }
+    return Status(table, tuple(filter(None, sentences)), result.running, data)
 
 
 def _forecast(report: Report, *, num_running: int) -> Tuple[Optional[Forecast], str]:

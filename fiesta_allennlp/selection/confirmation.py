@@ -105,6 +105,16 @@ class ConfirmationPlan:
 
 
 @dataclass(frozen=True)
+class BegunConfirmation:
+    """The record in a selection that a confirmation with this plan and master seed began, which outlives its directory.
+    `began` is the time in UTC."""
+
+    plan: ConfirmationPlan
+    seed: str
+    began: str
+
+
+@dataclass(frozen=True)
 class FreshRuns:
     """The fresh runs of one candidate. `num_failed` of them ended without a score, and `is_complete` says whether it
     has as many scores as planned."""
@@ -177,6 +187,15 @@ class Confirmation:
     def is_over(self) -> bool:
         """True once no further run follows."""
         return bool(self.comparisons)
+
+    @property
+    def verdict(self) -> Optional[Verdict]:
+        """The verdict about all rivals together: confirmed against each of them, or contradicted by one. None until
+        all runs have ended."""
+        verdicts = {comparison.verdict for comparison in self.comparisons}
+        if "contradicted" in verdicts:
+            return "contradicted"
+        return next(iter(verdicts), None) if len(verdicts) < 2 else "not confirmed"
 
     def verdicts_of(self, winner: str, rival: str) -> Optional[Tuple[Optional[Verdict], ...]]:
         """Return the verdicts about a pair, its earlier ones first, each as if `winner` had been the winner. None if

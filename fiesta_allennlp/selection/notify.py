@@ -5,39 +5,40 @@ import os
 import subprocess
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Iterator, Optional, Sequence
+from typing import Callable, Iterator, Optional, Sequence
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError, describe, join_some
 from fiesta_allennlp.core.files import open_without_links
 from fiesta_allennlp.core.origin import Machine
-from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, Failure, History, Outcome, Request
+from fiesta_allennlp.core.records import Decision, Failure, History, Outcome, Request
+from fiesta_allennlp.selection.ending import Ending
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.store import RunStore
 
 logger = logging.getLogger(__name__)
 
-EVENT_BY_REASON = {
-    **dict.fromkeys(INCONCLUSIVE_REASONS, "inconclusive"),
-    "interrupted": "interrupted",
-    "failures": "no_comparison",
-}
-"""The event at the end of a selection without a decision, by what ended it."""
-
 
 class NotifyCommand(Listener):
     """Starts a shell command, with what happened in the environment variables `FIESTA_EVENT`, `FIESTA_MESSAGE` and
-    `FIESTA_DIRECTORY`, and does not wait for it. What it prints goes to `notify.log`."""
+    `FIESTA_DIRECTORY`, and does not wait for it. What it prints goes to `notify.log`. `describe_end` describes the end
+    of the selection."""
 
-    def __init__(self, command: str, directory: RunDirectory) -> None:
+    def __init__(
+        self,
+        command: str,
+        directory: RunDirectory,
+        *,
+        describe_end: Callable[[History, Decision], Ending] = Ending.from_decision,
+    ) -> None:
         self._command = command
         self._directory = directory
+        self._describe_end = describe_end
         self._num_waiting = 0
 
     def on_end(self, history: History, decision: Decision) -> None:
-        text = f"{decision.best or 'no candidate'} after {len(history.evaluations)} runs"
-        event = EVENT_BY_REASON.get(str(decision.stopped_by), "decision")
-        self._start_command(event, f"{text}, stopped by {decision.stopped_by}")
+        ending = self._describe_end(history, decision)
+        self._start_command(ending.event, ending.message)
 
     def on_error(self, error: BaseException) -> None:
         self._start_command("error", describe(error))

@@ -16,6 +16,7 @@ from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import (
     Decision,
+    Evaluation,
     Failure,
     Forecast,
     History,
@@ -183,9 +184,10 @@ class ProgressDisplay(Listener):
             return
         self._num_finished += 1
         if self._live is None and self._num_finished % self._report_every == 0:
-            self._pending_line = (
-                f"{outcome.request.name} {self._metric} {number_text(outcome.score)} in {outcome.seconds:.1f} s"
-            )
+            self._pending_line = self._finished_text(outcome)
+
+    def _finished_text(self, run: Evaluation) -> str:
+        return f"{run.request.name} {self._metric} {number_text(run.score)} in {run.seconds:.1f} s"
 
     def on_broken_machine(self, machine: Machine, error: str) -> None:
         self._print_line(

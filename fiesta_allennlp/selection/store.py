@@ -13,7 +13,7 @@ from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.core.source import PackageSource
-from fiesta_allennlp.selection.confirmation import ConfirmationPlan
+from fiesta_allennlp.selection.confirmation import BegunConfirmation, ConfirmationPlan
 from fiesta_allennlp.selection.database import (
     FAILURE_FIELDS,
     REQUEST_FIELDS,
@@ -76,8 +76,8 @@ class Meta:
     `working_seconds` are about all sessions. `error` ended the last session. `brought_facts` are the `file` that runs
     were taken from, its `digest`, and the candidates there that were `left_out`. `changes` record how the choice of
     runs, or their end, was changed: option, before, now, and the number of runs. `confirmation` is the plan of a
-    confirmation. The others belong to a selection by documents: the fingerprint of the file, its facts, and the name
-    under which answers are paid for.
+    confirmation, and `confirmations` are those that began of this selection, in order. The others belong to a selection
+    by documents: the fingerprint of the file, its facts, and the name under which answers are paid for.
     """
 
     version: str = __version__
@@ -92,6 +92,7 @@ class Meta:
     error: Optional[str] = None
     brought_facts: Optional[Mapping[str, Any]] = None
     confirmation: Optional[ConfirmationPlan] = None
+    confirmations: Tuple[BegunConfirmation, ...] = ()
     documents: Optional[str] = None
     document_facts: Optional[Mapping[str, Any]] = None
     run: Optional[str] = None

@@ -3,9 +3,9 @@
 import json
 import math
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from fiesta_allennlp.core.errors import join_some
+from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
 from fiesta_allennlp.core.records import History, PairAlone
 from fiesta_allennlp.selection.summary import Interval, find_collapsed_runs
 
@@ -70,6 +70,14 @@ def loss_text(best: Optional[str], expected_loss: Optional[float], digits: int =
     unit = 10.0**-digits
     cost = f"less than {unit:.{digits}f}" if expected_loss < unit else f"{expected_loss:.2g}"
     return f"choosing {best} now costs {cost} on average"
+
+
+def names_text(names: Sequence[str]) -> str:
+    """Return names as in `a, b and c`."""
+    *first_names, last_name = names
+    if not first_names or len(names) > MAX_SHOWN:
+        return join_some(names)
+    return f"{join_some(first_names)} and {join_some([last_name])}"
 
 
 def pair_text(best: Optional[str], pair: Optional[PairAlone]) -> str:

@@ -3,7 +3,9 @@
 The number of runs is fixed before the first of them, so this is equal allocation with a fixed budget.
 """
 
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
@@ -14,24 +16,41 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.records import Candidate, Decision, History, Request
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
-from fiesta_allennlp.selection.confirmation import Confirmation, ConfirmationPlan, PlannedRival
-from fiesta_allennlp.selection.environment import changed_code, check_current_directory, describe_environment
-from fiesta_allennlp.selection.options import (
-    settings_to_json,
+from fiesta_allennlp.selection.confirmation import (
+    BegunConfirmation,
+    Confirmation,
+    ConfirmationPlan,
+    PlannedRival,
+    Verdict,
 )
+from fiesta_allennlp.selection.confirmation_progress import ConfirmationProgress
+from fiesta_allennlp.selection.confirmation_texts import end_in_words
+from fiesta_allennlp.selection.ending import Ending
+from fiesta_allennlp.selection.environment import changed_code, check_current_directory, describe_environment
+from fiesta_allennlp.selection.loop import SelectionLoop
+from fiesta_allennlp.selection.options import settings_to_json
+from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import CandidateResult, Result
 from fiesta_allennlp.selection.session import StoredState, run_selection
 from fiesta_allennlp.selection.settings import SHARED
-from fiesta_allennlp.selection.store import Meta, open_for_reading
+from fiesta_allennlp.selection.store import Meta, RunStore, open_for_reading
 from fiesta_allennlp.selection.stored_confirmations import read_confirmations
 from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.selection.summary import write_json
+from fiesta_allennlp.selection.texts import names_text
 from fiesta_allennlp.selection.workspace import has_selection
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
 from fiesta_allennlp.trainings.pool import preparation_from_facts
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
+
+EVENT_BY_VERDICT: Mapping[Verdict, str] = {
+    "confirmed": "confirmed",
+    "not confirmed": "not_confirmed",
+    "contradicted": "contradicted",
+}
+"""The event of `--notify` at the end of a confirmation."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +117,10 @@ class FinishedSelection:
 
     def _plan_rival(self, winner: CandidateResult, rival: CandidateResult, *, is_paired: bool) -> PlannedRival:
         verdicts = (confirmation.verdicts_of(winner.name, rival.name) for confirmation in self.confirmations)
-        earlier = max(filter(None, verdicts), key=len, default=())
+        known = max(filter(None, verdicts), key=len, default=())
+        pair = frozenset({winner.name, rival.name})
+        num_begun = sum(pair in begun.plan.pairs for begun in self.meta.confirmations)
+        earlier = (*known, *(None,) * (num_begun - len(known)))  # the deleted ones came after those that are known
         sign = self.result.parsed_metric.sign
         return PlannedRival.from_selection(winner, rival, sign=sign, is_paired=is_paired, earlier=earlier)
 
@@ -121,6 +143,17 @@ class FinishedSelection:
                     "that are repeated until they please confirm nothing. With --again, every report says that it is "
                     "not the first."
                 )
+        for begun in self.deleted_confirmations:
+            for pair in begun.plan.pairs & plan.pairs:
+                raise StoreError(
+                    f"a confirmation of {names_text(sorted(pair))} began at {begun.began}, and its directory is gone. "
+                    "Restore it. With --again, every report says that the next one is not the first."
+                )
+
+    @property
+    def deleted_confirmations(self) -> List[BegunConfirmation]:
+        seeds = {confirmation.seed for confirmation in self.confirmations}
+        return [begun for begun in self.meta.confirmations if begun.seed not in seeds]
 
     def next_directory(self) -> RunDirectory:
         """Return the place of a new confirmation, after all that began."""
@@ -132,6 +165,8 @@ class FinishedSelection:
         taken = set(map(_seeds_of, _requests(self.history)))
         for confirmation in self.confirmations:
             taken |= self._planned_seeds(confirmation.plan, int(confirmation.seed))
+        for begun in self.deleted_confirmations:
+            taken |= self._planned_seeds(begun.plan, int(begun.seed))
         taken_numbers = {number for numbers in taken for number in numbers}
         while True:
             drawn = fresh_seed() if seed is None else seed
@@ -222,16 +257,44 @@ class ConfirmationSelection(TrainingSelection):
         for name in self.plan.changed_code:
             yield f"the code of {name} has changed since the selection. If that changes scores, select again."
 
+    @contextmanager
+    def open_loop(self, store: RunStore, console: Console, *, seed: int) -> Iterator[SelectionLoop]:
+        with super().open_loop(store, console, seed=seed) as loop:
+            record_beginning(RunDirectory(self.directory.root.parent), self.plan, seed=str(seed))
+            yield loop
+
     @property
     def meta(self) -> Mapping[str, Any]:
         return {**super().meta, "confirmation": asdict(self.plan)}
 
+    def progress(self, console: Console, *, seconds_before: float, seed: int) -> ProgressDisplay:
+        return ConfirmationProgress(console, self.read)
+
+    def describe_end(self, history: History, decision: Decision) -> Ending:
+        confirmation, ending = self.read(history), super().describe_end(history, decision)
+        event = EVENT_BY_VERDICT[confirmation.verdict] if confirmation.verdict else ending.event
+        return Ending(event, end_in_words(confirmation))
+
     def conclude(self, history: History, decision: Decision) -> None:
         super().conclude(history, decision)
-        confirmation = Confirmation.from_history(
+        write_json(self.read(history).content(), self.directory.confirmation_json)
+
+    def read(self, history: History) -> Confirmation:
+        """Return what the fresh runs say."""
+        return Confirmation.from_history(
             self.plan, history, directory=str(self.directory.root), seed=str(self.settings.seed)
         )
-        write_json(confirmation.content(), self.directory.confirmation_json)
+
+
+def record_beginning(directory: RunDirectory, plan: ConfirmationPlan, *, seed: str) -> None:
+    """Record in a selection that a confirmation began, unless it has the record."""
+    with open_for_reading(directory) as stored:
+        meta = stored.meta()
+    if seed in {begun.seed for begun in meta.confirmations} or meta.seed != plan.selection_seed:
+        return
+    begun = BegunConfirmation(plan, seed, datetime.now(timezone.utc).isoformat(timespec="seconds"))
+    with closing(RunStore(directory, create=False)) as store:
+        store.set_meta(confirmations=[asdict(entry) for entry in (*store.meta().confirmations, begun)])
 
 
 def begin_confirmation(

@@ -13,6 +13,7 @@ from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Candidate, Decision, History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request, strategy_rng
 from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.selection.ending import Ending
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.metrics import check_metric_sign
@@ -225,25 +226,15 @@ class TrainingSelection(SelectionFamily):
     @contextmanager
     def open_loop(self, store: RunStore, console: Console, *, seed: int) -> Iterator[SelectionLoop]:
         settings, executor, strategy, directory = self.settings, self.executor, self.strategy, self.directory
-        metric, seconds, max_hours = settings.scored_by, store.meta().working_seconds, settings.max_hours
-        estimate = partial(forecast_describer, strategy, executor, seed=seed)
-        find_collapsed = partial(collapsed_notes, minimise=metric.minimise)
-        progress = ProgressDisplay(
-            console,
-            metric.name,
-            title=metric.display_name,
-            describe_forecast=estimate(seconds_before=seconds, max_hours=max_hours),
-            find_collapsed=find_collapsed,
-            find_queued=executor.queued_runs,
-        )
+        progress = self.progress(console, seconds_before=store.meta().working_seconds, seed=seed)
         console.print(f"Training {executor.describe()}.")
         with reporting_jobs(executor, directory, console), progress:
             evaluator = self.evaluator()
             listeners: List[Listener] = [progress, self.metric_notes(evaluator, console), VersionNotes(console)]
             if settings.keep == "best":
-                listeners.append(BestModelKeeper(directory, metric.sign))
+                listeners.append(BestModelKeeper(directory, settings.scored_by.sign))
             if settings.notify:
-                listeners.append(NotifyCommand(settings.notify, directory))
+                listeners.append(NotifyCommand(settings.notify, directory, describe_end=self.describe_end))
             yield SelectionLoop(
                 strategy=strategy,
                 evaluator=evaluator,
@@ -255,7 +246,25 @@ class TrainingSelection(SelectionFamily):
                 max_failures=settings.max_failures,
                 shared_splits=settings.splits == "shared",
                 max_hours=settings.max_hours,
+                describe_end=self.describe_end,
             )
+
+    def progress(self, console: Console, *, seconds_before: float, seed: int) -> ProgressDisplay:
+        """Return the display of the running selection, which earlier sessions worked on for `seconds_before`."""
+        metric, max_hours = self.settings.scored_by, self.settings.max_hours
+        estimate = partial(forecast_describer, self.strategy, self.executor, seed=seed)
+        return ProgressDisplay(
+            console,
+            metric.name,
+            title=metric.display_name,
+            describe_forecast=estimate(seconds_before=seconds_before, max_hours=max_hours),
+            find_collapsed=partial(collapsed_notes, minimise=metric.minimise),
+            find_queued=self.executor.queued_runs,
+        )
+
+    def describe_end(self, history: History, decision: Decision) -> Ending:
+        """Describe the end for `--notify` and the log."""
+        return Ending.from_decision(history, decision)
 
     def result(self, history: History, decision: Decision, *, seed: str) -> Result:
         settings = self.settings

@@ -22,6 +22,7 @@ import numpy as np
 from common import (
     ROOT,
     append_rows,
+    final_rules,
     make_parser,
     print_table,
     read_rows,
@@ -59,11 +60,13 @@ HEADINGS = (
     "confirmed if the better leads",
     "power by the formula",
     "announced at the seen difference",
-    "false claims",
+    "wrong verdicts",
+    "leader confirmed, wrongly",
+    "rival called better, wrongly",
     "contradicted, of all",
     "interval covers",
 )
-PAGE_COLUMNS = (0, 1, 4, 5, 7, 9)
+PAGE_COLUMNS = (0, 1, 2, 4, 5, 7, 8, 9, 11)
 """Places of the `HEADINGS` on the page."""
 
 
@@ -72,7 +75,8 @@ class ResultRow:
     """The counts of one call.
 
     `right` selections were led by the better model, and `confirmed_right` of these were confirmed. `false_claims` are
-    verdicts that the worse model is better, or that of two equal models the leader is. The intervals of `covered`
+    verdicts that the worse model is better, or that of two equal models the leader is; that the rival is, is counted as
+    `contradicted`. The intervals of `covered`
     contain the true difference. `announced` is the sum of the probabilities that the command announces for a difference
     as large as the selection saw.
     """
@@ -166,6 +170,7 @@ def cells(rows: Sequence[ResultRow]) -> Tuple[str, ...]:
     """One text for each of `HEADINGS`, of lines of one gap, with 95% Wilson intervals."""
     splits, gap = rows[0].splits, rows[0].gap
     sums = {name: sum(getattr(row, name) for row in rows) for name in COUNTS}
+    sums["wrong"] = sums["false_claims"] + (0 if gap else sums["contradicted"])
 
     def rate(name: str, of: str) -> str:
         number, total = int(sums[name]), int(sums[of])
@@ -179,7 +184,9 @@ def cells(rows: Sequence[ResultRow]) -> Tuple[str, ...]:
         rate("confirmed_right", "right") if gap else "-",
         f"{power_by_formula(splits, gap):.3f}" if gap else "-",
         f"{sums['announced'] / sums['selections']:.3f}",
-        rate("false_claims", "selections"),
+        rate("wrong", "selections"),
+        rate("false_claims", "selections") if not gap else "-",
+        rate("contradicted", "selections") if not gap else "-",
         rate("contradicted", "selections"),
         rate("covered", "selections"),
     )
@@ -193,9 +200,15 @@ def table_rows(results: Sequence[ResultRow]) -> List[Tuple[str, ...]]:
     return [cells(group) for _, group in sorted(groups.items())]
 
 
+def final_rows(path: Path) -> List[ResultRow]:
+    """The lines of a results file whose rule is the final one."""
+    rules = final_rules()
+    return [row for row in read_rows(path, ResultRow) if row.rule in rules]
+
+
 def with_tables(page: str) -> str:
-    """The page with the table of all recorded lines."""
-    rows = table_rows(read_rows(RESULTS, ResultRow))
+    """The page with the table of all recorded lines of the final rule."""
+    rows = table_rows(final_rows(RESULTS))
     page_rows = [tuple(row[column] for column in PAGE_COLUMNS) for row in (HEADINGS, *rows)]
     return replace_tables(page, TABLE_PATTERN, lambda block: page_rows)
 
@@ -208,7 +221,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
     args = parser.parse_args()
     if args.table:
-        print_table(HEADINGS, table_rows(read_rows(args.results, ResultRow)))
+        print_table(HEADINGS, table_rows(final_rows(args.results)))
         PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
         return
     seed = secrets.randbits(32)

@@ -120,7 +120,10 @@ def test_an_interrupted_confirmation_says_how_to_continue(
     assert [entry["is_over"] for entry in status["confirmations"]] == [False]
     said = "resume this selection with allennlp fiesta-confirm .*run --recover"
     call.refused("-s", confirmation_of(run), "--recover", "--budget", 6, said=said)
-    assert "running" not in in_process("status").done(confirmation_of(run)).splitlines()[-1]
+    own = in_process("status").done(confirmation_of(run))
+    assert "running" not in own and "P(best)" not in own and "leads" not in own and " of 40 " in own
+    assert json.loads(in_process("status").done(confirmation_of(run), "--json"))["selection"] is None
+    assert "fresh runs, so it has no verdict yet." in compose_paragraph(report(run))
 
 
 def test_a_second_confirmation_of_a_pair_is_refused_unless_every_report_says_so(
@@ -137,10 +140,35 @@ def test_a_second_confirmation_of_a_pair_is_refused_unless_every_report_says_so(
     assert said in " ".join(made.decision) and [c.comparisons[0].ordinal for c in made.confirmations] == [1, 2]
     assert said in render_html(made, {}) and said in render_markdown(made)
     assert said in " ".join(report(confirmation_of(decided, 2)).decision)
+    paragraph = compose_paragraph(made)
+    assert paragraph.count("They confirm that able is better than blind") == 2
+    assert "In the second confirmation, able and blind ran 3 times each" in paragraph
     shutil.rmtree(confirmation_of(decided))
     third = confirming.done(decided, "--runs", 3, "--again")
     assert "This is the third confirmation of able and blind" in third, "the second remembers the first"
     assert confirmation_of(decided, 3).exists()
+
+
+def test_a_deleted_confirmation_is_remembered(decided: Path, confirming: Call) -> None:
+    confirming.done(decided, "--runs", 3)
+    shutil.rmtree(confirmation_of(decided))
+    said = "a confirmation of able and blind began at .*, and its directory is gone"
+    confirming.refused(decided, "--runs", 3, said=said)
+    output = confirming.done(decided, "--runs", 3, "--again")
+    assert "second confirmation of able and blind; the verdict before: none, not finished or deleted." in output
+
+
+def test_the_end_is_the_verdict_and_nothing_before_it_shows_who_leads(decided: Path, confirming: Call) -> None:
+    output = confirming.done(
+        decided, "--runs", 3, "--require-decision", "--notify", 'echo "$FIESTA_EVENT: $FIESTA_MESSAGE"'
+    )
+    fresh, end = confirmation_of(decided), "confirmed: Confirmed: able is better than blind. Over 3 fresh runs each, "
+    until(lambda: end in (fresh / "notify.log").read_text())
+    assert end in (fresh / "selection.log").read_text()
+    lines = [line.partition(" finished in ")[2] for line in output.splitlines()]
+    progress = [f"{k} of 6 fresh runs" for k in range(1, 7)]
+    assert [line.partition("; ")[2] for line in lines if line] == progress
+    assert "leads" not in output and "costs" not in output and "accuracy 0." not in output
 
 
 def test_named_rivals_are_compared_together(
@@ -155,6 +183,10 @@ def test_named_rivals_are_compared_together(
     confirming.refused(selections.run, "--against", leader, said="is the winner itself")
     output = confirming.done(selections.run, "--runs", 4, "--against", f"blind,{other}")
     assert f"Confirmed: {leader} is better than blind." in output and "Holm's method for 2 rivals" in output
+    assert "p, Holm" in output
+    paragraph = compose_paragraph(report(selections.run))
+    assert f"To confirm this outcome, {leader}, blind and {other} ran 4 times each" in paragraph
+    assert "No fresh runs test" not in paragraph
     (only,) = confirmations_of(selections.run)
     assert [comparison.rival for comparison in only.comparisons] == ["blind", other]
     assert len(scores_of(confirmation_of(selections.run))) == 12
@@ -172,8 +204,9 @@ def test_an_undecided_selection_can_be_confirmed_and_equal_models_are_not(
     rows = [line.split()[0] for line in dry.splitlines() if line.strip()[:1].isdigit()]
     assert rows[:4] == ["5", "10", "20", "40"] and "Nothing was started." in dry
     assert not confirmation_of(run).exists()
-    output = confirming.done(run, "--runs", 5, "--seed", 3)
+    status, output = confirming(run, "--runs", 5, "--seed", 3, "--require-decision")
     (only,) = confirmations_of(run)
+    assert status == (0 if only.verdict == "confirmed" else 3)
     assert not only.plan.was_decided and f"{only.comparisons[0].verdict.capitalize()}: " in output
 
 
@@ -234,7 +267,7 @@ def test_every_report_has_it_and_the_paragraph_rests_on_it_alone(decided: Path, 
     made = report(decided, output=decided / "report")
     paragraph = compose_paragraph(made)
     assert "able and blind ran 4 times each with new splits and seeds." in paragraph
-    assert "so any claim rests on them alone. able is better than blind by 0." in paragraph
+    assert "so any claim rests on them alone. They confirm that able is better than blind by 0." in paragraph
     assert "how the scores chose it" not in paragraph, "the interval of the selection makes no claim"
     assert "## Confirmation" in render_markdown(made) and 'id="confirmation"' in render_html(made, {})
     assert "verdict" in render_latex(made)

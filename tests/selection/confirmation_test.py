@@ -36,6 +36,15 @@ def confirmed(plan: ConfirmationPlan, past: History) -> Confirmation:
     return Confirmation.from_history(plan, past, directory="runs/x/confirmation", seed="2")
 
 
+def test_the_verdict_about_all_rivals_is_confirmed_only_against_each_of_them() -> None:
+    better, equal, worse = WORSE, (0.83, 0.84, 0.85, 0.86), (0.93, 0.95, 0.94, 0.96)
+    plan = replace(UNPAIRED, rivals=(PlannedRival("b"), PlannedRival("c")))
+    cases = {"confirmed": (better, better), "not confirmed": (better, equal), "contradicted": (better, worse)}
+    for verdict, (b, c) in cases.items():
+        assert confirmed(plan, history(a=BETTER, b=b, c=c)).verdict == verdict
+    assert confirmed(plan, history(a=BETTER, b=better, c=())).verdict is None
+
+
 def test_paired_numbers_are_those_of_scipy() -> None:
     (found,) = confirmed(replace(PAIRED, test_share=0.2), history(a=BETTER, b=WORSE)).comparisons
     differences = np.subtract(BETTER, WORSE)  # .03, .04, .02, .04
