@@ -66,7 +66,7 @@ HEADINGS = (
     "contradicted, of all",
     "interval covers",
 )
-PAGE_COLUMNS = (0, 1, 2, 4, 5, 7, 8, 9, 11)
+PAGE_COLUMNS = (0, 1, 2, 4, 5, 7, 11)
 """Places of the `HEADINGS` on the page."""
 
 
