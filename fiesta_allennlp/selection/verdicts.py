@@ -6,7 +6,7 @@ from typing import Any, Mapping, Optional, Sequence
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.selection.score_threshold import NO_THRESHOLD, ScoreThreshold
 
-NUM_EQUAL_RUNS, NUM_EQUAL_SCORES = 2, 5
+NUM_EQUAL_RUNS, NUM_EQUAL_SCORES = 3, 5
 """The number of first runs that must be equal: of runs with several metrics, and of runs with the score alone, which
 ties by chance on a small test set: three runs of ExtraTrees tie in 1.5% of cases on 899 images."""
 

@@ -90,15 +90,16 @@ def test_a_candidate_whose_seed_has_no_effect_is_dropped_until_that_is_allowed(
 ) -> None:
     same = write_program("same", 'echo \'{"accuracy": 0.5, "loss": 1}\'')
     output = call.done(*candidates, same, "-s", run, *METRIC, *EQUALLY, "--budget", 9)
-    assert "failed: same-1 seed: the seed has no effect: same-0, same-1 report equal metrics (accuracy 0.5)" in output
+    equal_runs = "same-0, same-1, same-2 report equal metrics (accuracy 0.5)"
+    assert f"failed: same-2 seed: the seed has no effect: {equal_runs}" in output
     assert "dropped out: same: the seed has no effect" in output and "--max-failures" not in output
     entry = {entry["name"]: entry for entry in summary_of(run)["candidates"]}["same"]
-    assert (entry["failed_because"], entry["num_evaluations"]) == ("no seed effect", 1)
-    (row,) = [row for row in rows_of(run) if (row["candidate"], row["replicate"]) == ("same", "1")]
+    assert (entry["failed_because"], entry["num_evaluations"]) == ("no seed effect", 2)
+    (row,) = [row for row in rows_of(run) if (row["candidate"], row["replicate"]) == ("same", "2")]
     assert (row["status"], row["score"]) == ("failed", "0.5")
     (again,) = re.findall(r"--recover (--allow-unseeded)$", output, re.MULTILINE)
     assert "dropped out" not in call.done("-s", run, "--recover", again, "--budget", 12)
-    assert not summary_of(run)["num_failures"] and ("same", "1", "0.5") in scores_of(run)
+    assert not summary_of(run)["num_failures"] and ("same", "2", "0.5") in scores_of(run)
 
 
 @pytest.mark.parametrize("script", ["true", "echo f1 0.5", "echo no number"])

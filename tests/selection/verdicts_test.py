@@ -28,8 +28,9 @@ ALONE, BOTH = {"f1": 0.5}, {"f1": 0.5, "loss": 0.25}
 OTHER: List[Dict[str, float]] = [{"f1": 0.5, "loss": 0.26}, {"f1": 0.51, "loss": 0.25}]
 
 
-def test_two_runs_with_equal_metrics_or_five_with_one_equal_metric_show_that_the_seed_has_no_effect() -> None:
-    assert failed_run(BOTH, BOTH) == "a-1"
+def test_three_runs_with_equal_metrics_or_five_with_one_equal_metric_show_that_the_seed_has_no_effect() -> None:
+    assert failed_run(BOTH, BOTH) is None
+    assert failed_run(BOTH, BOTH, BOTH) == "a-2"
     assert failed_run(*[ALONE] * 4) is None
     assert failed_run(*[ALONE] * 5) == "a-4"
     assert failed_run(*[ALONE] * 5, allow_unseeded=True) is None

@@ -101,7 +101,7 @@ NER = next(words for words in COMMANDS if words[-1] == "runs/ner")
 @pytest.mark.usefixtures("programs")
 def test_a_wrong_metric_ends_a_candidate_at_once_and_another_is_read_from_its_run(fiesta: Callable[..., Any]) -> None:
     wrong = [word.replace("f1", "accuracy") if word == "f1" else word for word in NER[1:]]
-    status, said = fiesta(*wrong, "--workers", "2")
+    status, said = fiesta(*wrong, "--workers", "2", "--seed", "1")
     assert status == 1
     names = "'accuracy', 'test_accuracy', 'predict_accuracy' or 'eval_accuracy'"
     assert f"did not report a metric named {names}. In " in said and ": epoch, eval_f1, predict_f1" in said
