@@ -167,11 +167,11 @@ def describe(error: BaseException) -> str:
 def near_names(name: str, names: Iterable[str], *, max_names: int = 1) -> List[str]:
     """Return the names that are most like this one, in any case; none for one that is too long to compare with
     thousands."""
+    if len(name) > MAX_NAME_CHARACTERS:
+        return []
     folded_names: Dict[str, List[str]] = {}
     for other in names:
         folded_names.setdefault(other.casefold(), []).append(other)
-    if len(name) > MAX_NAME_CHARACTERS:
-        return []
     close_names = difflib.get_close_matches(name.casefold(), folded_names, n=max_names)
     return [other for close_name in close_names for other in folded_names[close_name]][:max_names]
 
