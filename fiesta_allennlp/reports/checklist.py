@@ -3,12 +3,11 @@
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.files import file_digest
 from fiesta_allennlp.core.origin import Origin
-from fiesta_allennlp.core.records import History
 from fiesta_allennlp.isolation.machine import origin_here
 from fiesta_allennlp.reports.formats import join_pairs, render_rows
 from fiesta_allennlp.reports.stored_selection import StoredSelection
@@ -16,40 +15,28 @@ from fiesta_allennlp.selection.brought import BROUGHT_CAUTION
 from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.options import command_words
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.trainings.candidate_types import stored_type_of
 from fiesta_allennlp.trainings.settings import Settings
 from fiesta_allennlp.trainings.starting_weights import describe_starting_weights
 
-if TYPE_CHECKING:
-    from fiesta_allennlp.tables.table import ScoreTable
-
 Checklist = Tuple[Tuple[str, str], ...]
 
 
-def build_checklist(
-    *,
-    result: Result,
-    history: History,
-    strategy: Strategy,
-    selection: Optional[StoredSelection],
-    settings: Any,
-    table: "Optional[ScoreTable]",
-    table_files: Sequence[str],
-) -> Checklist:
-    """Return pairs of key and value."""
+def build_checklist(report: Any) -> Checklist:
+    """Return pairs of key and value of a `Report`."""
+    result, selection, settings = report.result, report.selection, report.settings
     if selection is None:
-        files_text = join_some([f"{Path(file).name}, SHA-256 {file_digest(Path(file))}" for file in table_files], "; ")
-        text_values = {"files_text": files_text or "rows from Python", "origin": origin_here()}
-        return render_rows("checklist.j2", result=result, table=table, **text_values)
+        texts = [f"{Path(file).name}, SHA-256 {file_digest(Path(file))}" for file in report.table_files]
+        values = {"files_text": join_some(texts, "; ") or "rows from Python", "origin": origin_here()}
+        return render_rows("checklist.j2", result=result, table=report.table, **values)
     run_candidates = [] if result.by_documents else selection.candidates
     program_names = [c.name for c in run_candidates if not stored_type_of(c.config).builds_model]
     with translated_store_errors(selection.directory.store):
         rows = render_rows(
             "checklist.j2",
             result=result,
-            history=history,
-            strategy=strategy,
+            history=report.history,
+            strategy=report.strategy,
             table=None,
             meta=selection.meta,
             environments=selection.meta.environments,

@@ -224,17 +224,7 @@ class Report(Printable):
     def checklist(self) -> Checklist:
         """What you need to repeat the selection, as pairs of key and value."""
         report = self.whole or self
-        if report.selection is None and report.table is None:
-            return ()
-        return build_checklist(
-            result=report.result,
-            history=report.history,
-            strategy=report.strategy,
-            selection=report.selection,
-            settings=report.settings,
-            table=report.table,
-            table_files=report.table_files,
-        )
+        return () if report.selection is None and report.table is None else build_checklist(report)
 
     def candidate(self, name: str) -> Any:
         """Return one candidate.

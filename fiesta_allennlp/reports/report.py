@@ -5,7 +5,7 @@ import io
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
@@ -206,36 +206,54 @@ def tabulate(report: Report, section: str) -> Optional[Table]:
     """Return the table of a section: a row for each comparison, of fresh runs or of all, for each way to compare single
     runs, for each correlation of validation scores, for each finalist, or for each machine. None if it has no row."""
     table: Table = {
-        "confirmation": _tabulate_confirmations,
+        "confirmation": lambda report: confirmation_table(report.confirmations, HTML),
         "differences": _tabulate_differences,
         "single": _tabulate_single_scores,
         "development": _tabulate_development,
-        "screening": _tabulate_finalists,
-        "machines": _tabulate_machines,
+        "screening": lambda report: _make_table(FINALIST_COLUMNS, report.screening and report.screening.finalists),
+        "machines": lambda report: _make_table(MACHINE_COLUMNS, report.result.machines),
     }[section](report)
     return table if table.rows else None
 
 
-def _tabulate_confirmations(report: Report) -> Table:
-    return confirmation_table(report.confirmations, HTML)
+Columns = Mapping[str, Callable[[Any], str]]
+"""By heading, the text of an entry."""
+
+FINALIST_COLUMNS: Columns = {
+    "finalist": lambda finalist: finalist.name,
+    "place in the screening": lambda finalist: str(finalist.place_before),
+    "score there": lambda finalist: number_text(finalist.score_before),
+    "place by mean": lambda finalist: str(finalist.place_after or MISSING_TEXT),
+    "mean of fresh runs": lambda finalist: number_text(finalist.mean_after),
+    "runs": lambda finalist: str(finalist.num_runs),
+    "score - mean": lambda finalist: number_text(finalist.optimism),
+}
+
+MACHINE_COLUMNS: Columns = {
+    "machine": lambda machine: str(machine.origin.machine),
+    "GPU": lambda machine: machine.origin.gpu_names or MISSING_TEXT,
+    "Python": lambda machine: machine.origin.python,
+    "finished": lambda machine: str(machine.num_evaluations),
+    "failed": lambda machine: str(machine.num_failures),
+    "mean seconds": lambda machine: number_text(machine.mean_seconds, 1),
+}
+
+
+def _make_table(columns: Columns, entries: Optional[Sequence[Any]]) -> Table:
+    return Table(tuple(columns), [[text(entry) for text in columns.values()] for entry in entries or ()])
 
 
 def _tabulate_differences(report: Report) -> Table:
-    comparisons, decimals = report.comparisons, report.decimals
-
-    def texts(comparison: Comparison) -> Sequence[str]:
-        return (
-            comparison.second,
-            str(comparison.num_pairs),
-            number_text(comparison.mean_difference, decimals, sign="+"),
-            interval_text(comparison.interval, decimals),
-            number_text(comparison.cliffs_delta, 3),
-            probability_text(comparison.prob_new_data),
-        )
-
-    headings = ("against", "shared splits", "mean difference", "95% interval", "Cliff's delta", "P(better on new data)")
-    num_columns = 6 if any(comparison.prob_new_data is not None for comparison in comparisons) else 5
-    return Table(headings[:num_columns], [texts(comparison)[:num_columns] for comparison in comparisons])
+    columns: Dict[str, Callable[[Comparison], str]] = {
+        "against": lambda comparison: comparison.second,
+        "shared splits": lambda comparison: str(comparison.num_pairs),
+        "mean difference": lambda comparison: number_text(comparison.mean_difference, report.decimals, sign="+"),
+        "95% interval": lambda comparison: interval_text(comparison.interval, report.decimals),
+        "Cliff's delta": lambda comparison: number_text(comparison.cliffs_delta, 3),
+    }
+    if any(comparison.prob_new_data is not None for comparison in report.comparisons):
+        columns["P(better on new data)"] = lambda comparison: probability_text(comparison.prob_new_data)
+    return _make_table(columns, report.comparisons)
 
 
 def _tabulate_single_scores(report: Report) -> Table:
@@ -263,48 +281,3 @@ def _tabulate_development(report: Report) -> Table:
         num_scores = sum(score is not None for score in report.candidate(name).development_scores)
         rows.append((name, str(num_scores), number_text(rho, 3)))
     return Table(("of", "n", "Spearman's rho"), rows)
-
-
-FINALIST_HEADINGS = (
-    "finalist",
-    "place in the screening",
-    "score there",
-    "place by mean",
-    "mean of fresh runs",
-    "runs",
-    "score - mean",
-)
-
-
-def _tabulate_finalists(report: Report) -> Table:
-    """The finalists of a search with their places and scores in both stages."""
-    rows = [
-        (
-            finalist.name,
-            str(finalist.place_before),
-            number_text(finalist.score_before),
-            MISSING_TEXT if finalist.place_after is None else str(finalist.place_after),
-            number_text(finalist.mean_after),
-            str(finalist.num_runs),
-            number_text(finalist.optimism),
-        )
-        for finalist in (report.screening.finalists if report.screening else ())
-    ]
-    return Table(FINALIST_HEADINGS, rows)
-
-
-def _tabulate_machines(report: Report) -> Table:
-    """The runs of each machine."""
-    headings = ("machine", "GPU", "Python", "finished", "failed", "mean seconds")
-    rows = [
-        (
-            str(machine.origin.machine),
-            machine.origin.gpu_names or MISSING_TEXT,
-            machine.origin.python,
-            str(machine.num_evaluations),
-            str(machine.num_failures),
-            MISSING_TEXT if machine.mean_seconds is None else f"{machine.mean_seconds:.1f}",
-        )
-        for machine in report.result.machines
-    ]
-    return Table(headings, rows)
