@@ -174,7 +174,7 @@ selection with its original options."""
     settings_class_path = "fiesta_allennlp.trainings.settings.Settings"
     select_path = "fiesta_allennlp.trainings.select.select"
     plan_path = "fiesta_allennlp.trainings.select.plan"
-    plan_view_path = "fiesta_allennlp.reports.words.show_training_plan"
+    plan_view_path = "fiesta_allennlp.reports.dry_run.show_training_plan"
     positional_settings = (("candidates", "*"),)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -218,7 +218,7 @@ selection with its original options."""
 
         settings = Settings(**typed_settings(args, Settings))
         from fiesta_allennlp.core.records import Failure
-        from fiesta_allennlp.reports.words import trial_table
+        from fiesta_allennlp.reports.dry_run import trial_table
         from fiesta_allennlp.trainings.select import trial
 
         outcomes = list(trial(settings, console))
@@ -242,7 +242,7 @@ in the directory passed with -s, and --recover resumes an interrupted search."""
     settings_class_path = "fiesta_allennlp.searches.search_settings.SearchSettings"
     select_path = "fiesta_allennlp.searches.search.search"
     plan_path = "fiesta_allennlp.searches.search.plan_search"
-    plan_view_path = "fiesta_allennlp.reports.screening.search_plan_in_words"
+    plan_view_path = "fiesta_allennlp.reports.dry_run.search_plan_in_words"
     positional_settings = (("template", "?"), ("space", "?"))
     force_help = "delete the search or selection in the directory first"
 
@@ -268,7 +268,7 @@ resumes an interrupted selection with its original options."""
     settings_class_path = "fiesta_allennlp.documents.settings.DocumentSettings"
     select_path = "fiesta_allennlp.documents.select.select_system"
     plan_path = "fiesta_allennlp.documents.select.plan_documents"
-    plan_view_path = "fiesta_allennlp.reports.words.show_documents_plan"
+    plan_view_path = "fiesta_allennlp.reports.dry_run.show_documents_plan"
     positional_settings = (("systems", "*"),)
     run_noun = "query"
     interrupt_note = "no answer is lost"

@@ -14,7 +14,8 @@ from fiesta_allennlp.reports.fresh_runs import (
 )
 from fiesta_allennlp.reports.measured_error import DEFAULT_RULE_ERROR
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.words import best_set_in_words, changes_in_words, own_limit_in_words
+from fiesta_allennlp.reports.undecided import best_set_in_words
+from fiesta_allennlp.reports.words import changes_in_words, own_limit_in_words
 from fiesta_allennlp.selection.confirmation import Confirmation, FreshComparison
 from fiesta_allennlp.selection.confirmation_texts import evidence_in_words, progress_in_words
 from fiesta_allennlp.selection.result import CandidateResult

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from fiesta_allennlp.selection.result import CandidateResult
 from fiesta_allennlp.selection.store import open_for_reading
 
 if TYPE_CHECKING:
-    from fiesta_allennlp.searches.search import SearchPlan, StageResults
+    from fiesta_allennlp.searches.search import StageResults
 
 
 @dataclass(frozen=True)
@@ -131,9 +131,3 @@ def search_in_words(summary: "StageResults") -> Tuple[str, ...]:
         "values": numbered_legend(shown_values),
     }
     return tuple(render_paragraphs("search.j2", **template_values))
-
-
-def search_plan_in_words(plan: "SearchPlan") -> List[str]:
-    prepared = plan.prepared
-    template_values = {"executor": prepared.executor.describe(), "metric": prepared.settings.scored_by.display_name}
-    return render_paragraphs("search_plan.j2", plan=plan, pool=prepared.pool, **template_values)

@@ -15,14 +15,7 @@ from fiesta_allennlp.reports.pending_runs import PendingRun, WorkerState, read_p
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.sources import read_directory
 from fiesta_allennlp.reports.stored_selection import StoredSelection, open_selection
-from fiesta_allennlp.reports.words import (
-    collapsed_in_words,
-    ended_in_words,
-    failures_in_words,
-    pair_in_words,
-    running_in_words,
-    scored_on_text,
-)
+from fiesta_allennlp.reports.words import decision_in_words, failures_in_words
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
 from fiesta_allennlp.selection.confirmation_progress import progress_table
 from fiesta_allennlp.selection.progress import forecast_open_selection
@@ -81,9 +74,7 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
         for c in result.candidates
     )
     result = replace(result, candidates=candidates)
-    decision_text = running_in_words(result) if result.running else ended_in_words(result)
-    notes = pair_in_words(result), *collapsed_in_words(result), scored_on_text(result)
-    run_sentences = (*failures_in_words(result), decision_text, *notes)
+    run_sentences = (*failures_in_words(result), *decision_in_words(result))
     error = None if report.selection is None or result.running else report.selection.meta.error
     error_text = error and f"The last session ended with an error: {error}"
     num_running = len(report.history.pending) - num_queued.total() if result.running else 0

@@ -1,108 +1,52 @@
-"""Describes the result of a selection, a table of scores, two candidates, a replay or a dry run in sentences and tables
-on the terminal."""
+"""Describes the result of a selection, of a table of scores, or of two candidates in sentences."""
 
 import json
-import re
-import sys
-from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.core.errors import MAX_SHOWN, full_command, join_some
-from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, PEAK_MEMORY, Evaluation, Outcome
+from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
+from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS
 from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.reports.comparisons import Comparison
 from fiesta_allennlp.reports.formats import (
-    MISSING_TEXT,
-    TerminalLines,
-    join_pairs,
     reason_text,
-    render_paragraphs,
     withdrawn_text,
 )
-from fiesta_allennlp.selection.candidate_table import Table, num_decimals
+from fiesta_allennlp.reports.undecided import (
+    best_set_in_words,
+    leading_two_in_words,
+    loss_in_words,
+    needs_in_words,
+    pair_in_words,
+    undecided_in_words,
+)
+from fiesta_allennlp.selection.candidate_table import num_decimals
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.texts import (
     Words,
     count_text,
     describe_collapsed_runs,
+    describe_scored_data,
     duration_text,
     interval_text,
-    loss_text,
     missed_runs_text,
     missed_text,
     number_text,
-    pair_text,
     probability_text,
 )
 from fiesta_allennlp.strategies import Strategy
 
-GPU_PEAK_METRIC = re.compile(r"peak_gpu_\d+_memory_MB")
-"""The metric of AllenNLP's trainer for the peak memory of a run's tensors."""
-
-
-def trial_table(outcomes: Sequence[Outcome], metric: str) -> Table:
-    """Show the score, the seconds and the memory of each run of a trial, on a GPU too where one was used."""
-    headings, rows = ["candidate", metric, "seconds", "memory (GiB)", "GPU memory (GiB)"], []
-    for outcome in outcomes:
-        score, memory = "failed", MISSING_TEXT
-        if isinstance(outcome, Evaluation):
-            score, memory = number_text(outcome.score), number_text(outcome.metrics[PEAK_MEMORY], 2)
-        gpu_memory = number_text(_gpu_peak_gib(outcome), 2)
-        rows.append([outcome.request.candidate, score, number_text(outcome.seconds, 1), memory, gpu_memory])
-    num_columns = len(headings) if any(map(_gpu_peak_gib, outcomes)) else len(headings) - 1
-    return Table(headings[:num_columns], [row[:num_columns] for row in rows])
-
-
-def _gpu_peak_gib(outcome: Outcome) -> Optional[float]:
-    metrics = outcome.metrics if isinstance(outcome, Evaluation) else {}
-    return max((metrics[name] / 1024 for name in metrics if GPU_PEAK_METRIC.fullmatch(name)), default=None)
-
-
-def show_training_plan(plan: Any) -> TerminalLines:
-    """Return what a dry run found: candidates, pool, split sizes, strategy, and the least and most runs."""
-    prepared = plan.prepared
-    has_vectors = any(preparation.coverage for preparation in prepared.preparations.values())
-    vector_headings, metrics_heading = ["tokens with a vector"] if has_vectors else [], "metrics it reports"
-    rows = []
-    for name, preparation in prepared.preparations.items():
-        coverage_cells = [", ".join(f"{share:.1%}" for share in preparation.coverage)] if has_vectors else []
-        parameters_text = MISSING_TEXT if preparation.num_parameters is None else f"{preparation.num_parameters:,}"
-        metrics_text = "known after a run" if preparation.metrics is None else join_some(preparation.metrics)
-        rows.append([name, parameters_text, *coverage_cells, metrics_text])
-    headings = ["candidate", "parameters", *vector_headings, metrics_heading]
-    division, table = prepared.candidate_set.division, Table(headings, rows, wrapped=(metrics_heading,))
-    scored_on = describe_scored_data(prepared.pool.official, is_official=division.is_official, scored=division.scored)
-    return _show_plan(table, plan, prepared.settings.strategy_params(), scored_on=scored_on)
-
-
-def show_documents_plan(plan: Any) -> TerminalLines:
-    """Return the systems, documents and strategy that a dry run found, and the least and most evaluations."""
-    prepared = plan.prepared
-    rows = []
-    for name, system in prepared.systems.items():
-        system_type = prepared.candidate_by_name[name].config["type"]
-        rows.append([name, system_type, f"{system.cost:g}", str(plan.num_kept_answers.get(name) or "")])
-    table = Table(("system", "type", "cost of a query", "answers kept"), rows, wrapped=("type",))
-    return _show_plan(table, plan, prepared.setup.strategy_params, prepared=prepared)
-
-
-def _show_plan(
-    table: Table, plan: Any, strategy_params: Mapping[str, Any], *, prepared: Any = None, scored_on: str = ""
-) -> TerminalLines:
-    options = {key: value for key, value in strategy_params.items() if key not in ("type", "belief")}
-    if "stop" in options:
-        options["stop"] = options["stop"]["type"]
-    commands = {name: line.replace(sys.executable, "python") for name, line in getattr(plan, "commands", {}).items()}
-    template_values = {"strategy": strategy_params, "plan_command": full_command("plan"), "scored_on": scored_on}
-    template_values["options"] = join_pairs(options) or "defaults"
-    return [table, *render_paragraphs("dry_run.j2", plan=plan, prepared=prepared, commands=commands, **template_values)]
-
 
 def selection_in_words(result: Result) -> Tuple[str, ...]:
     """Describe the decision or the state of a selection, and what it spent, sentence by sentence."""
-    decision_text = running_in_words(result) if result.running else ended_in_words(result)
     cost_text = queries_in_words(result) if isinstance(result, DocumentsResult) else spent_in_words(result)
-    notes = pair_in_words(result), *collapsed_in_words(result), scored_on_text(result), cost_text
+    return (*decision_in_words(result), *filter(None, [cost_text]))
+
+
+def decision_in_words(result: Result) -> Tuple[str, ...]:
+    """Describe the decision or the state of a selection, and what it rests on."""
+    decision_text = running_in_words(result) if result.running else ended_in_words(result)
+    notes = pair_in_words(result), *collapsed_in_words(result), scored_on_text(result)
     return tuple(filter(None, (decision_text, *notes)))
 
 
@@ -124,10 +68,10 @@ def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Compar
         lead = f"{leading} is the best with probability {chance}, by {metric}, {after}."
     else:
         target = strategy.confidence or 0.0
-        needs = _needed_runs_text(result) if confidence >= target else ""
+        needs = needs_in_words(result) if confidence >= target else ""
         reason = undecided_in_words(result) or f"The target is {target:g}."
         texts = (f"{leading} leads with P(best) {chance}, by {metric}, {after}.", best_set_in_words(result))
-        lead = " ".join(filter(None, (*texts, f"It is not decided. {reason}{needs}")))
+        lead = " ".join(filter(None, (*texts, f"It is not decided. {reason}", needs)))
     return (lead, *filter(None, [pair_in_words(result)]), *sentences)
 
 
@@ -146,26 +90,6 @@ def scored_on_text(result: Result) -> str:
     return (
         "" if result.sets is None else describe_scored_data(result.sets, is_official=is_official, scored=result.score)
     )
-
-
-VALIDATION_CAUTION = (
-    "A run may choose its epoch or settings on the validation set, so scores on unseen data tend to be worse."
-)
-
-
-def describe_scored_data(sets: Collection[str], *, is_official: bool, scored: str) -> str:
-    """Describe what the runs of a selection are scored on. `sets` are empty if only the programs know."""
-    if not sets:
-        split_text = "Only seeds vary" if is_official else "Candidates split their data themselves, by the split seed"
-        text = f"{split_text}. Each program loads its own data, which cannot be checked."
-    elif is_official:
-        text = f"Runs are scored on the official {scored} set; only seeds vary."
-    elif scored == "validation":
-        text = "Runs are scored on the validation sets of random splits; no run sees the official test set."
-    else:
-        test_set_text = ", official test set included" if "test" in sets else ""
-        text = f"Runs are scored on the test sets of random splits of all the data{test_set_text}."
-    return f"{text} {VALIDATION_CAUTION}" if scored == "validation" else text
 
 
 def collapsed_in_words(result: Result) -> Tuple[str, ...]:
@@ -251,10 +175,11 @@ def running_in_words(result: Result) -> str:
     if leading is None or confidence is None:
         return f"The selection is running. After {work_text}, P(best) is not available yet."
     lead_text = f"is within {result.margin:g} of the best" if result.margin else "leads"
-    return (
+    state_text = (
         f"The selection is running. After {work_text}, {leading} {lead_text} with probability "
-        f"{probability_text(confidence)}, by {result.metric_text}.{_loss_text(result)}{_needed_runs_text(result)}"
+        f"{probability_text(confidence)}, by {result.metric_text}."
     )
+    return " ".join(filter(None, (state_text, loss_in_words(result), needs_in_words(result))))
 
 
 def changes_in_words(changes: Sequence[Mapping[str, Any]], words: Words) -> Tuple[str, ...]:
@@ -281,79 +206,6 @@ def _work_text(result: Result) -> str:
     else:
         text = f"{count_text(result.num_evaluations, 'run')} of {len(result.candidates)} candidates"
     return f"{text} and {count_text(result.num_failures, 'failed run')}" if result.num_failures else text
-
-
-def leading_two_in_words(result: Result) -> str:
-    """Offer the candidates that could be the best, and the margin that would have decided. Then name the two that lead
-    and what is not met. Without P(best), name the candidates without a finished run."""
-    candidates = [c for c in result.candidates if c.prob_best is not None]
-    leading_two = sorted(candidates, key=lambda c: (c.name != result.leading, -(c.prob_best or 0.0)))[:2]
-    if len(leading_two) < 2:
-        missing = join_some(result.without_runs)
-        return missing and f"Without a finished {result.words.evaluation}: {missing}."
-    leader_text, rival_text = (f"{c.name} (P(best) {probability_text(c.prob_best)})" for c in leading_two)
-    offers = (best_set_in_words(result), margin_in_words(result))
-    lead_text = f"Leading: {leader_text}, then {rival_text}."
-    sentences = " ".join(filter(None, (*offers, lead_text, undecided_in_words(result))))
-    return f"{sentences}{_loss_text(result)}{_needed_runs_text(result)}"
-
-
-def margin_in_words(result: Result) -> str:
-    """Offer the margin that would have decided; empty if there is none."""
-    if result.credible_margin is None:
-        return ""
-    margin, best = f"{result.credible_margin['margin']:g}", result.credible_margin["best"]
-    return (
-        f"{best} is within {margin} of the best with the target probability: take it if such a difference does not "
-        f"matter to you. Next time, set --margin {margin} before the first run; set afterwards, it voids the target."
-    )
-
-
-def best_set_in_words(result: Result) -> str:
-    """Name the candidates that could still be the best; empty if that is one or all of them, or unknown."""
-    names = result.best_set
-    if not 1 < len(names) < len(result.active):
-        return ""
-    together = sum(c.prob_best or 0.0 for c in result.active if c.name in names)
-    return f"{join_some(names, ' or ')} is the best with probability {probability_text(together)}."
-
-
-def undecided_in_words(result: Result) -> str:
-    """Name the condition of the stopping rule that is not met, and what would change it; empty if it is unknown."""
-    if result.undecided is None:
-        return ""
-    target, required = (result.undecided[name] for name in ("target", "required"))
-    text = {
-        "starting runs": "Some candidates have not finished their starting runs yet",
-        "probability": f"P(best) is below the target {target:g}: a margin or more runs can change that",
-        "few runs": f"With few runs, the stopping rule requires {probability_text(required)}; with more, "
-        f"only the target {target:g}",
-        "collapsed runs": "Runs may collapse, so the leading two need more; --min-score counts such runs as failed",
-        "evidence": f"The evidence does not reach the target {target:g}: more runs can change that",
-    }[result.undecided["unmet"]]
-    gave_up_text = " The remaining runs would probably not have decided it." if result.undecided["gave_up"] else ""
-    return f"{text}.{gave_up_text}"
-
-
-def _loss_text(result: Result) -> str:
-    """State what choosing the leader now costs."""
-    text = _sentence(loss_text(result.leading, result.expected_loss, num_decimals(result.candidates)))
-    return text and f" {text}"
-
-
-def pair_in_words(result: Result) -> str:
-    """State P(best) of the leader against its runner-up alone, where it decides otherwise; empty elsewhere."""
-    return _sentence(pair_text(result.leading, result.pair_alone))
-
-
-def _sentence(text: str) -> str:
-    return text and f"{text[0].upper()}{text[1:]}."
-
-
-def _needed_runs_text(result: Result) -> str:
-    """Name the runs that a probable winner still needs."""
-    needs = [f"{name} needs at least {count_text(num_runs, 'more run')}" for name, num_runs in result.lacking.items()]
-    return f" The target is reached, but before {result.leading} can win, {join_some(needs, ' and ')}." if needs else ""
 
 
 def _lead_text(result: Result) -> str:

@@ -3,7 +3,7 @@
 import json
 import math
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
 from fiesta_allennlp.core.records import History, PairAlone
@@ -90,6 +90,26 @@ def pair_text(best: Optional[str], pair: Optional[PairAlone]) -> str:
         f"against {pair.runner_up} alone, P(best) of {best} is {alone}, with all candidates {together} (required: "
         f"{required})"
     )
+
+
+VALIDATION_CAUTION = (
+    "A run may choose its epoch or settings on the validation set, so scores on unseen data tend to be worse."
+)
+
+
+def describe_scored_data(sets: Collection[str], *, is_official: bool, scored: str) -> str:
+    """Describe what the runs of a selection are scored on. `sets` are empty if only the programs know."""
+    if not sets:
+        split_text = "Only seeds vary" if is_official else "Candidates split their data themselves, by the split seed"
+        text = f"{split_text}. Each program loads its own data, which cannot be checked."
+    elif is_official:
+        text = f"Runs are scored on the official {scored} set; only seeds vary."
+    elif scored == "validation":
+        text = "Runs are scored on the validation sets of random splits; no run sees the official test set."
+    else:
+        test_set_text = ", official test set included" if "test" in sets else ""
+        text = f"Runs are scored on the test sets of random splits of all the data{test_set_text}."
+    return f"{text} {VALIDATION_CAUTION}" if scored == "validation" else text
 
 
 def describe_collapsed_runs(entry: Mapping[str, Any], *, minimise: bool) -> str:
