@@ -1,9 +1,8 @@
 """The paragraph to copy into a paper: a few slots, each filled with a sentence or two or empty, and what it cites."""
 
 import re
-from typing import Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterator, List
 
-from fiesta_allennlp.core.defaults import BELIEF, OFFICIAL_SPLITS_BELIEF
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
 from fiesta_allennlp.reports.formats import TEMPLATES_DIRECTORY
 from fiesta_allennlp.reports.fresh_runs import (
@@ -12,13 +11,26 @@ from fiesta_allennlp.reports.fresh_runs import (
     ordinal_in_words,
     ordinal_text,
 )
-from fiesta_allennlp.reports.measured_error import DEFAULT_RULE_ERROR
+from fiesta_allennlp.reports.method import (
+    CITATION_TEXTS,
+    CORANI_KEY,
+    EMPTY,
+    NADEAU_KEY,
+    SOFTWARE_KEY,
+    Slot,
+    cite,
+    model_noun,
+    p_best_text,
+    posterior_model,
+    quantity_text,
+    sampling,
+    stopping,
+)
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.undecided import best_set_in_words
 from fiesta_allennlp.reports.words import changes_in_words, own_limit_in_words
 from fiesta_allennlp.selection.confirmation import Confirmation, FreshComparison
 from fiesta_allennlp.selection.confirmation_texts import evidence_in_words, progress_in_words
-from fiesta_allennlp.selection.result import CandidateResult
 from fiesta_allennlp.selection.texts import (
     count_text,
     interval_text,
@@ -28,75 +40,7 @@ from fiesta_allennlp.selection.texts import (
     number_text,
     probability_text,
 )
-from fiesta_allennlp.strategies.stopping_rules import MIN_POWER, RuleOfThree, StoppingRule
 from fiesta_allennlp.version import __version__
-
-FIESTA_KEY, RUSSO_KEY, JOURDAN_KEY = "moss-etal-2019-fiesta", "russo-2016-simple", "jourdan-etal-2022-top"
-NADEAU_KEY, CORANI_KEY = "nadeau-bengio-2003-inference", "corani-benavoli-2015-bayesian"
-KARNIN_KEY, HAFFARI_KEY, SOFTWARE_KEY = "karnin-etal-2013-almost", "haffari-etal-2017-efficient", "fiesta-allennlp"
-
-CITATION_TEXTS = {
-    FIESTA_KEY: "Moss et al., 2019",
-    RUSSO_KEY: "Russo, 2016",
-    JOURDAN_KEY: "Jourdan et al., 2022",
-    KARNIN_KEY: "Karnin et al., 2013",
-    HAFFARI_KEY: "Haffari et al., 2017",
-    NADEAU_KEY: "Nadeau and Bengio, 2003",
-    CORANI_KEY: "Corani and Benavoli, 2015",
-    SOFTWARE_KEY: f"fiesta-allennlp {__version__}",
-}
-"""How a text refers to each work of `works.bib`, by the key of its entry."""
-
-Slot = Tuple[str, Tuple[str, ...]]
-"""A text, empty if there is nothing to say, and the keys of the works that it cites."""
-
-EMPTY: Slot = ("", ())
-
-MethodTexts = Mapping[str, Slot]
-"""By registered name: how a text names a part of the method, and the works that it comes from."""
-
-RULE_TEXTS: MethodTexts = {
-    "top_two": ("top-two sampling", (RUSSO_KEY, JOURDAN_KEY)),
-    "ttts": ("top-two Thompson sampling", (RUSSO_KEY,)),
-    "thompson": ("Thompson sampling", ()),
-    "bts": ("batch Thompson sampling", ()),
-    "sequential_halving": ("sequential halving", (KARNIN_KEY, FIESTA_KEY)),
-    "non_adaptive_fc": ("equal allocation", ()),
-    "non_adaptive_fb": ("equal allocation", ()),
-}
-
-POSTERIOR_TEXTS: MethodTexts = {
-    "split_paired": ("split_paired, a Bayesian model that pairs scores on shared splits", (SOFTWARE_KEY,)),
-    "unpaired": ("unpaired, a Bayesian model that learns the noise from all scores", (SOFTWARE_KEY,)),
-    "student_t": ("independent normal models of the scores", (FIESTA_KEY,)),
-    "logit_split_paired": ("logit_split_paired, a Bayesian model that pairs logits on shared splits", (SOFTWARE_KEY,)),
-    "logit_unpaired": ("logit_unpaired, a Bayesian model that learns the noise of logits", (SOFTWARE_KEY,)),
-    "logit_student_t": ("independent normal models of the logits", (FIESTA_KEY,)),
-    "paired_measure": ("paired_measure, a Bayesian model that pairs systems on shared documents", (SOFTWARE_KEY,)),
-    "dirichlet_f_measure": ("a Dirichlet model of the counts behind the F-measure", (HAFFARI_KEY,)),
-}
-
-PAPER_METHOD = ("ttts", "student_t", "bayesian")
-"""Sampling rule, posterior and stopping rule of the FIESTA paper."""
-
-TARGET_RULE = "{p_best} of one {what} reaches {target:g}"
-RUNS_RULE = "the {what} and its nearest rival have {least} {runs} each"
-NO_ERROR_RATE = "P(best) is not an error rate"
-
-STOP_TEXTS: MethodTexts = {
-    "bayesian": (f"once {TARGET_RULE}", (FIESTA_KEY,)),
-    "early_looks": (
-        f"once {TARGET_RULE}, or more than that with fewer than {{least}} {{runs}}, or if the limit leaves a chance "
-        f"below {MIN_POWER:g} to decide",
-        (SOFTWARE_KEY,),
-    ),
-    "rule_of_three": (f"once {TARGET_RULE}, {RUNS_RULE}, and skewed scores do not explain the lead", (SOFTWARE_KEY,)),
-    "glr": (
-        "once anytime-valid likelihood ratio tests put one {what} above all others at error level {error:g}",
-        (SOFTWARE_KEY,),
-    ),
-    "enough_documents": (f"once {TARGET_RULE} and {RUNS_RULE}", (SOFTWARE_KEY,)),
-}
 
 INCONCLUSIVE_TEXTS = {
     "max_evaluations": "when the limit left too few runs to decide",
@@ -134,9 +78,9 @@ def fill_slots(report: Report) -> Dict[str, Slot]:
         "screening": _screening(report),
         "candidates": _candidates(report),
         "data": _data(report),
-        "sampling": _sampling(report),
-        "posterior": _posterior(report),
-        "stopping": _stopping(report),
+        "sampling": sampling(report),
+        "posterior": posterior_model(report),
+        "stopping": stopping(report),
         "changes": _changes(report),
         "outcome": _outcome(report),
         "failed_runs": _failed_runs(report),
@@ -171,15 +115,11 @@ def _candidates(report: Report) -> Slot:
         data = " on validation sets"
     commit = report.source_of_package.commit
     software = CITATION_TEXTS[SOFTWARE_KEY] + (f" (commit {commit})" if commit else "")
-    noun = _noun(report)
+    noun = model_noun(report)
     text = (
         f"With {software}, we compared {len(result.candidates)} {noun}s{names} in terms of {result.metric_text}{data}."
     )
     return text, (SOFTWARE_KEY,)
-
-
-def _noun(report: Report) -> str:
-    return "system" if report.result.by_documents else "model"
 
 
 def _data(report: Report) -> Slot:
@@ -197,88 +137,6 @@ def _data(report: Report) -> Slot:
     split = "Run k of every model used the same split" if result.splits == "shared" else "Every run used its own split"
     own = "" if result.sets else " of data that each program split itself"
     return f"{split}{own}, and every run had a new random seed.", ()
-
-
-def _sampling(report: Report) -> Slot:
-    result, strategy = report.result, report.strategy
-    name = result.strategy.get("type", "")
-    rule, keys = RULE_TEXTS.get(name, (f"the sampling rule {name}", ()))
-    if not name:
-        return "[Add how the runs were chosen. A table does not record it.]", ()
-    if name == "non_adaptive_fc":
-        return f"Every {_noun(report)} ran equally often.", ()
-    cited = _cite(rule, keys)
-    if strategy.budget is not None:
-        text = f"A budget of {strategy.budget} {result.words.evaluations} was divided among them by {cited}"
-        return f"{text}, and the best {_quantity(report)} decides.", keys
-    paper_key, paper = (HAFFARI_KEY, "Haffari et al. (2017)") if result.by_documents else (FIESTA_KEY, "FIESTA")
-    relation = "as in" if (name, result.belief["type"], _stop_name(report)) == PAPER_METHOD else "in a variant of"
-    cited_paper = paper if result.by_documents else _cite(paper, (FIESTA_KEY,))
-    next_text = "system to query" if result.by_documents else "model to train"
-    starts = f"{strategy.num_starts} {result.words.evaluation_noun(strategy.num_starts)}"
-    return f"After {starts} of each, {cited} chose which {next_text} next, {relation} {cited_paper}.", (
-        *keys,
-        paper_key,
-    )
-
-
-def _quantity(report: Report) -> str:
-    return "metric" if report.result.by_documents else "mean"
-
-
-def _posterior(report: Report) -> Slot:
-    result = report.result
-    if result.leader.prob_best is None:
-        return EMPTY
-    name = result.belief["type"]
-    posterior, keys = POSTERIOR_TEXTS.get(name, (f"the posterior {name}", ()))
-    extreme = "lowest" if result.minimise else "highest"
-    text = (
-        f"P(best), the posterior probability of the {extreme} {_quantity(report)}, comes from {_cite(posterior, keys)}."
-    )
-    return text, keys
-
-
-def _stop_name(report: Report) -> str:
-    """The registered name of the stopping rule."""
-    return report.result.strategy.get("stop", {"type": str(StoppingRule.default)})["type"]
-
-
-def _stopping(report: Report) -> Slot:
-    target = report.strategy.confidence
-    if target is None:
-        return EMPTY
-    name, words = _stop_name(report), report.result.words
-    rule, keys = STOP_TEXTS.get(name, (f"once the stopping rule {name} is met at {{target:g}}", ()))
-    rule = rule.format(
-        p_best=_p_best(report),
-        target=target,
-        error=round(1 - target, 9),
-        least=RuleOfThree().least_runs(target),
-        what=words.candidate if report.result.by_documents else "model",
-        runs=words.evaluations,
-    )
-    verb = "The selection stops" if report.is_selection else "The target is reached"
-    error_rate = "" if name == "glr" else f" {_error_rate(report, name)}"
-    return f"{verb} {_cite(rule, keys)}.{error_rate}", keys
-
-
-def _error_rate(report: Report, stop_name: str) -> str:
-    """State that P(best) is not an error rate, and which one was measured for the default rule."""
-    strategy, measured = report.strategy, DEFAULT_RULE_ERROR
-    choice = report.result.strategy.get("type", measured.strategy), stop_name, strategy.confidence
-    is_default = choice == (measured.strategy, measured.stop, measured.confidence) and not report.result.margin
-    if not is_default or report.result.belief.get("type") not in (BELIEF, OFFICIAL_SPLITS_BELIEF):
-        return f"{NO_ERROR_RATE}."
-    low, high = measured.interval
-    return (
-        f"{NO_ERROR_RATE}: on {measured.num_problems} problems of published scores, {measured.wrong_of_named:.1%} of "
-        f"the winners that this rule named were wrong (95% interval {low:.1%} to {high:.1%})."
-    )
-
-
-def _p_best(report: Report) -> str:
-    return f"P(within {report.result.margin:g} of the best)" if report.result.margin else "P(best)"
 
 
 def _changes(report: Report) -> Slot:
@@ -300,9 +158,8 @@ def _changes(report: Report) -> Slot:
 
 def _set_before(report: Report) -> str:
     """State that nothing that ends the selection was changed on the way."""
-    options = "budget" if report.strategy.budget is not None else "target, the margin and the limit"
-    verb = "was" if report.strategy.budget is not None else "were"
-    return f"The {options} {verb} set before the selection began."
+    options = "target, the margin and the limit were" if report.strategy.budget is None else "budget was"
+    return f"The {options} set before the selection began."
 
 
 def _outcome(report: Report) -> Slot:
@@ -315,27 +172,22 @@ def _outcome(report: Report) -> Slot:
         target = f" {report.strategy.confidence:g}" if not report.is_selection else ""
         text = f"The comparison was inconclusive {after}, {reason}{target}; {best.name} led"
     elif report.strategy.budget is not None:
-        text = f"{after.capitalize()}, {best.name} had the best {_quantity(report)} and was selected"
+        text = f"{after.capitalize()}, {best.name} had the best {quantity_text(report)} and was selected"
     else:
         text = f"{after.capitalize()}, {best.name} was selected"
     chance = best.prob_within_margin
     equal = "" if probability_text(chance)[0] in "<>" else "= "
-    probability = "" if chance is None else f" with {_p_best(report)} {equal}{probability_text(chance)}"
+    probability = "" if chance is None else f" with {p_best_text(report)} {equal}{probability_text(chance)}"
     set_text = "" if result.decided else best_set_in_words(result)
     return f"{text}{probability} ({_numbers(report, best)}).{set_text and f' {set_text}'}", ()
 
 
-def _numbers(report: Report, candidate: CandidateResult) -> str:
+def _numbers(report: Report, candidate: Any) -> str:
     if report.result.by_documents:
-        measure, num_documents = (
-            number_text(getattr(candidate, "measure", None)),
-            getattr(candidate, "num_documents", 0),
-        )
-        return f"{measure} on {count_text(num_documents, 'document')}"
+        return f"{number_text(candidate.measure)} on {count_text(candidate.num_documents, 'document')}"
     sd = "" if candidate.sd is None else f", sd {number_text(candidate.sd, report.decimals)}"
-    return (
-        f"mean {number_text(candidate.mean, report.decimals)}{sd} over {count_text(candidate.num_evaluations, 'run')}"
-    )
+    runs = count_text(candidate.num_evaluations, "run")
+    return f"mean {number_text(candidate.mean, report.decimals)}{sd} over {runs}"
 
 
 def _failed_runs(report: Report) -> Slot:
@@ -384,7 +236,7 @@ def _runner_up(report: Report) -> Slot:
         f"{probability_text(comparison.prob_new_data)}, by the correlated t posterior, which assumes that two splits "
         "correlate by the share of the data in a test set"
     )
-    return f"{text}. {_cite(new_data, keys)}.", keys
+    return f"{text}. {cite(new_data, keys)}.", keys
 
 
 def _confirmation(report: Report) -> Slot:
@@ -415,7 +267,7 @@ def _fresh_runs(report: Report, number: int) -> Iterator[str]:
     yield from (ordinal_in_words(plan, rival) for rival in plan.rivals)
     for comparison in confirmation.comparisons:
         if text := new_data_in_words(confirmation, comparison):
-            yield f"{_cite(text.rstrip('.'), (NADEAU_KEY, CORANI_KEY))}."
+            yield f"{cite(text.rstrip('.'), (NADEAU_KEY, CORANI_KEY))}."
     yield from failed_in_words(confirmation)
 
 
@@ -454,9 +306,3 @@ def _scope(report: Report) -> Slot:
     else:
         text = "P(best) refers to new splits and seeds of the same data, not to new data."
     return " ".join([text, *report.legend]), ()
-
-
-def _cite(text: str, work_keys: Sequence[str]) -> str:
-    """Add the references to works in parentheses. The first sentence has named the software."""
-    references = [CITATION_TEXTS[key] for key in work_keys if key != SOFTWARE_KEY]
-    return f"{text} ({'; '.join(references)})" if references else text
