@@ -118,7 +118,7 @@ def _read_separated_text(name: str, text: str) -> Sheet:
         columns = tuple(from_csv_cell(cell.strip()) for cell in next(reader, []))
         for cells in reader:
             if any(cells[len(columns) :]):
-                names = [shorten(escape_invisible(column), MAX_CELL) for column in columns]
+                names = list(map(shown_cell, columns))
                 raise DataError(
                     f"{name}, line {reader.line_num}: the line has {len(cells)} fields, but the header has "
                     f"{len(columns)}: {join_some(names, limit=MAX_CHOICES)}. Give both the same fields."
@@ -174,6 +174,11 @@ def melt(sheet: Sheet, positions: Sequence[int], name: str, *, number_column: Op
         if cell_name(cells[position])
     ]
     return replace(sheet, columns=(*(sheet.columns[other] for other in others), *numbers, name, "score"), lines=lines)
+
+
+def shown_cell(text: str) -> str:
+    """Return a cell, or the name of a column, as a message shows it."""
+    return shorten(escape_invisible(text), MAX_CELL)
 
 
 def cell_text(value: Any) -> str:

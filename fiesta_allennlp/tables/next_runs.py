@@ -180,7 +180,9 @@ def _assign_splits_and_seeds(candidate_names: Sequence[str], table: RunTable, *,
             if not unused:
                 split_order.append(split)
             used_splits[name].add(split)
-        seed = split if table.splits_are_seeds else _free_number(used_seeds[name], least=0 if splits == OFFICIAL else 1)
+        seed = split
+        if not table.read_back.are_splits_seeds:
+            seed = _free_number(used_seeds[name], least=0 if splits == OFFICIAL else 1)
         used_seeds[name].add(seed)
         yield NextRun(name, split, seed)
 

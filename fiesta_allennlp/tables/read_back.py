@@ -3,14 +3,13 @@
 import shlex
 from dataclasses import asdict, dataclass
 from itertools import groupby
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.core.errors import MAX_LINE_CHARACTERS, escape_invisible, join_some
-from fiesta_allennlp.core.files import shorten
+from fiesta_allennlp.core.errors import MAX_LINE_CHARACTERS, join_some
 from fiesta_allennlp.core.names import comparison_key
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.texts import count_text
-from fiesta_allennlp.tables.forms import MAX_CELL, SplitSource
+from fiesta_allennlp.tables.forms import SplitSource, shown_cell
 
 
 @dataclass(frozen=True)
@@ -109,17 +108,17 @@ class ReadBack:
         """Ask about a column that gives each run a candidate of its own, unless `candidate` is its name."""
         if not self.has_one_run_each or comparison_key(self.candidate_column) in ("", "candidate"):
             return ""
-        others = [f"'{_show(each.column)}' ({join_some(list(map(_show, each.values)))})" for each in self.repeated]
-        question = ", or ".join([f"is '{_show(self.candidate_column)}' the candidate", *others])
+        others = [f"'{shown_cell(each.column)}' ({_join(each.values)})" for each in self.repeated]
+        question = ", or ".join([f"is '{shown_cell(self.candidate_column)}' the candidate", *others])
         return f"{len(self.runs)} candidates with 1 run each: {question}? Name it with --columns candidate=COLUMN"
 
     def _runs_line(self) -> str:
         has_one_each = self.has_one_run_each
-        names = [_show(name) + ("" if has_one_each else f" {number}") for name, number in self.runs.items()]
+        names = [shown_cell(name) + ("" if has_one_each else f" {number}") for name, number in self.runs.items()]
         num_runs, each = sum(self.runs.values()), " of one run each" if has_one_each else ""
-        scores = f"{_show(self.metric.name)} from {self.lowest:.6g} to {self.highest:.6g}, " if num_runs else ""
+        scores = f"{shown_cell(self.metric.name)} from {self.lowest:.6g} to {self.highest:.6g}, " if num_runs else ""
         alike = [
-            f"{join_some([_show(ascii(name)) for name in names], ' and ')} are {len(names)} candidates"
+            f"{join_some([shown_cell(ascii(name)) for name in names], ' and ')} are {len(names)} candidates"
             for names in self.look_alikes
         ]
         return (
@@ -157,23 +156,20 @@ class ReadBack:
     def _columns_line(self) -> str:
         if not self.varying:
             return ""
-        columns = [
-            f"{_show(each.column)} = {join_some(list(map(_show, each.values)))} ({self._whom(each)})"
-            for each in self.varying
-        ]
+        columns = [f"{shown_cell(each.column)} = {_join(each.values)} ({self._whom(each)})" for each in self.varying]
         texts = join_some(columns, "; ", max_characters=MAX_LINE_CHARACTERS)
         condition = next((each for each in self.varying if not each.num_elsewhere), None)
         advice = "" if condition is None else f". To keep one: {where_option(condition.column, condition.values[0])}"
         return f"differs within a candidate, not used: {texts}{advice}"
 
     def _whom(self, column: VaryingColumn) -> str:
-        return "all" if len(column.candidates) == len(self.runs) > 1 else join_some(list(map(_show, column.candidates)))
+        return "all" if len(column.candidates) == len(self.runs) > 1 else _join(column.candidates)
 
 
 def where_option(column: str, value: str) -> str:
     """Return the option that keeps the rows with this value, as a shell takes it."""
-    return f"--where {shlex.quote(_show(f'{column}={value}'))}"
+    return f"--where {shlex.quote(shown_cell(f'{column}={value}'))}"
 
 
-def _show(text: str) -> str:
-    return shorten(escape_invisible(text), MAX_CELL)
+def _join(names: Sequence[str]) -> str:
+    return join_some(list(map(shown_cell, names)))

@@ -1,16 +1,15 @@
 """The rows of a table of scores, one for each run: one record, whatever form the table has."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, DefaultDict, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, DefaultDict, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.tables.forms import Sheet, SplitSource
-from fiesta_allennlp.tables.read_back import ReadBack, RepeatedColumn, VaryingColumn
-from fiesta_allennlp.tables.sources import UNNAMED
+from fiesta_allennlp.tables.read_back import ReadBack
 
 Outcome = Union[float, str, None]
 """A score, the reason for which a run has none, or None for a run that has not finished."""
@@ -43,20 +42,18 @@ class RunRow(NamedTuple):
 
 @dataclass(frozen=True)
 class RunTable:
-    """The rows of the table `name`. `splits_from` says which runs share a split. If `is_independent`, each run has a
-    split of its own. `varying` are the columns that are not used but differ within a candidate, and `num_nameless`
-    counts the runs that have neither a score nor all names."""
+    """The rows of a table of scores, and what was understood of it."""
 
-    name: str
     rows: List[RunRow]
-    splits_from: SplitSource
-    metric: Metric = UNNAMED
-    is_independent: bool = False
-    varying: Tuple[VaryingColumn, ...] = ()
-    num_nameless: int = 0
-    more_candidates: Tuple[str, ...] = ()
-    candidate_column: str = ""
-    repeated: Tuple[RepeatedColumn, ...] = ()
+    read_back: ReadBack
+
+    @property
+    def name(self) -> str:
+        return self.read_back.name
+
+    @property
+    def metric(self) -> Metric:
+        return self.read_back.metric
 
     @property
     def minimise(self) -> bool:
@@ -65,16 +62,16 @@ class RunTable:
     @property
     def has_splits(self) -> bool:
         """Whether runs have splits. Otherwise, all of them share one official split."""
-        return self.splits_from != SplitSource.NONE
+        return self.read_back.splits_from != SplitSource.NONE
 
     @property
     def is_paired(self) -> bool:
         """Whether runs with equal splits are compared."""
-        return self.has_splits and not self.is_independent
+        return self.has_splits and not self.read_back.are_splits_independent
 
-    @cached_property
+    @property
     def candidates(self) -> Tuple[str, ...]:
-        return tuple(dict.fromkeys([*(row.candidate for row in self.rows), *self.more_candidates]))
+        return tuple(self.read_back.runs)
 
     @cached_property
     def scores(self) -> Dict[str, List[float]]:
@@ -85,42 +82,10 @@ class RunTable:
                 scores[row.candidate].append(row.outcome)
         return dict(scores)
 
-    @property
-    def splits_are_seeds(self) -> bool:
-        """Whether one number decides both the split and the seed of every run."""
-        return bool(self.rows) and all(row.split == row.seed for row in self.rows)
-
     def with_candidates(self, names: Sequence[str]) -> "RunTable":
         """Return the table with candidates that may have no row yet."""
-        return replace(self, more_candidates=tuple(names))
-
-    @cached_property
-    def read_back(self) -> ReadBack:
-        """What was understood of the table."""
-        splits_by_candidate: Dict[str, Dict[str, None]] = {name: {} for name in self.scores}
-        for row in self.rows:
-            if row.is_scored:
-                splits_by_candidate[row.candidate][row.split] = None
-        all_splits = [set(splits) for splits in splits_by_candidate.values()] if self.is_paired else []
-        scores = [score for own_scores in self.scores.values() for score in own_scores]
-        return ReadBack(
-            name=self.name,
-            runs={name: len(self.scores.get(name, ())) for name in self.candidates},
-            metric=self.metric,
-            lowest=min(scores, default=None),
-            highest=max(scores, default=None),
-            splits_from=self.splits_from,
-            are_splits_independent=self.has_splits and self.is_independent,
-            are_splits_seeds=self.is_paired and self.splits_are_seeds,
-            num_splits=len(set().union(*all_splits)),
-            num_shared_splits=len(set.intersection(*all_splits)) if all_splits else 0,
-            num_failed=sum(isinstance(row.outcome, str) for row in self.rows),
-            num_unfinished=sum(row.outcome is None for row in self.rows),
-            num_nameless=self.num_nameless,
-            varying=self.varying,
-            candidate_column=self.candidate_column,
-            repeated=self.repeated,
-        )
+        runs = {**dict.fromkeys([*self.candidates, *names], 0), **self.read_back.runs}
+        return replace(self, read_back=replace(self.read_back, runs=runs))
 
     def history(self, candidates: Sequence[str] = ()) -> History:
         """Return what the rows tell, in their order: finished, failed and pending runs of the candidates, by default of
@@ -142,3 +107,32 @@ class RunTable:
             else:
                 evaluations.append(Evaluation(request, outcome, self.metric.name, seconds=row.seconds or 0.0))
         return History(tuple(candidates) or self.candidates, tuple(evaluations), tuple(pending), tuple(failures))
+
+
+def make_run_table(
+    rows: List[RunRow], *, splits_from: SplitSource, is_independent: bool, **further_facts: Any
+) -> RunTable:
+    """Return the table of these rows. If `is_independent`, each run has a split of its own. `further_facts` are the
+    fields of `ReadBack` that the rows do not show."""
+    has_splits = splits_from != SplitSource.NONE
+    splits_by_candidate: DefaultDict[str, Set[str]] = defaultdict(set)
+    num_runs = Counter(row.candidate for row in rows if row.is_scored)
+    for row in rows:
+        if row.is_scored and has_splits and not is_independent:
+            splits_by_candidate[row.candidate].add(row.split)
+    scores = [row.outcome for row in rows if isinstance(row.outcome, float)]
+    splits = list(splits_by_candidate.values())
+    read_back = ReadBack(
+        runs={row.candidate: num_runs[row.candidate] for row in rows},
+        lowest=min(scores, default=None),
+        highest=max(scores, default=None),
+        splits_from=splits_from,
+        are_splits_independent=has_splits and is_independent,
+        are_splits_seeds=bool(rows) and all(row.split == row.seed for row in rows),
+        num_splits=len(set().union(*splits)),
+        num_shared_splits=len(set.intersection(*splits)) if splits else 0,
+        num_failed=sum(isinstance(row.outcome, str) for row in rows),
+        num_unfinished=sum(row.outcome is None for row in rows),
+        **further_facts,
+    )
+    return RunTable(rows, read_back)

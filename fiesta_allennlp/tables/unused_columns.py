@@ -8,9 +8,8 @@ from typing import Callable, DefaultDict, Dict, Iterable, List, Mapping, Sequenc
 
 import numpy as np
 
-from fiesta_allennlp.core.errors import escape_invisible, join_some
-from fiesta_allennlp.core.files import shorten
-from fiesta_allennlp.tables.forms import MAX_CELL, Sheet, cell_name, cell_number
+from fiesta_allennlp.core.errors import join_some
+from fiesta_allennlp.tables.forms import Sheet, cell_name, cell_number, shown_cell
 from fiesta_allennlp.tables.read_back import RepeatedColumn, VaryingColumn, where_option
 from fiesta_allennlp.tables.rows import RunRow
 
@@ -66,9 +65,8 @@ class UnusedColumns:
             return "Remove one of the rows."
         conditions = self._find_conditions(differing, rows)
         shown = [column for column in differing if column in conditions or not conditions]
-        texts = [
-            f"{_show(column)} ({_show(earlier_cells.get(column, ''))}, {_show(cells[column])})" for column in shown
-        ]
+        values = ((column, earlier_cells.get(column, ""), cells[column]) for column in shown)
+        texts = ["{} ({}, {})".format(*map(shown_cell, triple)) for triple in values]
         if not conditions:
             remedy = "Name the one that numbers the runs with --columns seed=NAME, or keep one value with --where"
             return f"They differ in {join_some(texts)}. {remedy} COLUMN=VALUE."
@@ -148,7 +146,3 @@ def _mean_square(groups: Iterable[List[float]]) -> float:
     arrays = [np.array(group) for group in groups]
     degrees = sum(len(array) - 1 for array in arrays)
     return float(sum(((array - array.mean()) ** 2).sum() for array in arrays)) / degrees if degrees else 0.0
-
-
-def _show(text: str) -> str:
-    return shorten(escape_invisible(text), MAX_CELL)
