@@ -12,7 +12,7 @@ from fiesta_allennlp.documents.select import select_system
 from fiesta_allennlp.isolation.fork_server import check_main_guard
 from fiesta_allennlp.reports.confirming import confirm as run_confirmation
 from fiesta_allennlp.reports.fresh_runs import ConfirmationResult
-from fiesta_allennlp.reports.next_runs import PrintableNextRuns
+from fiesta_allennlp.reports.next_runs import ask_next_runs
 from fiesta_allennlp.reports.results import SearchResult, SelectionResult, SystemsResult
 from fiesta_allennlp.reports.screening import search_in_words
 from fiesta_allennlp.reports.simulation import SimulationResult, plan_with_bar, replay_with_bar
@@ -21,7 +21,6 @@ from fiesta_allennlp.selection.console import PipeSafeConsole
 from fiesta_allennlp.selection.session import StoredState
 from fiesta_allennlp.tables.brought import read_brought_runs
 from fiesta_allennlp.tables.next_runs import NextRuns
-from fiesta_allennlp.tables.next_runs import next_runs as ask
 from fiesta_allennlp.tables.settings import (
     BroughtSettings,
     NextSettings,
@@ -258,7 +257,7 @@ def next_runs(scores: Scores, **settings: Any) -> NextRuns:
         FiestaError: if a setting or the table is invalid.
     """
     option_values, content = split_table_argument(settings, scores, "scores")
-    return PrintableNextRuns(**vars(ask(NextSettings.from_layers(option_values), content)))
+    return ask_next_runs(NextSettings.from_layers(option_values), content)
 
 
 def _to_options(settings: Mapping[str, Any], candidates: Candidates, *, candidates_option: str) -> Dict[str, Any]:

@@ -160,20 +160,19 @@ the selection is decided. Make these runs yourself and add a row for each. The c
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0, 1 if too many runs failed, or 3 without a decision with `--require-decision`."""
         settings = self.build_settings(args)
-        from fiesta_allennlp.reports.next_runs import next_runs_data, next_runs_in_words, next_runs_table
-        from fiesta_allennlp.tables.next_runs import next_runs
+        from fiesta_allennlp.reports.next_runs import ask_next_runs
 
-        answer = next_runs(settings)
+        answer = ask_next_runs(settings)
         print_read_back(answer.read_back)
         if args.format == "json":
-            console.print(json.dumps(next_runs_data(answer), indent=2))
+            console.print(json.dumps(answer.data, indent=2))
         elif args.format == "csv":
             rows = ((run.candidate, run.split, run.seed) for run in answer.runs)
             csv.writer(sys.stdout, lineterminator="\n").writerows(rows)
             if not answer.runs:
-                print(next_runs_in_words(answer)[-1], file=sys.stderr)
+                print(answer.sentences[-1], file=sys.stderr)
         else:
-            console.print(next_runs_table(answer), *next_runs_in_words(answer))
+            console.print(*answer.shown())
         return decision_status(answer.result, args)
 
 
