@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import List, Sequence
 
 import numpy as np
+from scipy.special import gammainc
 
 from fiesta_allennlp.probability.noise import CommonVariance, common_variance, noise_posterior
 
@@ -30,6 +31,10 @@ MIN_DF = 1e-2
 MIN_VARIANCE_SHARE = 1e-20
 """Noise variance below this share of the largest squared deviation is taken as this. It is so small that one run that
 diverged does not hide the differences of all others."""
+
+MIN_COMMON_SPLITS, CORRELATION_LEVEL = 4, 1e-3
+"""A candidate counts as correlated with the leader if their differences on so many common splits or more vary less than
+in this share of all cases without correlation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +114,46 @@ def mean_score_posteriors(tables: Sequence[SplitScores]) -> List[MeanScorePoster
     posteriors = []
     for index, location in enumerate(fit.location):
         scale = np.sqrt(_independent_variances(location, fit.covariance[index])) * scale_factors[:, index]
-        posteriors.append(MeanScorePosterior(location, scale, df[:, index], noise.weight[:, index]))
+        posterior = MeanScorePosterior(location, scale, df[:, index], noise.weight[:, index])
+        posteriors.append(_refit_correlated(posterior, tables[index], 1 / fit.used_precision[index]))
     return posteriors
+
+
+def _refit_correlated(
+    posterior: MeanScorePosterior, scores: SplitScores, noise_variance: np.ndarray
+) -> MeanScorePosterior:
+    """Return the posterior in which the differences of the leader l to candidates correlated with it are their own.
+
+    The model has one effect of each split, so two candidates that move together beyond it look noisier than their
+    differences D_k on m common splits are. With one run of each on a split, noise variances sigma_i^2 and
+    V = sigma_l^2 + sigma_j^2, sum_k (D_k - mean D)^2 / V is about chi^2(m - 1). Where it is improbably small, mean D
+    and the variance of D replace what the fit says of mu_l - mu_j. The differences to all other candidates keep their
+    variances.
+    """
+    leader = int(np.argmax(posterior.location))
+    is_common = (scores.counts > 0) & (scores.counts[leader] > 0)
+    cell_variance = noise_variance[:, None] / np.maximum(scores.counts, 1)
+    # Shape of both: (num_candidates, num_splits)
+    weights = is_common / (cell_variance + cell_variance[leader])
+    differences = scores.means[leader] - scores.means
+    total_weight = np.maximum(weights.sum(axis=-1), np.finfo(float).tiny)
+    mean_difference = (weights * differences).sum(axis=-1) / total_weight
+    squares = (weights * (differences - mean_difference[:, None]) ** 2).sum(axis=-1)
+    num_df = np.maximum(is_common.sum(axis=-1) - 1, 1)
+    is_correlated = (num_df >= MIN_COMMON_SPLITS - 1) & (gammainc(num_df / 2, squares / 2) < CORRELATION_LEVEL)
+    is_correlated[leader] = False
+    if not is_correlated.any():
+        return posterior
+    own_variance = np.maximum(squares / num_df / total_weight, MIN_VARIANCE_SHARE)
+    variance = np.where(is_correlated, own_variance, posterior.scale**2 + posterior.scale[:, [leader]] ** 2)
+    closest = int(np.argmin(np.where(is_correlated, own_variance, np.inf)))
+    leader_variance = own_variance[closest] / 2
+    variance = np.maximum(variance - leader_variance, leader_variance)
+    variance[:, leader] = leader_variance
+    df = np.where(is_correlated, num_df, posterior.df)
+    df[:, leader] = num_df[closest]
+    location = np.where(is_correlated, posterior.location[leader] - mean_difference, posterior.location)
+    return MeanScorePosterior(location, np.sqrt(variance), df, posterior.weight)
 
 
 def fit_tables(tables: SplitScores) -> "VariationalFit":
