@@ -32,6 +32,10 @@ MIN_VARIANCE_SHARE = 1e-20
 """Noise variance below this share of the largest squared deviation is taken as this. It is so small that one run that
 diverged does not hide the differences of all others."""
 
+CONSTANT_SHARE = 0.01
+"""The noise variance of a candidate whose scores are all equal is at least this share of the smallest variance of
+another candidate's scores. With none, nothing tells it from the effects of the splits."""
+
 MIN_COMMON_SPLITS, CORRELATION_LEVEL = 4, 1e-3
 """A candidate counts as correlated with the leader if their differences on so many common splits or more vary less than
 in this share of all cases without correlation."""
@@ -191,6 +195,10 @@ class VariationalFit:
         own_variances = _squared_deviations(scores, means[..., None]) / np.maximum(self.num_runs - 1, 1)
         max_variance = np.maximum(np.maximum(own_variances.max(axis=-1), variance_of_means), np.finfo(float).tiny)
         self.min_variance = MIN_VARIANCE_SHARE * max_variance
+        varies = own_variances > self.min_variance[:, None]
+        least_variance = np.where(varies, own_variances, np.inf).min(axis=-1, keepdims=True)
+        is_constant = ~varies & np.isfinite(least_variance)
+        self.min_noise_variance = np.where(is_constant, CONSTANT_SHARE * least_variance, self.min_variance[:, None])
         # The middle one: a run that diverged is far from where the others are.
         typical_variance = np.exp(np.median(np.log(np.maximum(own_variances, self.min_variance[:, None])), axis=-1)) / 2
         self.log_precision = np.repeat(-np.log(typical_variance)[:, None], means.shape[-1] + 1, axis=-1)
@@ -227,7 +235,7 @@ class VariationalFit:
         self.location, self.covariance = joint.location, joint.covariance
         squares = _squared_deviations(self.scores, joint.location[..., None] + joint.split_effects[..., None, :])
         df = self.num_runs - self.used_precision * (joint.fitted_variance * self.scores.counts).sum(axis=-1)
-        self.squares = np.maximum(squares, self.min_variance[:, None] * self.num_runs)
+        self.squares = np.maximum(squares, self.min_noise_variance * self.num_runs)
         self.df = np.maximum(df, MIN_DF)
         self.common_variance = common_variance(self.squares, df=self.df, initial=vars(self).get("common_variance"))
         # Shape: (num_selections,), 1 / E[tau^2] given b, whose prior is uniform in tau

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import stats
 
 from fiesta_allennlp.probability.split_effects import (
     MeanScorePosterior,
@@ -144,3 +145,15 @@ def test_constant_noise_free_tables_have_an_answer() -> None:
     assert (found.scale > 0).all()
     assert found.location[1] - found.location[0] == pytest.approx(1, rel=0.1)
     assert prob_best(found.location, scale=found.scale, df=found.df, weight=found.weight)[1] > 0.95
+
+
+@pytest.mark.parametrize("num_others", [1, 2, 4])
+def test_a_candidate_that_never_varies_is_compared_by_how_the_others_vary(num_others: int) -> None:
+    # Its noise and the effects of the splits could both be 0. The differences are the others' scores, with a t test.
+    for num_splits in (6, 8, 12, 20):
+        rng = np.random.default_rng([num_others, num_splits])
+        others = -np.abs(rng.normal(0, 1 + np.arange(num_others)[:, None], (num_others, num_splits)))
+        found = mean_scores(table(np.concatenate([np.zeros((1, num_splits)), others])))
+        probability = prob_best(found.location, scale=found.scale, df=found.df, weight=found.weight)[0]
+        tested = [stats.t.cdf(-row.mean() / row.std(ddof=1) * num_splits**0.5, num_splits - 1) for row in others]
+        assert probability == pytest.approx(1 - sum(1 - each for each in tested), abs=0.05)
