@@ -4,7 +4,7 @@ Several selections among equally many candidates are fitted together, because Nu
 """
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import List, Sequence
 
@@ -84,14 +84,15 @@ class SplitScores:
 class MeanScorePosterior:
     """Posterior of the mean scores: mu_i = location_i + scale_ci t(df_ci) with probability weight_ci.
 
-    The mu_i are independent up to a common shift. `location` has the shape `(num_candidates,)`; `scale`, `df` and
-    `weight` have the shape `(2, num_candidates)`, see `NoisePosterior`.
+    The mu_i are independent up to a common shift. `location` and `noise_variance`, the sigma_i^2 of the fit, have the
+    shape `(num_candidates,)`; `scale`, `df` and `weight` have the shape `(2, num_candidates)`, see `NoisePosterior`.
     """
 
     location: np.ndarray
     scale: np.ndarray
     df: np.ndarray
     weight: np.ndarray
+    noise_variance: np.ndarray
 
 
 def mean_score_posteriors(tables: Sequence[SplitScores]) -> List[MeanScorePosterior]:
@@ -118,25 +119,24 @@ def mean_score_posteriors(tables: Sequence[SplitScores]) -> List[MeanScorePoster
     posteriors = []
     for index, location in enumerate(fit.location):
         scale = np.sqrt(_independent_variances(location, fit.covariance[index])) * scale_factors[:, index]
-        posterior = MeanScorePosterior(location, scale, df[:, index], noise.weight[:, index])
-        posteriors.append(_refit_correlated(posterior, tables[index], 1 / fit.used_precision[index]))
+        noise_variance = 1 / fit.used_precision[index]
+        posteriors.append(MeanScorePosterior(location, scale, df[:, index], noise.weight[:, index], noise_variance))
     return posteriors
 
 
-def _refit_correlated(
-    posterior: MeanScorePosterior, scores: SplitScores, noise_variance: np.ndarray
-) -> MeanScorePosterior:
+def refit_correlated(posterior: MeanScorePosterior, scores: SplitScores) -> MeanScorePosterior:
     """Return the posterior in which the differences of the leader l to candidates correlated with it are their own.
 
     The model has one effect of each split, so two candidates that move together beyond it look noisier than their
     differences D_k on m common splits are. With one run of each on a split, noise variances sigma_i^2 and
     V = sigma_l^2 + sigma_j^2, sum_k (D_k - mean D)^2 / V is about chi^2(m - 1). Where it is improbably small, mean D
     and the variance of D replace what the fit says of mu_l - mu_j. The differences to all other candidates keep their
-    variances.
+    variances. Do not use it where most differences are 0, as between the answers of two systems: their variance is then
+    known too badly.
     """
     leader = int(np.argmax(posterior.location))
     is_common = (scores.counts > 0) & (scores.counts[leader] > 0)
-    cell_variance = noise_variance[:, None] / np.maximum(scores.counts, 1)
+    cell_variance = posterior.noise_variance[:, None] / np.maximum(scores.counts, 1)
     # Shape of both: (num_candidates, num_splits)
     weights = is_common / (cell_variance + cell_variance[leader])
     differences = scores.means[leader] - scores.means
@@ -157,7 +157,7 @@ def _refit_correlated(
     df = np.where(is_correlated, num_df, posterior.df)
     df[:, leader] = num_df[closest]
     location = np.where(is_correlated, posterior.location[leader] - mean_difference, posterior.location)
-    return MeanScorePosterior(location, np.sqrt(variance), df, posterior.weight)
+    return replace(posterior, location=location, scale=np.sqrt(variance), df=df)
 
 
 def fit_tables(tables: SplitScores) -> "VariationalFit":
