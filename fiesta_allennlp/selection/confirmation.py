@@ -167,13 +167,14 @@ class FreshComparison:
 @dataclass(frozen=True)
 class Confirmation:
     """A confirmation of a selection. `comparisons` has an entry for each rival once all runs have ended, and before
-    that none, so that nobody stops at a look that pleases."""
+    that none, so that nobody stops at a look that pleases. `running` says whether it was at work when it was read."""
 
     directory: str
     seed: str
     plan: ConfirmationPlan
     candidates: Tuple[FreshRuns, ...]
     comparisons: Tuple[FreshComparison, ...]
+    running: bool = False
 
     @classmethod
     def from_history(cls, plan: ConfirmationPlan, history: History, *, directory: str, seed: str) -> "Confirmation":

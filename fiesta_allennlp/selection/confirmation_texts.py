@@ -15,8 +15,9 @@ def progress_in_words(confirmation: Confirmation) -> str:
 
 
 def unfinished_in_words(confirmation: Confirmation) -> str:
+    state = "is running and has" if confirmation.running else "has"
     place = f"The confirmation of {confirmation.plan.winner} in {confirmation.directory}"
-    return f"{place} has {progress_in_words(confirmation)}. Its verdict comes after the last one."
+    return f"{place} {state} {progress_in_words(confirmation)}. Its verdict comes after the last one."
 
 
 def end_in_words(confirmation: Confirmation) -> str:

@@ -4,7 +4,7 @@ import json
 import shutil
 import signal
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 
@@ -43,6 +43,12 @@ def confirmation_of(run: Path, number: int = 1) -> Path:
 
 def confirmations_of(run: Path) -> List[Confirmation]:
     return list(read_confirmations(RunDirectory(run), selection_seed=str(summary_of(run)["seed"])))
+
+
+def states_of(in_process: Callable[[str], Call], run: Path) -> Tuple[bool, List[bool]]:
+    """Whether the selection is running, and each of its confirmations."""
+    status = json.loads(in_process("status").done(run, "--json"))
+    return status["running"], [confirmation["running"] for confirmation in status["confirmations"]]
 
 
 def seeds_of(run: Path, *columns: str) -> "set[str]":
@@ -112,12 +118,16 @@ def test_an_interrupted_confirmation_says_how_to_continue(
     call.done(*slow, "-s", run, *EQUALLY, "--budget", 4, "--metric", "accuracy")
     process = Command(["-m", "fiesta_allennlp", "confirm", run, "--runs", 40])
     until(lambda: num_finished(confirmation_of(run)) >= 1 or process.poll() is not None)
+    assert states_of(in_process, run) == (False, [True])
+    assert (
+        "The confirmation of one in" in (watched := in_process("status").done(run))
+        and " is running and has " in watched
+    )
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate()
     assert process.returncode == 130 and f"confirm {run} --recover" in output.partition("Continue with: ")[2]
     assert "Its verdict comes after the last one." in in_process("status").done(run)
-    status = json.loads(in_process("status").done(run, "--json"))
-    assert [entry["is_over"] for entry in status["confirmations"]] == [False]
+    assert states_of(in_process, run) == (False, [False]) and not confirmations_of(run)[0].is_over
     said = "resume this selection with allennlp fiesta-confirm .*run --recover"
     call.refused("-s", confirmation_of(run), "--recover", "--budget", 6, said=said)
     own = in_process("status").done(confirmation_of(run))
