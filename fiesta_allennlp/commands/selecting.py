@@ -129,7 +129,7 @@ def print_failures(result: "Result", args: argparse.Namespace, console: "Console
     failed = [candidate for candidate in result.candidates if candidate.state == "failed"]
     if any(candidate.failed_because == "no seed effect" for candidate in failed):
         console.print(f"To accept runs with equal metrics, use: {recover_command(args)} --allow-unseeded")
-    wrong_names = [c.name for c in failed if not c.num_evaluations and not c.num_missed]
+    wrong_names = [c.name for c in failed if not c.num_own and not c.num_missed]
     if wrong_names and args.command == "select":
         correction = f"pass all candidates again, with the corrected command or config of {join_some(wrong_names)}"
         console.print(f"To correct a candidate, {correction}: {recover_command(args)} CANDIDATES")

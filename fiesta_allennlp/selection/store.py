@@ -402,7 +402,7 @@ class RunStore(StoreReader):
             self._reopen_failures("kind = ?", kind)
 
     def _reopen_failures(self, condition: str, value: str) -> None:
-        failed_runs = f"FROM failures WHERE {condition}"
+        failed_runs = f"FROM failures WHERE replicate >= 0 AND {condition}"  # those that were brought are not made here
         update = "UPDATE evaluations SET status = 'pending' WHERE (candidate, replicate) IN"
         self._database.execute(f"{update} (SELECT candidate, replicate {failed_runs})", (value,))
         self._database.execute(f"DELETE {failed_runs}", (value,))
