@@ -139,9 +139,7 @@ class Report(Printable):
         """The decision, and what it rests on, sentence by sentence."""
         result = self.result
         limit_text = limit_in_words(result, self.own_result) if self.limit_is_late else ""
-        if self.is_confirmation:
-            sentences: Tuple[str, ...] = ()  # its verdicts decide, and not who leads
-        elif self.is_selection and not self.is_pair:
+        if self.is_selection and not self.is_pair:
             sentences = selection_in_words(result)
         else:
             pair = self.comparisons[0] if self.is_pair else None
@@ -153,7 +151,7 @@ class Report(Printable):
     def confirmation(self) -> Optional[Confirmation]:
         """The latest confirmation of the candidate that leads, if all its runs have ended."""
         leads = self.result.leading
-        own = [c for c in self.confirmations if c.is_over and (self.is_confirmation or c.plan.winner == leads)]
+        own = [c for c in self.confirmations if c.is_over and c.plan.winner == leads]
         return own[-1] if own else None
 
     @cached_property

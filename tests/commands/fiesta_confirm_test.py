@@ -178,7 +178,7 @@ def test_a_second_confirmation_of_a_pair_is_refused_unless_every_report_says_so(
     made = report(decided)
     assert said in " ".join(made.decision) and [c.comparisons[0].ordinal for c in made.confirmations] == [1, 2]
     assert said in render_html(made, {}) and said in render_markdown(made)
-    assert said in " ".join(report(confirmation_of(decided, 2)).decision)
+    assert said in in_process("status").done(confirmation_of(decided, 2))
     paragraph = compose_paragraph(made)
     assert paragraph.count("They confirm that able is better than blind") == 2
     assert "In the second confirmation, able and blind ran 3 times each" in paragraph
@@ -299,7 +299,9 @@ def test_a_candidate_whose_fresh_runs_fail_is_not_dropped_in_silence(
     assert "3 fresh runs of fragile failed" in " ".join(report(other).decision)
 
 
-def test_every_report_has_it_and_the_paragraph_rests_on_it_alone(decided: Path, confirming: Call) -> None:
+def test_every_report_has_it_and_the_paragraph_rests_on_it_alone(
+    decided: Path, confirming: Call, in_process: Callable[[str], Call]
+) -> None:
     before = render_markdown(report(decided))
     assert "## Confirmation" not in before and "To confirm this outcome" not in before
     confirming.done(decided, "--runs", 4)
@@ -312,8 +314,8 @@ def test_every_report_has_it_and_the_paragraph_rests_on_it_alone(decided: Path, 
     assert "verdict" in render_latex(made)
     csv_text = (decided / "report" / "confirmation.csv").read_text()
     assert csv_text.startswith("winner,rival,ordinal,num_runs,") and ",confirmed\n" in csv_text
-    own = render_markdown(report(confirmation_of(decided)))
-    assert "To confirm the outcome of a selection, able and blind ran 4 times each" in own
+    said = f"this is a confirmation. Pass the directory of its selection, {decided}."
+    assert said in in_process("report").refused(confirmation_of(decided))
 
 
 def test_a_new_selection_in_the_directory_has_no_confirmation(decided: Path, confirming: Call, call: Call) -> None:
