@@ -80,6 +80,14 @@ def _any_of_comparison(name: str) -> Callable[[Sequence[Row]], bool]:
     return lambda rows: any(_of_comparison(name)(row) not in (None, 0) for row in rows)
 
 
+def _are_adjusted(rows: Sequence[Row]) -> bool:
+    return any(len(row.confirmation.plan.rivals) > 1 for row in rows)
+
+
+def _are_unadjusted(rows: Sequence[Row]) -> bool:
+    return not _are_adjusted(rows)
+
+
 def _end(position: int) -> Callable[[Row], Any]:
     return lambda row: row.comparison and row.comparison.interval and row.comparison.interval[position]
 
@@ -109,7 +117,10 @@ COLUMNS: Tuple[RowColumn, ...] = (
         is_shown=_any_of_comparison("num_pairs"),
     ),
     RowColumn("difference", "difference", _of_comparison("difference"), signed_text),
-    RowColumn("interval", "95% interval", _of_comparison("interval"), interval_text, NOT_CSV),
+    RowColumn("interval", "95% interval", _of_comparison("interval"), interval_text, NOT_CSV, _are_unadjusted),
+    RowColumn(
+        "interval", "95% interval, Bonferroni", _of_comparison("interval"), interval_text, NOT_CSV, _are_adjusted
+    ),
     RowColumn("interval_low", "", _end(0), outputs=ONLY_CSV),
     RowColumn("interval_high", "", _end(1), outputs=ONLY_CSV),
     RowColumn("lead_in_sds", "lead, sds", _of_comparison("lead_in_sds"), lambda value: number_text(value, 2)),
@@ -119,7 +130,7 @@ COLUMNS: Tuple[RowColumn, ...] = (
         "p, Holm",
         _of_comparison("adjusted_p_value"),
         probability_text,
-        is_shown=lambda rows: any(len(row.confirmation.plan.rivals) > 1 for row in rows),
+        is_shown=_are_adjusted,
     ),
     RowColumn(
         "prob_new_data",

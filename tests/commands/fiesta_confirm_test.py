@@ -221,8 +221,8 @@ def test_named_rivals_are_compared_together(
     confirming.refused(selections.run, "--against", "blnd", said=said)
     confirming.refused(selections.run, "--against", leader, said="is the winner itself")
     output = confirming.done(selections.run, "--runs", 4, "--against", f"blind,{other}")
-    assert f"Confirmed: {leader} is better than blind." in output and "Holm's method for 2 rivals" in output
-    assert "p, Holm" in output
+    assert f"Confirmed: {leader} is better than blind." in output and "by Bonferroni's method for 2 rivals; " in output
+    assert "p, Holm" in output and "95% interval, Bonferroni" in output
     paragraph = compose_paragraph(report(selections.run))
     assert f"To confirm this outcome, {leader}, blind and {other} ran 4 times each" in paragraph
     assert "No fresh runs test" not in paragraph
