@@ -1,12 +1,14 @@
 """Shows confirmations: their table, their sentences, and what a number of fresh runs can show before they begin."""
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.reports.formats import MISSING_TEXT, Printable, TerminalLines
 from fiesta_allennlp.selection.candidate_table import CSV, EVERYWHERE, LATEX, TERMINAL, Table
 from fiesta_allennlp.selection.confirmation import (
+    BegunConfirmation,
     Confirmation,
     ConfirmationPlan,
     FreshComparison,
@@ -188,6 +190,19 @@ def ordinal_in_words(plan: ConfirmationPlan, rival: PlannedRival) -> str:
     verdicts = join_some([verdict or NO_VERDICT for verdict in rival.earlier])
     pair = f"{plan.winner} and {rival.name}"
     return f"This is the {ordinal_text(rival.ordinal)} confirmation of {pair}; the verdict before: {verdicts}."
+
+
+def deleted_in_words(deleted: Sequence[BegunConfirmation], known: Sequence[Confirmation]) -> Tuple[str, ...]:
+    """State for each pair how many confirmations began, if the directory of one is gone."""
+
+    def count(confirmations: Sequence[Union[BegunConfirmation, Confirmation]]) -> "Counter[Tuple[str, ...]]":
+        return Counter(tuple(sorted(pair)) for confirmation in confirmations for pair in confirmation.plan.pairs)
+
+    num_begun = count([*known, *deleted])
+    return tuple(
+        f"{count_text(num_begun[pair], 'confirmation')} of {names_text(pair)} began; the files of {num} were deleted."
+        for pair, num in sorted(count(deleted).items())
+    )
 
 
 def new_data_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:

@@ -389,7 +389,7 @@ def _confirmation(report: Report) -> Slot:
     comparisons = [comparison for confirmation in report.confirmations for comparison in confirmation.comparisons]
     keys = (NADEAU_KEY, CORANI_KEY) if any(c.prob_new_data is not None for c in comparisons) else ()
     sentences = [text for number in range(len(report.confirmations)) for text in _fresh_runs(report, number)]
-    return " ".join(filter(None, (*sentences, _untested(report)))), keys
+    return " ".join(filter(None, (*sentences, *report.deleted_confirmation_sentences, _untested(report)))), keys
 
 
 def _fresh_runs(report: Report, number: int) -> Iterator[str]:

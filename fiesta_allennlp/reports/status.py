@@ -99,7 +99,7 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
         *_describe_jobs(pending_runs),
         error_text,
         *report.legend,
-        *(text for confirmation in report.confirmations for text in confirmation_in_words(confirmation)),
+        *report.confirmation_sentences,
         _last_finish_text(report.history),
     )
     sentences = tuple(filter(None, (*run_sentences, *last_sentences)))

@@ -30,6 +30,7 @@ class StoredSelection:
         self.names = [candidate.name for candidate in self.candidates]
         self.read_history = store.history
         self.confirmations = _read_own_confirmations(directory, store)
+        self.deleted_confirmations = self.meta.deleted_confirmations(self.confirmations)
         self.preparations: Dict[str, Preparation] = {}
         if self.meta.kind != "documents":
             with translated_store_errors(directory.store):

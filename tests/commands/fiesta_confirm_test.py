@@ -188,13 +188,21 @@ def test_a_second_confirmation_of_a_pair_is_refused_unless_every_report_says_so(
     assert confirmation_of(decided, 3).exists()
 
 
-def test_a_deleted_confirmation_is_remembered(decided: Path, confirming: Call) -> None:
+def test_a_deleted_confirmation_is_remembered(
+    decided: Path, confirming: Call, in_process: Callable[[str], Call]
+) -> None:
     confirming.done(decided, "--runs", 3)
     shutil.rmtree(confirmation_of(decided))
     said = "a confirmation of able and blind began at .*, and its directory is gone"
     confirming.refused(decided, "--runs", 3, said=said)
     output = confirming.done(decided, "--runs", 3, "--again")
     assert "second confirmation of able and blind; the verdict before: none, not finished or deleted." in output
+    said = "2 confirmations of able and blind began; the files of 1 were deleted."
+    assert said in compose_paragraph(report(decided)) and said in in_process("status").done(decided)
+    assert said in " ".join(report(decided).decision)
+    shutil.rmtree(confirmation_of(decided))
+    said = "2 confirmations of able and blind began; the files of 2 were deleted."
+    assert report(decided).decision[-1] == said
 
 
 def test_the_end_is_the_verdict_and_nothing_before_it_shows_who_leads(decided: Path, confirming: Call) -> None:
