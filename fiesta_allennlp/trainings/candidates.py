@@ -161,18 +161,17 @@ def compare_with_store(
     stored: StoredState,
     *,
     allow_removed: bool,
-    allow_corrected: bool = False,
     division: Division = OFFICIAL_RATIOS_DIVISION,
 ) -> CandidateSet:
     """Compare the given candidates with those of the store. Refuse a changed config or changed data, and, without
-    `allow_removed`, a candidate of the store that is not given. With `allow_corrected`, a config may change until a run
-    of its candidate has finished."""
+    `allow_removed`, a candidate of the store that is not given. A config may change until a run of its candidate has
+    finished."""
     stored_candidates = {candidate.name: candidate for candidate in stored.candidates}
     removed_names = stored.meta.removed
     snapshots = _take_snapshots(active, division)
     corrected: List[str] = []
     for name, candidate in stored_candidates.items():
-        is_open = allow_corrected and name in active and not stored.history.has_ever_finished(name)
+        is_open = name in active and not stored.history.has_ever_finished(name)
         if is_open and first_difference(candidate.config, active[name].config) is not None:
             corrected.append(name)
         elif name in active:

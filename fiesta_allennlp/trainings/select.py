@@ -78,9 +78,7 @@ class TrainingSelection(SelectionFamily):
         min_count = 1 if stored.candidates and not allow_removed else 2  # a single one is refused for the missing ones
         packages, minimise = settings.include_package, settings.scored_by.minimise
         candidates = build_with_packages(packages, lambda: cls.load(settings, stored, min_count=min_count))
-        candidate_set = compare_with_store(
-            candidates, stored, allow_removed=allow_removed, allow_corrected=True, division=settings.division
-        )
+        candidate_set = compare_with_store(candidates, stored, allow_removed=allow_removed, division=settings.division)
         active = list(candidate_set.active)
         strategy = build_with_packages(packages, lambda: build_strategy(settings, active, minimise=minimise))
         if candidate_set.joining:
