@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.blame import FINISHED_KINDS
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
+from fiesta_allennlp.core.errors import StoreError, full_command
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.core.source import PackageSource
@@ -45,25 +45,6 @@ REQUEST_COLUMNS = ", ".join(REQUEST_FIELDS)
 
 LAST_ORDER_SQL = "IFNULL((SELECT MAX(finished_order) FROM {}), -1)"
 NEXT_ORDER_SQL = f"(SELECT 1 + MAX({LAST_ORDER_SQL.format('evaluations')}, {LAST_ORDER_SQL.format('failures')}))"
-
-
-@dataclass(frozen=True)
-class OptionChange:
-    """How an option was changed that chooses runs or stops the selection, and after how many runs."""
-
-    option: str
-    before: Any
-    now: Any
-    num_done: int
-
-
-@dataclass(frozen=True)
-class Environment:
-    """The facts of `describe_environment`."""
-
-    host: str = ""
-    directory: str = ""
-    code: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -124,16 +105,7 @@ class StoreReader:
         with translated_store_errors(self._path):
             rows = self._database.execute("SELECT key, value FROM meta").fetchall()
             meta = build_record(Meta, {row["key"]: json.loads(row["value"]) for row in rows})
-            meta = replace(meta, **{name: list_to_tuple(value) for name, value in vars(meta).items()})
-            for change in meta.changes:
-                build_record(OptionChange, change)
-            for environment in meta.environments:
-                build_record(Environment, environment)
-            if meta.kind not in COMMAND_BY_KIND:
-                raise ConfigError(f"the kind of the selection is {meta.kind}")
-            if meta.seed is not None and int(meta.seed) < 0:
-                raise ConfigError(f"the seed is {meta.seed}")
-            return meta
+            return replace(meta, **{name: list_to_tuple(value) for name, value in vars(meta).items()})
 
     def candidates(self) -> List[Candidate]:
         with translated_store_errors(self._path):
