@@ -16,8 +16,7 @@ from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.selection.ending import Ending
-from fiesta_allennlp.selection.listener import Listener
+from fiesta_allennlp.selection.listener import Ending, Listener
 from fiesta_allennlp.selection.retries import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy

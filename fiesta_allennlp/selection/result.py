@@ -14,7 +14,7 @@ from fiesta_allennlp.core.errors import MAX_ERROR_CHARACTERS, StoreError
 from fiesta_allennlp.core.files import check_format, read_json, shorten
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History, PairAlone
 from fiesta_allennlp.selection.candidate_table import JSON, candidate_values
-from fiesta_allennlp.selection.machines import MachineRuns, count_machine_runs
+from fiesta_allennlp.selection.environment import MachineRuns, count_machine_runs
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import list_to_tuple
 from fiesta_allennlp.selection.settings import OFFICIAL

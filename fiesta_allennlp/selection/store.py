@@ -10,9 +10,9 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 from fiesta_allennlp.core.blame import FINISHED_KINDS
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError, full_command
+from fiesta_allennlp.core.origin import PackageSource
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.registry import build_record
-from fiesta_allennlp.core.source import PackageSource
 from fiesta_allennlp.selection.confirmation import BegunConfirmation, ConfirmationPlan
 from fiesta_allennlp.selection.database import (
     FAILURE_FIELDS,
@@ -25,9 +25,8 @@ from fiesta_allennlp.selection.database import (
 )
 from fiesta_allennlp.selection.lock import DirectoryLock
 from fiesta_allennlp.selection.options import list_to_tuple
-from fiesta_allennlp.selection.score_threshold import ScoreThreshold
 from fiesta_allennlp.selection.settings import ChoiceSettingsType, to_config
-from fiesta_allennlp.selection.verdicts import STATUS_BY_KIND, Verdicts
+from fiesta_allennlp.selection.verdicts import STATUS_BY_KIND, ScoreThreshold, Verdicts
 from fiesta_allennlp.version import __version__
 
 COMMAND_BY_KIND = {
@@ -117,8 +116,9 @@ class StoreReader:
         """Return everything so far, with all metrics of every run. A removed candidate, or one with `max_failures`
         failures that count, is withdrawn. The latter is not stored, so resuming with a larger number gives it another
         chance. A `score_threshold` judges the runs instead of the stored verdicts."""
-        history = self._read_history() if score_threshold is None else self._read_judged_by(score_threshold)
-        return history.with_withdrawn(max_failures=max_failures)
+        history = self._read_history() if score_threshold is None else self._read_rows(is_judged=False)
+        judged_history = history if score_threshold is None else score_threshold.apply_to(history)
+        return judged_history.with_withdrawn(max_failures=max_failures)
 
     @property
     def score_threshold(self) -> ScoreThreshold:
@@ -136,15 +136,12 @@ class StoreReader:
         return self._verdicts
 
     def _read_history(self) -> History:
-        removed = self.meta().removed
-        with translated_store_errors(self._path):
-            return read_history(self._database, removed=removed)
+        return self._read_rows(is_judged=True)
 
-    def _read_judged_by(self, score_threshold: ScoreThreshold) -> History:
+    def _read_rows(self, *, is_judged: bool) -> History:
         removed = self.meta().removed
         with translated_store_errors(self._path):
-            history = read_history(self._database, removed=removed, is_judged=False)
-        return score_threshold.apply_to(history)
+            return read_history(self._database, removed=removed, is_judged=is_judged)
 
     def rows(self) -> List[Dict[str, Any]]:
         """Return every outcome in order of finishing, with all columns, and `status` `finished` or `failed`. A run that

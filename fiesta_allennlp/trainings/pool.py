@@ -12,7 +12,7 @@ from fiesta_allennlp.core.errors import ConfigError, DataError, escape_invisible
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.core.splits import Division, split_pool, target_sizes
-from fiesta_allennlp.trainings.starting_weights import StartingWeights
+from fiesta_allennlp.trainings.data_files import StartingWeights
 
 
 @dataclass(frozen=True)

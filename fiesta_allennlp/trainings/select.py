@@ -13,8 +13,7 @@ from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Candidate, Decision, History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request, strategy_rng
 from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.selection.ending import Ending
-from fiesta_allennlp.selection.listener import Listener
+from fiesta_allennlp.selection.listener import Ending, Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.metrics import check_metric_sign
 from fiesta_allennlp.selection.notify import NotifyCommand
@@ -28,7 +27,12 @@ from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_run import MemoryMeasuringEvaluator
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import CandidateSet, compare_with_store, equal_candidates, load_candidates
-from fiesta_allennlp.trainings.data_files import DataSnapshot
+from fiesta_allennlp.trainings.data_files import (
+    DataSnapshot,
+    StartingWeights,
+    check_starting_weights,
+    describe_starting_weights,
+)
 from fiesta_allennlp.trainings.listeners import (
     BestModelKeeper,
     MetricNotes,
@@ -47,11 +51,6 @@ from fiesta_allennlp.trainings.preparation import (
     worker_packages,
 )
 from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
-from fiesta_allennlp.trainings.starting_weights import (
-    StartingWeights,
-    check_starting_weights,
-    describe_starting_weights,
-)
 
 
 @dataclass
