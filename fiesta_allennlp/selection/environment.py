@@ -90,10 +90,6 @@ class MachineRuns:
     num_failures: int = 0
     mean_seconds: Optional[float] = None
 
-    @classmethod
-    def from_entry(cls, entry: Mapping[str, Any]) -> "MachineRuns":
-        return cls(**{**entry, "origin": Origin(**entry["origin"])})
-
 
 def count_machine_runs(history: History) -> Tuple[MachineRuns, ...]:
     """Count the runs of each machine in the order of its first finished run, then those whose runs all failed. Runs

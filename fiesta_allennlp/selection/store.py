@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
 
@@ -24,7 +24,6 @@ from fiesta_allennlp.selection.database import (
     translated_store_errors,
 )
 from fiesta_allennlp.selection.lock import DirectoryLock
-from fiesta_allennlp.selection.options import list_to_tuple
 from fiesta_allennlp.selection.settings import ChoiceSettingsType, to_config
 from fiesta_allennlp.selection.verdicts import STATUS_BY_KIND, ScoreThreshold, Verdicts
 from fiesta_allennlp.version import __version__
@@ -103,8 +102,7 @@ class StoreReader:
         """Read the fields that `RunStore.set_meta` wrote."""
         with translated_store_errors(self._path):
             rows = self._database.execute("SELECT key, value FROM meta").fetchall()
-            meta = build_record(Meta, {row["key"]: json.loads(row["value"]) for row in rows})
-            return replace(meta, **{name: list_to_tuple(value) for name, value in vars(meta).items()})
+            return build_record(Meta, {row["key"]: json.loads(row["value"]) for row in rows})
 
     def candidates(self) -> List[Candidate]:
         with translated_store_errors(self._path):
