@@ -24,16 +24,19 @@ from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.config import (
     Config,
     check_allennlp_keys,
+    check_direction,
+    check_sets,
+    check_test_loader,
     official_paths,
     readers_of,
     vector_references,
     with_absolute_paths,
 )
-from fiesta_allennlp.trainings.config_checks import check_direction, check_group_by, check_sets, check_test_loader
 from fiesta_allennlp.trainings.data_files import DataSnapshot, StartingWeights, find_starting_weights
 from fiesta_allennlp.trainings.pool import Pool, Preparation
 from fiesta_allennlp.trainings.programs.config import (
     PROGRAM_TYPE,
+    check_group_by,
     check_keys,
     check_no_split_options,
     check_program,

@@ -3,8 +3,9 @@
 import json
 import os
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
-from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import CandidateError, ConfigError, combined_error, describe_as_sentence, join_some
@@ -18,8 +19,7 @@ from fiesta_allennlp.selection.session import StoredState
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec, parse_candidates
 from fiesta_allennlp.trainings.config import SEED_KEYS, Config, first_difference
-from fiesta_allennlp.trainings.config_checks import check_distinct_sets
-from fiesta_allennlp.trainings.data_files import DataSnapshot, take_snapshot
+from fiesta_allennlp.trainings.data_files import DataSnapshot, files_behind, take_snapshot
 from fiesta_allennlp.trainings.pool import preparation_from_facts
 from fiesta_allennlp.trainings.programs.config import check_no_lone_placeholder, config_of_command
 from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
@@ -212,6 +212,30 @@ def take_candidate_snapshot(candidate: Candidate, division: Division) -> DataSna
         label = f"candidate '{candidate.name}' ({candidate.source})"
         raise ConfigError(f"{label}: {describe_as_sentence(error)}") from error
     return snapshot
+
+
+def check_distinct_sets(
+    paths: Mapping[str, Any], division: Division, snapshot: DataSnapshot, key_of: Callable[[str], str]
+) -> None:
+    """Refuse the same data in two sets: runs would be scored on data that they were trained on or chose their epoch by.
+
+    Two sets are the same if they share a file, or if the contents of one are all among the contents of the other.
+    """
+    digests = {file.path: file.digest for file in snapshot.files}
+    for first_set, second_set in combinations([set_name for set_name in division.set_names if set_name in paths], 2):
+        file_lists = (files_behind(paths[set_name]) for set_name in (first_set, second_set))
+        first_files, second_files = ({file.resolve(): digests[str(file)] for file in files} for files in file_lists)
+        contents, others = set(first_files.values()), set(second_files.values())
+        is_copy = bool(contents and others) and (contents <= others or others <= contents)
+        if paths[first_set] == paths[second_set] or first_files.keys() & second_files.keys() or is_copy:
+            keys = [key_of(set_name) for set_name in (first_set, second_set)]
+            remedy = f"; or remove '{keys[1]}', and random splits draw that set from the rest"
+            if division.is_official:
+                remedy = "; or remove 'test_data_path' and use --score validation" * (first_set != "train")
+            raise ConfigError(
+                f"'{keys[0]}' ({paths[first_set]}) and '{keys[1]}' ({paths[second_set]}) contain the same data. Use a "
+                f"different file{remedy}."
+            )
 
 
 def _check_unchanged(candidate: Candidate, data: DataSnapshot, stored_candidate: Candidate, root: Path) -> None:
