@@ -274,7 +274,7 @@ class SelectionLoop:
     def _record_failure(self, failure: Failure) -> Tuple[Failure, bool]:
         raise_if_fatal(failure, self.directory.root)
         history = self._read_history()
-        should_retry = not history.with_failure(failure).machines.is_of_candidate(failure)
+        should_retry = not history.with_outcomes([failure]).machines.is_of_candidate(failure)
         if not should_retry:
             if self.can_mark_unfit:
                 failure = self.retries.mark_unfit(failure, history, max_failures=self.max_failures)

@@ -20,7 +20,7 @@ from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.isolation.machine import visible_gpus
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import option_words
-from fiesta_allennlp.trainings.candidate_run import CandidateRun
+from fiesta_allennlp.trainings.candidate_run import CandidateRun, ReportedMetrics, flatten_metrics
 from fiesta_allennlp.trainings.config import (
     Config,
     check_allennlp_keys,
@@ -49,7 +49,6 @@ from fiesta_allennlp.trainings.programs.config import (
 )
 from fiesta_allennlp.trainings.programs.pool import program_pool
 from fiesta_allennlp.trainings.programs.run import ProgramRun
-from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics, flatten_metrics
 
 MAX_TRIAL_RECORDS = 200  # of a program
 MAX_CANDIDATES = 1024  # whose objects are kept
