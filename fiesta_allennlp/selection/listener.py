@@ -1,7 +1,7 @@
 """The observers of a selection, and how it ended, for `--notify` and `selection.log`."""
 
 from dataclasses import dataclass
-from typing import Protocol, Sequence
+from typing import Sequence
 
 from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, History, Outcome, Request
@@ -28,29 +28,23 @@ class Ending:
         return cls(event, f"{text}, stopped by {decision.stopped_by}")
 
 
-class Listener(Protocol):
+class Listener:
     """An observer of a selection, such as a progress display. A subclass leaves out what it does not observe."""
 
     def on_state(self, history: History, decision: Decision) -> None:
         """Called after every change of what is finished or pending."""
-        return None
 
     def on_outcome(self, outcome: Outcome) -> None:
         """Called for every finished run and failure once it is recorded."""
-        return None
 
     def on_broken_machine(self, machine: Machine, error: str) -> None:
         """Called once for each machine that takes no more runs, with the last error there."""
-        return None
 
     def on_start(self, request: Request) -> None:
         """Called before each run starts."""
-        return None
 
     def on_end(self, history: History, decision: Decision) -> None:
         """Called once the results of the final decision are written."""
-        return None
 
     def on_waiting(self, requests: Sequence[Request]) -> None:
         """Called with the pending requests that wait for their next try, after every change of them."""
-        return None

@@ -43,6 +43,11 @@ class CandidateSet:
     corrected: Tuple[str, ...] = ()
 
     @property
+    def unchanged(self) -> Dict[str, Candidate]:
+        """The stored candidates that have the same config as in the store."""
+        return {name: candidate for name, candidate in self.stored.items() if name not in self.corrected}
+
+    @property
     def names(self) -> List[str]:
         """All candidates in the store's order, removed ones included, and then the new ones."""
         return [*self.stored, *(name for name in self.active if name not in self.stored)]

@@ -40,14 +40,20 @@ from fiesta_allennlp.trainings.listeners import (
     forecast_describer,
     reporting_jobs,
 )
-from fiesta_allennlp.trainings.pool import Pool, Preparation, check_same_pool, preparation_to_facts, vectors_exist
+from fiesta_allennlp.trainings.pool import (
+    Pool,
+    Preparation,
+    check_same_pool,
+    preparation_from_facts,
+    preparation_to_facts,
+    vectors_exist,
+)
 from fiesta_allennlp.trainings.preparation import (
     CandidateEvaluator,
     build_executor,
     check_gpus,
     prepare_candidates,
     resolve_metric,
-    stored_preparations,
     worker_packages,
 )
 from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
@@ -105,7 +111,7 @@ class TrainingSelection(SelectionFamily):
         build_it = partial(build_executor, settings, self.directory, packages=packages)
         with closing(build_with_packages(settings.include_package, build_it)) as self.executor:
             check_gpus(active, self.executor)
-            preparations = stored_preparations(self.candidate_set)
+            preparations = {name: preparation_from_facts(c.facts) for name, c in self.candidate_set.unchanged.items()}
             complete = {name for name, preparation in preparations.items() if vectors_exist(preparation)}
             missing = {name: candidate for name, candidate in active.items() if name not in complete}
             if missing:
