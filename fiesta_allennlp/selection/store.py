@@ -129,8 +129,7 @@ class StoreReader:
         if self._verdicts is None:
             meta = self.meta()
             is_final = meta.kind in JUDGED_KINDS and meta.settings is not None
-            with translated_store_errors(self._path):
-                self._verdicts = Verdicts.from_settings(meta.settings or {}) if is_final else Verdicts()
+            self._verdicts = Verdicts.from_settings(meta.settings or {}) if is_final else Verdicts()
         return self._verdicts
 
     def _read_history(self) -> History:

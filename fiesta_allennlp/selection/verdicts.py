@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome
-from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.selection.metrics import Metric
 
 
@@ -23,7 +22,7 @@ class ScoreThreshold:
     def from_settings(cls, settings: Mapping[str, Any], score: Optional[float] = None) -> "ScoreThreshold":
         """Return that of the settings in a store, or this one instead."""
         minimise = Metric.parse(settings.get("metric") or "").minimise
-        return build_record(cls, {"score": settings.get("min_score") if score is None else score, "minimise": minimise})
+        return cls(settings.get("min_score") if score is None else score, minimise)
 
     def is_missed_by(self, score: float) -> bool:
         return self.score is not None and (score > self.score if self.minimise else score < self.score)

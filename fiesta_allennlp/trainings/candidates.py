@@ -7,13 +7,10 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
-from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import CandidateError, ConfigError, combined_error, describe_as_sentence, join_some
 from fiesta_allennlp.core.names import check_names, check_no_similar_names
 from fiesta_allennlp.core.records import Candidate
-from fiesta_allennlp.core.registry import convert_value
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
-from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.jsonnet import VARIABLE_DEFAULTS, apply_overrides, read_jsonnet
 from fiesta_allennlp.selection.session import StoredState
 from fiesta_allennlp.trainings.candidate_types import type_of
@@ -246,11 +243,10 @@ def check_distinct_sets(
 def _check_unchanged(candidate: Candidate, data: DataSnapshot, stored_candidate: Candidate, root: Path) -> None:
     difference = first_difference(stored_candidate.config, candidate.config)
     remedy = "Undo the change, or add it as a new candidate with NAME=CONFIG"
-    with translated_store_errors(RunDirectory(root).store):
-        fingerprint = preparation_from_facts(stored_candidate.facts).pool.data
-        old_digests = convert_value(stored_candidate.facts.get("files", {}), Mapping[str, str], "files")
+    fingerprint = preparation_from_facts(stored_candidate.facts).pool.data
     if difference is None and data.fingerprint != fingerprint:
         new_digests = {file.path: file.digest for file in data.files}
+        old_digests = stored_candidate.facts.get("files", {})
         changed_files = [path for path in old_digests if new_digests.get(path) != old_digests[path]]
         difference = f"the content of {join_some(changed_files) or 'its data files'}"
         remedy = "Restore the original data"
