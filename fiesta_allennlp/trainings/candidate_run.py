@@ -183,17 +183,13 @@ class CandidateRun(Evaluator):
 
     def is_directory_of(self, directory: Path, request: Request) -> bool:
         """Return whether a directory is that of this run. Raise an `OSError` or a `ValueError` if it cannot be read."""
-        description = self._read_description(directory)
+        path = directory / RUN_FILE
+        description = read_json(path if path.exists() else directory / OUTCOME_FILE)
         return isinstance(description, dict) and description.get("run") == self._identity(request)
 
     def describe(self, request: Request) -> Dict[str, Any]:
         """Return everything that repeats a run. A finished run has it in `outcome.json`."""
         return {"run": self._identity(request), "metric": self.metric, "working_directory": self.working_directory}
-
-    def _read_description(self, directory: Path) -> Any:
-        """Return what `describe` said of the run in a directory, finished or not."""
-        path = directory / RUN_FILE
-        return read_json(path if path.exists() else directory / OUTCOME_FILE)
 
     def _identity(self, request: Request) -> Dict[str, Any]:
         """Return everything that decides the score, as plain data."""
