@@ -53,10 +53,10 @@ class Meta:
     passed. `seed` is the master
     seed as text. `removed` are the candidates that the user removed; their runs stay. `environments` and
     `working_seconds` are about all sessions. `error` ended the last session. `brought_facts` are the `file` that runs
-    were taken from, its `digest`, and the candidates there that were `left_out`. `changes` record how the choice of
-    runs, or their end, was changed: option, before, now, and the number of runs. `confirmation` is the plan of a
-    confirmation, and `confirmations` are those that began of this selection, in order. The others belong to a selection
-    by documents: the fingerprint of the file, its facts, and the name under which answers are paid for.
+    were taken from, and its `digest`. `changes` record how the choice of runs, or their end, was changed: option,
+    before, now, and the number of runs. `confirmation` is the plan of a confirmation, and `confirmations` are those
+    that began of this selection, in order. The others belong to a selection by documents: the fingerprint of the file,
+    its facts, and the name under which answers are paid for.
     """
 
     version: str = __version__
