@@ -216,8 +216,7 @@ class History:
     def candidates_without_metric(self) -> FrozenSet[str]:
         """The candidates that have no score of this selection, and a run that ended without the metric."""
         failures = [f for f in self.failures if f.kind == "metric" and self.machines.is_of_candidate(f)]
-        scored = {run.request.candidate for run in self.evaluations if not run.request.is_brought}
-        return frozenset(failure.request.candidate for failure in failures) - scored
+        return frozenset(f.request.candidate for f in failures if not self.own.num_finished(f.request.candidate))
 
     @property
     def num_runs_of_removed(self) -> int:
@@ -259,10 +258,17 @@ class History:
     def num_finished(self, candidate: str) -> int:
         return len(self.evaluations_of(candidate))
 
-    def has_ever_finished(self, candidate: str) -> bool:
-        """Return whether a run of one candidate has finished, even if it counts as a failure."""
-        is_failure = any(f.request.candidate == candidate and f.kind in FINISHED_KINDS for f in self.failures)
-        return is_failure or self.num_finished(candidate) > 0
+    @cached_property
+    def own(self) -> "History":
+        """The runs that this selection made. Those made before it began do not show that a command works here."""
+        evaluations = tuple(run for run in self.evaluations if not run.request.is_brought)
+        failures = tuple(failure for failure in self.failures if not failure.request.is_brought)
+        return replace(self, evaluations=evaluations, failures=failures)
+
+    def has_finished_own(self, candidate: str) -> bool:
+        """Return whether a run of this selection has finished for a candidate, even if it counts as a failure."""
+        is_failure = any(f.request.candidate == candidate and f.kind in FINISHED_KINDS for f in self.own.failures)
+        return is_failure or self.own.num_finished(candidate) > 0
 
     def num_pending(self, candidate: str) -> int:
         return sum(r.candidate == candidate for r in self.pending)

@@ -22,7 +22,7 @@ from fiesta_allennlp.reports.comparisons import (
     correlate_development,
 )
 from fiesta_allennlp.reports.formats import Printable, TerminalLines
-from fiesta_allennlp.reports.fresh_runs import confirmation_in_words
+from fiesta_allennlp.reports.fresh_runs import confirmation_in_words, deleted_in_words
 from fiesta_allennlp.reports.stored_selection import StoredSelection
 from fiesta_allennlp.reports.words import changes_in_words, limit_in_words, scores_in_words, selection_in_words
 from fiesta_allennlp.selection.brought import BROUGHT_CAUTION
@@ -139,21 +139,30 @@ class Report(Printable):
         """The decision, and what it rests on, sentence by sentence."""
         result = self.result
         limit_text = limit_in_words(result, self.own_result) if self.limit_is_late else ""
-        if self.is_confirmation:
-            sentences: Tuple[str, ...] = ()  # its verdicts decide, and not who leads
-        elif self.is_selection and not self.is_pair:
+        if self.is_selection and not self.is_pair:
             sentences = selection_in_words(result)
         else:
             pair = self.comparisons[0] if self.is_pair else None
             sentences = scores_in_words(result, self.strategy, pair=pair)
-        confirmations = (text for confirmation in self.confirmations for text in confirmation_in_words(confirmation))
-        return tuple(filter(None, (*sentences, limit_text, *confirmations, *self.table_notes)))
+        return tuple(filter(None, (*sentences, limit_text, *self.confirmation_sentences, *self.table_notes)))
+
+    @property
+    def confirmation_sentences(self) -> Tuple[str, ...]:
+        """The verdicts of the confirmations, and how many of them are gone."""
+        sentences = tuple(text for confirmation in self.confirmations for text in confirmation_in_words(confirmation))
+        return (*sentences, *self.deleted_confirmation_sentences)
+
+    @property
+    def deleted_confirmation_sentences(self) -> Tuple[str, ...]:
+        """How many confirmations of each pair began, where one was deleted."""
+        deleted = () if self.selection is None else self.selection.deleted_confirmations
+        return deleted_in_words(deleted, self.confirmations)
 
     @property
     def confirmation(self) -> Optional[Confirmation]:
         """The latest confirmation of the candidate that leads, if all its runs have ended."""
         leads = self.result.leading
-        own = [c for c in self.confirmations if c.is_over and (self.is_confirmation or c.plan.winner == leads)]
+        own = [c for c in self.confirmations if c.is_over and c.plan.winner == leads]
         return own[-1] if own else None
 
     @cached_property

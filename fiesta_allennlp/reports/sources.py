@@ -32,9 +32,13 @@ SCREENING_KIND = "screening"
 
 
 def read_selection(root: Path, settings: ReportSettings) -> Report:
-    """Read the selection in a directory. Refuse options that are for tables of scores."""
+    """Read the selection in a directory. Refuse options that are for tables of scores, and a
+    confirmation, which is in the report of its selection."""
     refuse_table_options(settings, UNRECORDED_OPTIONS, root)
-    return read_directory(root, min_score=settings.min_score)
+    report = read_directory(root, min_score=settings.min_score)
+    if report.is_confirmation:
+        raise ConfigError(f"{root}: this is a confirmation. Pass the directory of its selection, {root.parent}.")
+    return report
 
 
 def read_directory(root: Path, *, min_score: Optional[float] = None) -> Report:

@@ -13,7 +13,7 @@ from fiesta_allennlp.core.errors import StoreError, full_command
 from fiesta_allennlp.core.origin import PackageSource
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.registry import build_record
-from fiesta_allennlp.selection.confirmation import BegunConfirmation, ConfirmationPlan
+from fiesta_allennlp.selection.confirmation import BegunConfirmation, Confirmation, ConfirmationPlan
 from fiesta_allennlp.selection.database import (
     FAILURE_FIELDS,
     REQUEST_FIELDS,
@@ -75,6 +75,11 @@ class Meta:
     documents: Optional[str] = None
     document_facts: Optional[Mapping[str, Any]] = None
     run: Optional[str] = None
+
+    def deleted_confirmations(self, known: Sequence[Confirmation]) -> Tuple[BegunConfirmation, ...]:
+        """Return the confirmations that began and are not among the `known` ones, so that their directory is gone."""
+        seeds = {confirmation.seed for confirmation in known}
+        return tuple(begun for begun in self.confirmations if begun.seed not in seeds)
 
     @property
     def is_started(self) -> bool:
@@ -368,7 +373,7 @@ class RunStore(StoreReader):
             self._reopen_failures("kind = ?", kind)
 
     def _reopen_failures(self, condition: str, value: str) -> None:
-        failed_runs = f"FROM failures WHERE {condition}"
+        failed_runs = f"FROM failures WHERE replicate >= 0 AND {condition}"  # those that were brought are not made here
         update = "UPDATE evaluations SET status = 'pending' WHERE (candidate, replicate) IN"
         self._database.execute(f"{update} (SELECT candidate, replicate {failed_runs})", (value,))
         self._database.execute(f"DELETE {failed_runs}", (value,))

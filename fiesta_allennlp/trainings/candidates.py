@@ -173,7 +173,7 @@ def compare_with_store(
     snapshots = _take_snapshots(active, division)
     corrected: List[str] = []
     for name, candidate in stored_candidates.items():
-        is_open = name in active and not stored.history.has_ever_finished(name)
+        is_open = name in active and not stored.history.has_finished_own(name)
         if is_open and first_difference(candidate.config, active[name].config) is not None:
             corrected.append(name)
         elif name in active:

@@ -157,7 +157,7 @@ class TrainingSelection(SelectionFamily):
                 "runs separates these candidates. Keep them for an A/A test; otherwise correct or remove one."
             )
         if corrected := self.candidate_set.corrected:
-            yield f"{join_some(corrected)}: the config was changed, so failed runs start again. No run had finished."
+            yield f"{join_some(corrected)}: the config was changed, so failed runs start again. None had finished."
         names_by_note: Dict[str, List[str]] = {}
         for name, config in configs.items():
             for note in type_of(config).notes(self.candidate_set.division):
