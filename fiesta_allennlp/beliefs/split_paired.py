@@ -8,7 +8,12 @@ from fiesta_allennlp.beliefs.student_t import ScoreBelief, StudentTPosterior, ca
 from fiesta_allennlp.core.errors import ScoreError
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.probability.split_draws import effects_posterior
-from fiesta_allennlp.probability.split_effects import MeanScorePosterior, SplitScores, mean_score_posteriors
+from fiesta_allennlp.probability.split_effects import (
+    MeanScorePosterior,
+    SplitScores,
+    mean_score_posteriors,
+    refit_correlated,
+)
 
 MAX_CELLS = 10**7
 """The most cells of a table of candidates and splits, which takes about a GB. Splits that no two candidates share are
@@ -65,7 +70,7 @@ class SplitPaired(ScoreBelief):
         }
         mean_posteriors = mean_score_posteriors([standardised.table for standardised in standardised_scores.values()])
         fits = {
-            index: self._unstandardise(standardised, mean_posterior)
+            index: self._unstandardise(standardised, refit_correlated(mean_posterior, standardised.table))
             for (index, standardised), mean_posterior in zip(standardised_scores.items(), mean_posteriors, strict=True)
         }
         for margin in margins:

@@ -47,7 +47,7 @@ changes nothing in the directory."""
                 print(json.dumps(status.data, indent=indent, default=asdict), flush=True)
             else:
                 console.print(status.table, *status.sentences)
-            if not settings.follow or not status.running:
+            if not settings.follow or not status.is_followed:
                 return 0
             time.sleep(settings.every)
 

@@ -57,13 +57,14 @@ class SelectionCommand(FiestaCommand):
     dry_run_help: ClassVar[str] = "check candidates, options and data and print the plan, but run nothing"
 
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("-s", "--serialization-dir", type=Path, help="directory of the selection")
+        help = "directory of the selection"
+        parser.add_argument("-s", "--serialization-dir", dest="directory", type=Path, metavar="DIR", help=help)
+        parser.set_defaults(directory_flag="-s ")
         parser.add_argument("-r", "--recover", action="store_true", help="resume the selection in the directory")
         parser.add_argument("-f", "--force", action="store_true", help=self.force_help)
         parser.add_argument("--dry-run", action="store_true", help=self.dry_run_help)
         add_require_decision(parser)
-        help = "continue in the background after the checks; the output goes to DIR/detached.log"
-        parser.add_argument("--detach", action="store_true", help=help)
+        add_detach(parser)
         parser.add_argument("--config", type=Path, help="a Jsonnet file with options, which the command line overrides")
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
@@ -72,7 +73,7 @@ class SelectionCommand(FiestaCommand):
         settings_class = import_dotted(self.settings_class_path)
         settings = typed_settings(args, settings_class)
         if args.dry_run:
-            directory = RunDirectory(args.serialization_dir or Path("DIR"))
+            directory = RunDirectory(args.directory or Path("DIR"))
             plan = import_dotted(self.plan_path)(
                 settings_class(**settings), console, directory, **self.inputs(args, settings)
             )
@@ -98,7 +99,7 @@ class SelectionCommand(FiestaCommand):
         return result
 
     def interrupt_text(self, args: argparse.Namespace) -> str:
-        directory = None if args.dry_run else args.serialization_dir
+        directory = None if args.dry_run else args.directory
         if directory is None or not any(path.exists() for path in RunDirectory(directory).stores):
             return f"Interrupted before the first {self.run_noun}. Start over with the same command."
         return f"Interrupted; {self.interrupt_note}. Continue with: {recover_command(args)}"
@@ -114,9 +115,9 @@ def typed_settings(args: argparse.Namespace, settings_class: Type[Any]) -> Dict[
 
 
 def required_directory(args: argparse.Namespace) -> Path:
-    if args.serialization_dir is None:
+    if args.directory is None:
         raise ConfigError("-s is missing: pass the directory of the selection.")
-    return args.serialization_dir
+    return args.directory
 
 
 def print_failures(result: "Result", args: argparse.Namespace, console: "Console") -> None:
@@ -128,7 +129,7 @@ def print_failures(result: "Result", args: argparse.Namespace, console: "Console
     failed = [candidate for candidate in result.candidates if candidate.state == "failed"]
     if any(candidate.failed_because == "no seed effect" for candidate in failed):
         console.print(f"To accept runs with equal metrics, use: {recover_command(args)} --allow-unseeded")
-    wrong_names = [c.name for c in failed if not c.num_evaluations and not c.num_missed]
+    wrong_names = [c.name for c in failed if not c.num_own and not c.num_missed]
     if wrong_names and args.command == "select":
         correction = f"pass all candidates again, with the corrected command or config of {join_some(wrong_names)}"
         console.print(f"To correct a candidate, {correction}: {recover_command(args)} CANDIDATES")
@@ -154,7 +155,7 @@ def exit_status(result: "Result", args: argparse.Namespace, console: "Console") 
 
 
 def recover_command(args: argparse.Namespace) -> str:
-    return f"{full_command(args.command)} -s {shlex.quote(str(args.serialization_dir))} --recover"
+    return f"{full_command(args.command)} {args.directory_flag}{shlex.quote(str(args.directory))} --recover"
 
 
 class SelectCommand(SelectionCommand):
@@ -292,9 +293,11 @@ the resources that you change. --recover continues them after an interruption.""
     positional_settings = (("directory", None),)
 
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.set_defaults(directory_flag="")
         parser.add_argument("-r", "--recover", action="store_true", help="continue the latest confirmation")
         parser.add_argument("--dry-run", action="store_true", help="print what 5, 10, 20 and 40 runs can show")
         add_require_decision(parser, decision="the winner was confirmed against every rival")
+        add_detach(parser)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         from fiesta_allennlp.selection.options import add_options
@@ -320,18 +323,20 @@ the resources that you change. --recover continues them after an interruption.""
         console.print(*result.shown())
         if result.is_over:
             return EXIT_INCONCLUSIVE if args.require_decision and result.verdict != "confirmed" else 0
-        console.print(f"Continue with: {self._recover_command(args)}")
+        console.print(f"Continue with: {recover_command(args)}")
         return EXIT_INTERRUPTED
 
     def interrupt_text(self, args: argparse.Namespace) -> str:
-        return f"Interrupted; no finished run is lost. Continue with: {self._recover_command(args)}"
-
-    def _recover_command(self, args: argparse.Namespace) -> str:
-        return f"{full_command('confirm')} {shlex.quote(str(args.directory))} --recover"
+        return f"Interrupted; no finished run is lost. Continue with: {recover_command(args)}"
 
 
 POLL_SECONDS = 0.1
 DETACH_FLAG = "--detach"
+
+
+def add_detach(parser: argparse.ArgumentParser) -> None:
+    help = "continue in the background after the checks; the output goes to DIR/detached.log"
+    parser.add_argument(DETACH_FLAG, action="store_true", help=help)
 
 
 def detach(args: argparse.Namespace, console: "Console") -> int:
@@ -339,6 +344,8 @@ def detach(args: argparse.Namespace, console: "Console") -> int:
     if args.dry_run:
         raise ConfigError("--detach cannot be combined with --dry-run. Use one or the other.")
     directory = RunDirectory(required_directory(args))
+    if directory.root.is_file():
+        raise ConfigError(f"{directory.root} is a file. Pass the directory of the selection.")
     output = directory.detached_log
     is_new = not output.exists()
     directory.root.mkdir(mode=OWN_DIRECTORY_MODE, parents=True, exist_ok=True)
@@ -383,7 +390,7 @@ def _show_until_at_work(
 
     while True:
         status = process.poll()
-        is_at_work = status is None and process.pid in map(pid_at_work, (directory, directory.screening))
+        is_at_work = status is None and process.pid in map(pid_at_work, directory.workplaces)
         console.print(log_reader.read().decode(errors="replace"), end="")
         if status is not None or is_at_work:
             return status

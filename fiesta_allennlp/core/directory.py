@@ -112,6 +112,11 @@ class RunDirectory:
         return sorted(int(match[1] or 1) for match in matches if match)
 
     @property
+    def workplaces(self) -> List["RunDirectory"]:
+        """Where a command on this directory may make runs: here, in its first stage and in its confirmations."""
+        return [self, self.screening, *map(self.confirmation, self.confirmation_numbers)]
+
+    @property
     def staging(self) -> "RunDirectory":
         """The directory in which a new selection is checked before it replaces this one."""
         return RunDirectory(self.root / "next")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from scipy.special import digamma, gammaln, zeta
 
-PRIOR_DF_BY_CLASS = (4.0, 256.0)
+PRIOR_DF_BY_CLASS = (2.5, 256.0)
 """How many observations the common scale is worth for the variance of an outlying and of an ordinary candidate."""
 
 GRID_SIZE = 24
@@ -89,7 +89,7 @@ def noise_posterior(squares: np.ndarray, *, df: np.ndarray, common: CommonVarian
     """Compute the posterior of sigma_i^2 from squares_i ~ sigma_i^2 chi^2(df_i), independent.
 
     Each sigma_i^2 is scaled inverse chi-squared around a common s^2, with `PRIOR_DF_BY_CLASS` degrees of freedom: 256
-    for an ordinary candidate, whose noise is that of the others, or 4 for an outlying one, whose own runs decide. log
+    for an ordinary candidate, whose noise is that of the others, or 2.5 for an outlying one, whose own runs decide. log
     s^2 is uniform, and so is the share q of outlying candidates. With class c and A_ci = d_c s^2 + squares_i::
 
         p(squares_i | s^2, c) ~ Gamma((d_c + df_i) / 2) / Gamma(d_c / 2) (d_c s^2)^(d_c / 2) A_ci^(-(d_c + df_i) / 2)

@@ -4,11 +4,12 @@ Several selections among equally many candidates are fitted together, because Nu
 """
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import List, Sequence
 
 import numpy as np
+from scipy.special import gammainc
 
 from fiesta_allennlp.probability.noise import CommonVariance, common_variance, noise_posterior
 
@@ -30,6 +31,14 @@ MIN_DF = 1e-2
 MIN_VARIANCE_SHARE = 1e-20
 """Noise variance below this share of the largest squared deviation is taken as this. It is so small that one run that
 diverged does not hide the differences of all others."""
+
+CONSTANT_SHARE = 0.01
+"""The noise variance of a candidate whose scores are all equal is at least this share of the smallest variance of
+another candidate's scores. With none, nothing tells it from the effects of the splits."""
+
+MIN_COMMON_SPLITS, CORRELATION_LEVEL = 4, 1e-3
+"""A candidate counts as correlated with the leader if their differences on so many common splits or more vary less than
+in this share of all cases without correlation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,14 +84,15 @@ class SplitScores:
 class MeanScorePosterior:
     """Posterior of the mean scores: mu_i = location_i + scale_ci t(df_ci) with probability weight_ci.
 
-    The mu_i are independent up to a common shift. `location` has the shape `(num_candidates,)`; `scale`, `df` and
-    `weight` have the shape `(2, num_candidates)`, see `NoisePosterior`.
+    The mu_i are independent up to a common shift. `location` and `noise_variance`, the sigma_i^2 of the fit, have the
+    shape `(num_candidates,)`; `scale`, `df` and `weight` have the shape `(2, num_candidates)`, see `NoisePosterior`.
     """
 
     location: np.ndarray
     scale: np.ndarray
     df: np.ndarray
     weight: np.ndarray
+    noise_variance: np.ndarray
 
 
 def mean_score_posteriors(tables: Sequence[SplitScores]) -> List[MeanScorePosterior]:
@@ -109,8 +119,45 @@ def mean_score_posteriors(tables: Sequence[SplitScores]) -> List[MeanScorePoster
     posteriors = []
     for index, location in enumerate(fit.location):
         scale = np.sqrt(_independent_variances(location, fit.covariance[index])) * scale_factors[:, index]
-        posteriors.append(MeanScorePosterior(location, scale, df[:, index], noise.weight[:, index]))
+        noise_variance = 1 / fit.used_precision[index]
+        posteriors.append(MeanScorePosterior(location, scale, df[:, index], noise.weight[:, index], noise_variance))
     return posteriors
+
+
+def refit_correlated(posterior: MeanScorePosterior, scores: SplitScores) -> MeanScorePosterior:
+    """Return the posterior in which the differences of the leader l to candidates correlated with it are their own.
+
+    The model has one effect of each split, so two candidates that move together beyond it look noisier than their
+    differences D_k on m common splits are. With one run of each on a split, noise variances sigma_i^2 and
+    V = sigma_l^2 + sigma_j^2, sum_k (D_k - mean D)^2 / V is about chi^2(m - 1). Where it is improbably small, mean D
+    and the variance of D replace what the fit says of mu_l - mu_j. The differences to all other candidates keep their
+    variances. Do not use it where most differences are 0, as between the answers of two systems: their variance is then
+    known too badly.
+    """
+    leader = int(np.argmax(posterior.location))
+    is_common = (scores.counts > 0) & (scores.counts[leader] > 0)
+    cell_variance = posterior.noise_variance[:, None] / np.maximum(scores.counts, 1)
+    # Shape of both: (num_candidates, num_splits)
+    weights = is_common / (cell_variance + cell_variance[leader])
+    differences = scores.means[leader] - scores.means
+    total_weight = np.maximum(weights.sum(axis=-1), np.finfo(float).tiny)
+    mean_difference = (weights * differences).sum(axis=-1) / total_weight
+    squares = (weights * (differences - mean_difference[:, None]) ** 2).sum(axis=-1)
+    num_df = np.maximum(is_common.sum(axis=-1) - 1, 1)
+    is_correlated = (num_df >= MIN_COMMON_SPLITS - 1) & (gammainc(num_df / 2, squares / 2) < CORRELATION_LEVEL)
+    is_correlated[leader] = False
+    if not is_correlated.any():
+        return posterior
+    own_variance = np.maximum(squares / num_df / total_weight, MIN_VARIANCE_SHARE)
+    variance = np.where(is_correlated, own_variance, posterior.scale**2 + posterior.scale[:, [leader]] ** 2)
+    closest = int(np.argmin(np.where(is_correlated, own_variance, np.inf)))
+    leader_variance = own_variance[closest] / 2
+    variance = np.maximum(variance - leader_variance, leader_variance)
+    variance[:, leader] = leader_variance
+    df = np.where(is_correlated, num_df, posterior.df)
+    df[:, leader] = num_df[closest]
+    location = np.where(is_correlated, posterior.location[leader] - mean_difference, posterior.location)
+    return replace(posterior, location=location, scale=np.sqrt(variance), df=df)
 
 
 def fit_tables(tables: SplitScores) -> "VariationalFit":
@@ -148,6 +195,10 @@ class VariationalFit:
         own_variances = _squared_deviations(scores, means[..., None]) / np.maximum(self.num_runs - 1, 1)
         max_variance = np.maximum(np.maximum(own_variances.max(axis=-1), variance_of_means), np.finfo(float).tiny)
         self.min_variance = MIN_VARIANCE_SHARE * max_variance
+        varies = own_variances > self.min_variance[:, None]
+        least_variance = np.where(varies, own_variances, np.inf).min(axis=-1, keepdims=True)
+        is_constant = ~varies & np.isfinite(least_variance)
+        self.min_noise_variance = np.where(is_constant, CONSTANT_SHARE * least_variance, self.min_variance[:, None])
         # The middle one: a run that diverged is far from where the others are.
         typical_variance = np.exp(np.median(np.log(np.maximum(own_variances, self.min_variance[:, None])), axis=-1)) / 2
         self.log_precision = np.repeat(-np.log(typical_variance)[:, None], means.shape[-1] + 1, axis=-1)
@@ -184,7 +235,7 @@ class VariationalFit:
         self.location, self.covariance = joint.location, joint.covariance
         squares = _squared_deviations(self.scores, joint.location[..., None] + joint.split_effects[..., None, :])
         df = self.num_runs - self.used_precision * (joint.fitted_variance * self.scores.counts).sum(axis=-1)
-        self.squares = np.maximum(squares, self.min_variance[:, None] * self.num_runs)
+        self.squares = np.maximum(squares, self.min_noise_variance * self.num_runs)
         self.df = np.maximum(df, MIN_DF)
         self.common_variance = common_variance(self.squares, df=self.df, initial=vars(self).get("common_variance"))
         # Shape: (num_selections,), 1 / E[tau^2] given b, whose prior is uniform in tau

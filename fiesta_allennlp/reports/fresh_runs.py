@@ -1,12 +1,14 @@
 """Shows confirmations: their table, their sentences, and what a number of fresh runs can show before they begin."""
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.reports.formats import MISSING_TEXT, Printable, TerminalLines
 from fiesta_allennlp.selection.candidate_table import CSV, EVERYWHERE, LATEX, TERMINAL, Table
 from fiesta_allennlp.selection.confirmation import (
+    BegunConfirmation,
     Confirmation,
     ConfirmationPlan,
     FreshComparison,
@@ -80,6 +82,14 @@ def _any_of_comparison(name: str) -> Callable[[Sequence[Row]], bool]:
     return lambda rows: any(_of_comparison(name)(row) not in (None, 0) for row in rows)
 
 
+def _are_adjusted(rows: Sequence[Row]) -> bool:
+    return any(len(row.confirmation.plan.rivals) > 1 for row in rows)
+
+
+def _are_unadjusted(rows: Sequence[Row]) -> bool:
+    return not _are_adjusted(rows)
+
+
 def _end(position: int) -> Callable[[Row], Any]:
     return lambda row: row.comparison and row.comparison.interval and row.comparison.interval[position]
 
@@ -109,7 +119,10 @@ COLUMNS: Tuple[RowColumn, ...] = (
         is_shown=_any_of_comparison("num_pairs"),
     ),
     RowColumn("difference", "difference", _of_comparison("difference"), signed_text),
-    RowColumn("interval", "95% interval", _of_comparison("interval"), interval_text, NOT_CSV),
+    RowColumn("interval", "95% interval", _of_comparison("interval"), interval_text, NOT_CSV, _are_unadjusted),
+    RowColumn(
+        "interval", "95% interval, Bonferroni", _of_comparison("interval"), interval_text, NOT_CSV, _are_adjusted
+    ),
     RowColumn("interval_low", "", _end(0), outputs=ONLY_CSV),
     RowColumn("interval_high", "", _end(1), outputs=ONLY_CSV),
     RowColumn("lead_in_sds", "lead, sds", _of_comparison("lead_in_sds"), lambda value: number_text(value, 2)),
@@ -119,7 +132,7 @@ COLUMNS: Tuple[RowColumn, ...] = (
         "p, Holm",
         _of_comparison("adjusted_p_value"),
         probability_text,
-        is_shown=lambda rows: any(len(row.confirmation.plan.rivals) > 1 for row in rows),
+        is_shown=_are_adjusted,
     ),
     RowColumn(
         "prob_new_data",
@@ -177,6 +190,19 @@ def ordinal_in_words(plan: ConfirmationPlan, rival: PlannedRival) -> str:
     verdicts = join_some([verdict or NO_VERDICT for verdict in rival.earlier])
     pair = f"{plan.winner} and {rival.name}"
     return f"This is the {ordinal_text(rival.ordinal)} confirmation of {pair}; the verdict before: {verdicts}."
+
+
+def deleted_in_words(deleted: Sequence[BegunConfirmation], known: Sequence[Confirmation]) -> Tuple[str, ...]:
+    """State for each pair how many confirmations began, if the directory of one is gone."""
+
+    def count(confirmations: Sequence[Union[BegunConfirmation, Confirmation]]) -> "Counter[Tuple[str, ...]]":
+        return Counter(tuple(sorted(pair)) for confirmation in confirmations for pair in confirmation.plan.pairs)
+
+    num_begun = count([*known, *deleted])
+    return tuple(
+        f"{count_text(num_begun[pair], 'confirmation')} of {names_text(pair)} began; the files of {num} were deleted."
+        for pair, num in sorted(count(deleted).items())
+    )
 
 
 def new_data_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:

@@ -6,7 +6,7 @@ from typing import Mapping, Sequence, Tuple
 from fiesta_allennlp.core.defaults import BELIEF, OFFICIAL_SPLITS_BELIEF
 from fiesta_allennlp.reports.measured_error import DEFAULT_RULE_ERROR
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.strategies.stopping_rules import MIN_POWER, RuleOfThree, StoppingRule
+from fiesta_allennlp.strategies.stopping_rules import MAX_RUNS_PER_WINNER, MIN_POWER, RuleOfThree, StoppingRule
 from fiesta_allennlp.version import __version__
 
 FIESTA_KEY, RUSSO_KEY, JOURDAN_KEY = "moss-etal-2019-fiesta", "russo-2016-simple", "jourdan-etal-2022-top"
@@ -67,7 +67,7 @@ STOP_TEXTS: MethodTexts = {
     "bayesian": (f"once {TARGET_RULE}", (FIESTA_KEY,)),
     "early_looks": (
         f"once {TARGET_RULE}, or more than that with fewer than {{least}} {{runs}}, or if the limit leaves a chance "
-        f"below {MIN_POWER:g} to decide",
+        f"below {MIN_POWER:g} to decide, and less than one in {MAX_RUNS_PER_WINNER} runs",
         (SOFTWARE_KEY,),
     ),
     "rule_of_three": (f"once {TARGET_RULE}, {RUNS_RULE}, and skewed scores do not explain the lead", (SOFTWARE_KEY,)),

@@ -72,8 +72,6 @@ def fill_slots(report: Report) -> Dict[str, Slot]:
     is_over = result.stopped_by not in (None, "failures") if report.is_selection else not report.is_pair
     if result.leading is None or result.running or not is_over:
         return {}
-    if report.is_confirmation:
-        return {"candidates": _candidates(report), "data": _data(report), "confirmation": _confirmation(report)}
     return {
         "screening": _screening(report),
         "candidates": _candidates(report),
@@ -244,7 +242,7 @@ def _confirmation(report: Report) -> Slot:
     comparisons = [comparison for confirmation in report.confirmations for comparison in confirmation.comparisons]
     keys = (NADEAU_KEY, CORANI_KEY) if any(c.prob_new_data is not None for c in comparisons) else ()
     sentences = [text for number in range(len(report.confirmations)) for text in _fresh_runs(report, number)]
-    return " ".join(filter(None, (*sentences, _untested(report)))), keys
+    return " ".join(filter(None, (*sentences, *report.deleted_confirmation_sentences, _untested(report)))), keys
 
 
 def _fresh_runs(report: Report, number: int) -> Iterator[str]:
@@ -257,8 +255,7 @@ def _fresh_runs(report: Report, number: int) -> Iterator[str]:
         yield f"A confirmation of {plan.winner} against {rivals} has begun: {progress}, so it has no verdict yet."
         return
     new = "new splits and seeds" if plan.is_paired or not report.result.on_official_splits else "new seeds"
-    outcome = "the outcome of a selection" if report.is_confirmation else "this outcome"
-    aim = f"In the {ordinal_text(number + 1)} confirmation" if number else f"To confirm {outcome}"
+    aim = f"In the {ordinal_text(number + 1)} confirmation" if number else "To confirm this outcome"
     yield f"{aim}, {names_text(plan.names)} ran {plan.num_runs} times each with {new}."
     if not number:
         yield "This number was fixed beforehand and these runs chose nothing, so any claim rests on them alone."
@@ -276,7 +273,7 @@ def _untested(report: Report) -> str:
     leading = str(report.result.leading)
     pairs = {pair for confirmation in report.confirmations if confirmation.is_over for pair in confirmation.plan.pairs}
     rivals = [c.name for c in report.result.ranked if c.name != leading and frozenset({leading, c.name}) not in pairs]
-    if not pairs or not rivals or report.is_confirmation:
+    if not pairs or not rivals:
         return ""
     return f"No fresh runs test whether {leading} is better than {names_text(rivals)}."
 

@@ -10,8 +10,8 @@ import numpy as np
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.names import numbered_legend
+from fiesta_allennlp.core.origin import PackageSource, package_source
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.core.source import PackageSource, package_source
 from fiesta_allennlp.reports.checklist import Checklist, build_checklist
 from fiesta_allennlp.reports.comparisons import (
     Comparison,
@@ -22,13 +22,13 @@ from fiesta_allennlp.reports.comparisons import (
     correlate_development,
 )
 from fiesta_allennlp.reports.formats import Printable, TerminalLines
-from fiesta_allennlp.reports.fresh_runs import confirmation_in_words
+from fiesta_allennlp.reports.fresh_runs import confirmation_in_words, deleted_in_words
 from fiesta_allennlp.reports.stored_selection import StoredSelection
 from fiesta_allennlp.reports.words import changes_in_words, limit_in_words, scores_in_words, selection_in_words
 from fiesta_allennlp.selection.brought import BROUGHT_CAUTION
 from fiesta_allennlp.selection.candidate_table import candidate_table, num_decimals
 from fiesta_allennlp.selection.confirmation import Confirmation
-from fiesta_allennlp.selection.machines import describe_different_versions
+from fiesta_allennlp.selection.environment import describe_different_versions
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import analyse
@@ -139,21 +139,30 @@ class Report(Printable):
         """The decision, and what it rests on, sentence by sentence."""
         result = self.result
         limit_text = limit_in_words(result, self.own_result) if self.limit_is_late else ""
-        if self.is_confirmation:
-            sentences: Tuple[str, ...] = ()  # its verdicts decide, and not who leads
-        elif self.is_selection and not self.is_pair:
+        if self.is_selection and not self.is_pair:
             sentences = selection_in_words(result)
         else:
             pair = self.comparisons[0] if self.is_pair else None
             sentences = scores_in_words(result, self.strategy, pair=pair)
-        confirmations = (text for confirmation in self.confirmations for text in confirmation_in_words(confirmation))
-        return tuple(filter(None, (*sentences, limit_text, *confirmations, *self.table_notes)))
+        return tuple(filter(None, (*sentences, limit_text, *self.confirmation_sentences, *self.table_notes)))
+
+    @property
+    def confirmation_sentences(self) -> Tuple[str, ...]:
+        """The verdicts of the confirmations, and how many of them are gone."""
+        sentences = tuple(text for confirmation in self.confirmations for text in confirmation_in_words(confirmation))
+        return (*sentences, *self.deleted_confirmation_sentences)
+
+    @property
+    def deleted_confirmation_sentences(self) -> Tuple[str, ...]:
+        """How many confirmations of each pair began, where one was deleted."""
+        deleted = () if self.selection is None else self.selection.deleted_confirmations
+        return deleted_in_words(deleted, self.confirmations)
 
     @property
     def confirmation(self) -> Optional[Confirmation]:
         """The latest confirmation of the candidate that leads, if all its runs have ended."""
         leads = self.result.leading
-        own = [c for c in self.confirmations if c.is_over and (self.is_confirmation or c.plan.winner == leads)]
+        own = [c for c in self.confirmations if c.is_over and c.plan.winner == leads]
         return own[-1] if own else None
 
     @cached_property

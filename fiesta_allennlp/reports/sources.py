@@ -18,10 +18,10 @@ from fiesta_allennlp.reports.stored_selection import StoredSelection, open_selec
 from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.score_threshold import ScoreThreshold
 from fiesta_allennlp.selection.settings import OFFICIAL, to_config
 from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.selection.texts import failed_notes
+from fiesta_allennlp.selection.verdicts import ScoreThreshold
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import Minimising, analyse
 from fiesta_allennlp.tables.settings import NextSettings, done_note, refuse_table_options
@@ -32,9 +32,13 @@ SCREENING_KIND = "screening"
 
 
 def read_selection(root: Path, settings: ReportSettings) -> Report:
-    """Read the selection in a directory. Refuse options that are for tables of scores."""
+    """Read the selection in a directory. Refuse options that are for tables of scores, and a
+    confirmation, which is in the report of its selection."""
     refuse_table_options(settings, UNRECORDED_OPTIONS, root)
-    return read_directory(root, min_score=settings.min_score)
+    report = read_directory(root, min_score=settings.min_score)
+    if report.is_confirmation:
+        raise ConfigError(f"{root}: this is a confirmation. Pass the directory of its selection, {root.parent}.")
+    return report
 
 
 def read_directory(root: Path, *, min_score: Optional[float] = None) -> Report:

@@ -69,12 +69,18 @@ class WorkerState:
 
 @dataclass(frozen=True)
 class Status:
-    """A table and the sentences below it, and the same as plain data for `--json`."""
+    """A table and the sentences below it, and the same as plain data for `--json`. `running` is about the selection,
+    and `is_followed` about its confirmations too."""
 
     table: Table
     sentences: Tuple[str, ...]
     running: bool
     data: Dict[str, Any]
+
+    @property
+    def is_followed(self) -> bool:
+        """True while anything in the directory is running."""
+        return self.running or any(confirmation["running"] for confirmation in self.data["confirmations"])
 
 
 def read_status(root: Path) -> Status:
@@ -122,7 +128,7 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
         *_describe_jobs(pending_runs),
         error_text,
         *report.legend,
-        *(text for confirmation in report.confirmations for text in confirmation_in_words(confirmation)),
+        *report.confirmation_sentences,
         _last_finish_text(report.history),
     )
     sentences = tuple(filter(None, (*run_sentences, *last_sentences)))
@@ -144,7 +150,6 @@ def _make_confirmation_status(report: Report, directory: RunDirectory) -> Status
     pending_runs = read_pending_runs(directory, report.history, is_running=result.running)
     error = None if report.selection is None or result.running else report.selection.meta.error
     sentences = (
-        "The confirmation is running." if result.running else None,
         *_describe_jobs(pending_runs),
         error and f"The last session ended with an error: {error}",
         *confirmation_in_words(confirmation),

@@ -1,7 +1,5 @@
 """Opens the current state of a selection in a directory. Nothing is locked or changed."""
 
-import platform
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Dict, Iterable, Iterator, Optional, Tuple
@@ -12,14 +10,11 @@ from fiesta_allennlp.core.names import NUMBERED_PREFIX, values_text
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.database import translated_store_errors
-from fiesta_allennlp.selection.lock import is_locked
+from fiesta_allennlp.selection.lock import is_at_work
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.store import StoreReader, open_for_reading
 from fiesta_allennlp.selection.stored_confirmations import read_confirmation, read_confirmations
 from fiesta_allennlp.trainings.pool import Preparation, preparation_from_facts
-
-MAX_SECONDS_OF_SILENCE = 180
-"""A running selection writes to its store at least once a minute, so three minutes of silence mean that it stopped."""
 
 FILES_FINGERPRINT_PREFIX = "files "
 """Starts the fingerprint of data that only programs have read, because it covers files instead of labels."""
@@ -35,6 +30,7 @@ class StoredSelection:
         self.names = [candidate.name for candidate in self.candidates]
         self.read_history = store.history
         self.confirmations = _read_own_confirmations(directory, store)
+        self.deleted_confirmations = self.meta.deleted_confirmations(self.confirmations)
         self.preparations: Dict[str, Preparation] = {}
         if self.meta.kind != "documents":
             with translated_store_errors(directory.store):
@@ -63,17 +59,8 @@ class StoredSelection:
 
     @property
     def is_running(self) -> bool:
-        """True if a selection is running in the directory.
-
-        On the same machine, it holds the lock. From another machine, check when the store was last written."""
-        last_host = self.meta.environments[-1].get("host") if self.meta.environments else None
-        try:
-            if last_host == platform.node():
-                return is_locked(self.directory)
-        except OSError:
-            pass
-        log = self.directory.store_log
-        return log.exists() and time.time() - log.stat().st_mtime < MAX_SECONDS_OF_SILENCE
+        """True if a selection is running in the directory."""
+        return is_at_work(self.directory, self.meta.environments)
 
     def find_stop_reason(self, history: History) -> Optional[str]:
         """Return why an unfinished selection is not running: the recorded reason, or `interrupted` after a kill."""

@@ -136,7 +136,8 @@ class FreshComparison:
         num_runs: the scores of both, and `num_failed` their runs without a score.
         num_pairs: the shared splits of a paired t test; 0 for Welch's test, which is used where splits are not shared,
             or failed runs left fewer than three pairs.
-        difference: winner minus rival. `interval` is its 95% interval, not adjusted for the number of rivals.
+        difference: winner minus rival. `interval` is its interval at 1 - 0.05 / k for k rivals: by Bonferroni's
+            method, the k intervals together have 95%. A confirmed one may contain 0, because Holm's method is sharper.
         p_value: one-sided, for a better winner; `adjusted_p_value` by Holm's method.
         adjusted_p_value_of_rival: the same for a better rival.
         sd: the run-to-run sd: that of the paired differences divided by the square root of 2, or the root mean square
@@ -167,13 +168,14 @@ class FreshComparison:
 @dataclass(frozen=True)
 class Confirmation:
     """A confirmation of a selection. `comparisons` has an entry for each rival once all runs have ended, and before
-    that none, so that nobody stops at a look that pleases."""
+    that none, so that nobody stops at a look that pleases. `running` says whether it was at work when it was read."""
 
     directory: str
     seed: str
     plan: ConfirmationPlan
     candidates: Tuple[FreshRuns, ...]
     comparisons: Tuple[FreshComparison, ...]
+    running: bool = False
 
     @classmethod
     def from_history(cls, plan: ConfirmationPlan, history: History, *, directory: str, seed: str) -> "Confirmation":
@@ -271,7 +273,7 @@ def _with_numbers(comparison: FreshComparison, plan: ConfirmationPlan, history: 
         comparison,
         num_pairs=len(differences),
         difference=test.difference,
-        interval=test.interval(INTERVAL_LEVEL),
+        interval=test.interval(1 - (1 - INTERVAL_LEVEL) / len(plan.rivals)),
         p_value=test.p_value(sign),
         adjusted_p_value_of_rival=test.p_value(-sign),
         sd=sd,

@@ -15,8 +15,9 @@ def progress_in_words(confirmation: Confirmation) -> str:
 
 
 def unfinished_in_words(confirmation: Confirmation) -> str:
+    state = "is running and has" if confirmation.running else "has"
     place = f"The confirmation of {confirmation.plan.winner} in {confirmation.directory}"
-    return f"{place} has {progress_in_words(confirmation)}. Its verdict comes after the last one."
+    return f"{place} {state} {progress_in_words(confirmation)}. Its verdict comes after the last one."
 
 
 def end_in_words(confirmation: Confirmation) -> str:
@@ -54,7 +55,10 @@ def evidence_in_words(confirmation: Confirmation, comparison: FreshComparison) -
     p_text = probability_text(p_value)
     equal = "" if p_text[0] in "<>" else "= "
     method = "paired t-test" if comparison.num_pairs else "Welch's t-test"
-    adjusted = f", adjusted by Holm's method for {len(plan.rivals)} rivals" if len(plan.rivals) > 1 else ""
-    test = f"{method}, one-sided p {equal}{p_text}{adjusted}"
+    interval = f"95% interval {interval_text(comparison.interval)}"
+    test = f"{method}, one-sided p {equal}{p_text}"
+    if len(plan.rivals) > 1:
+        interval += f" by Bonferroni's method for {len(plan.rivals)} rivals"
+        test += " by Holm's method"
     sds = "" if comparison.lead_in_sds is None else f"; {number_text(abs(comparison.lead_in_sds), 2)} run-to-run sds"
-    return f"95% interval {interval_text(comparison.interval)}; {test}{sds}"
+    return f"{interval}; {test}{sds}"

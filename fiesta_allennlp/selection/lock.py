@@ -3,9 +3,10 @@
 import errno
 import fcntl
 import os
+import platform
 import time
 from pathlib import Path
-from typing import Dict, Optional, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
@@ -13,6 +14,9 @@ from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, open_without_links
 
 LOCK_TIMEOUT_SECONDS = 0.5
 """How long a writer waits for the lock. `is_locked` holds it for a moment."""
+
+MAX_SECONDS_OF_SILENCE = 180
+"""A running selection writes to its store at least once a minute, so three minutes of silence mean that it stopped."""
 
 POLL_SECONDS = 0.01
 MISSING_FILE_ERRNOS = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
@@ -78,6 +82,19 @@ def is_locked(directory: RunDirectory) -> bool:
         return True
     finally:
         os.close(file)
+
+
+def is_at_work(directory: RunDirectory, environments: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a selection with these `environments` is running in the directory.
+
+    On the same machine, it holds the lock. From another machine, check when the store was last written."""
+    try:
+        if environments and environments[-1].get("host") == platform.node():
+            return is_locked(directory)
+    except OSError:
+        pass
+    log = directory.store_log
+    return log.exists() and time.time() - log.stat().st_mtime < MAX_SECONDS_OF_SILENCE
 
 
 def pid_at_work(directory: RunDirectory) -> Optional[int]:

@@ -86,7 +86,7 @@ class Retries:
             return failure
         request = failure.request
         num_tries, max_tries = self._num_tries[request] + 1, max(max_failures, len(self._pauses) + 1)
-        if history.num_finished(request.candidate):
+        if history.own.num_finished(request.candidate):
             is_unfit = num_tries >= max_tries and self._has_finished_since(self._num_finished_at_failure, [request])
         else:
             own = [started for started in self._num_finished_at_start if started.candidate == request.candidate]

@@ -1,5 +1,6 @@
 """Reads the confirmations of a selection from its directory. Nothing is locked or changed."""
 
+from dataclasses import replace
 from typing import Tuple
 
 from fiesta_allennlp.core.defaults import MAX_FAILURES
@@ -8,6 +9,7 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.registry import convert_value
 from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.database import translated_store_errors
+from fiesta_allennlp.selection.lock import is_at_work
 from fiesta_allennlp.selection.store import StoreReader, open_for_reading
 
 
@@ -32,4 +34,5 @@ def read_confirmation(directory: RunDirectory, store: StoreReader) -> Confirmati
         history = store.history(max_failures=convert_value(max_failures, int, "max_failures"))
         if meta.confirmation is None or not set(meta.confirmation.names) <= set(history.candidates):
             raise ConfigError("the plan of the confirmation does not fit the candidates")
-        return Confirmation.from_history(meta.confirmation, history, directory=str(directory.root), seed=str(meta.seed))
+        read = Confirmation.from_history(meta.confirmation, history, directory=str(directory.root), seed=str(meta.seed))
+    return replace(read, running=is_at_work(directory, meta.environments))

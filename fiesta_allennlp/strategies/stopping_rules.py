@@ -19,9 +19,9 @@ from fiesta_allennlp.strategies.base import Analysis, fill_evenly
 MAX_COLLAPSE_RATE = 0.25
 """A candidate with more collapsed runs than this does not count as the best."""
 
-MIN_POWER = 0.3
-"""Probability of reaching the confidence within the limit below which `early_looks` gives up. With a lower one, each
-winner that is named in addition costs more runs than the limit of a whole selection."""
+MIN_POWER, MAX_RUNS_PER_WINNER = 0.3, 500
+"""`early_looks` gives up where the runs that the limit leaves decide with a probability below the first number, and
+each winner then costs more runs than the second: the remaining runs divided by that probability."""
 
 NUM_STARTS = 3
 """Runs that every candidate begins with. Of two runs, a candidate with five times the noise of the others looks like
@@ -180,8 +180,8 @@ class EarlyLooks(BayesianStop):
     the rule also asks for what `rule_of_three` does. No rule can know of collapses that no run has shown. If yours
     collapse at times, use `rule_of_three` from the start.
 
-    The rule gives up where the runs that the limit leaves reach the confidence with a probability below 0.3, see
-    `predictive_power`.
+    The rule gives up where the R runs that the limit leaves reach the confidence with a probability below 0.3, and
+    below R / 500; see `predictive_power`. So each further winner costs more than 500 runs.
     """
 
     rule_of_three = RuleOfThree()
@@ -206,7 +206,8 @@ class EarlyLooks(BayesianStop):
     def gives_up(
         self, lead: np.ndarray, variances: np.ndarray, num_runs: np.ndarray, confidence: float, room: np.ndarray
     ) -> np.ndarray:
-        return predictive_power(lead, variances, num_runs, confidence, room) < MIN_POWER
+        power = predictive_power(lead, variances, num_runs, confidence, room)
+        return power < np.minimum(MIN_POWER, room / MAX_RUNS_PER_WINNER)
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from fiesta_allennlp.selection.confirmation import (
 )
 from fiesta_allennlp.selection.confirmation_progress import ConfirmationProgress
 from fiesta_allennlp.selection.confirmation_texts import end_in_words
-from fiesta_allennlp.selection.ending import Ending
 from fiesta_allennlp.selection.environment import changed_code, check_current_directory, describe_environment
+from fiesta_allennlp.selection.listener import Ending
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.options import settings_to_json
 from fiesta_allennlp.selection.progress import ProgressDisplay
@@ -143,17 +143,12 @@ class FinishedSelection:
                     "that are repeated until they please confirm nothing. With --again, every report says that it is "
                     "not the first."
                 )
-        for begun in self.deleted_confirmations:
+        for begun in self.meta.deleted_confirmations(self.confirmations):
             for pair in begun.plan.pairs & plan.pairs:
                 raise StoreError(
                     f"a confirmation of {names_text(sorted(pair))} began at {begun.began}, and its directory is gone. "
                     "Restore it. With --again, every report says that the next one is not the first."
                 )
-
-    @property
-    def deleted_confirmations(self) -> List[BegunConfirmation]:
-        seeds = {confirmation.seed for confirmation in self.confirmations}
-        return [begun for begun in self.meta.confirmations if begun.seed not in seeds]
 
     def next_directory(self) -> RunDirectory:
         """Return the place of a new confirmation, after all that began."""
@@ -165,7 +160,7 @@ class FinishedSelection:
         taken = set(map(_seeds_of, _requests(self.history)))
         for confirmation in self.confirmations:
             taken |= self._planned_seeds(confirmation.plan, int(confirmation.seed))
-        for begun in self.deleted_confirmations:
+        for begun in self.meta.deleted_confirmations(self.confirmations):
             taken |= self._planned_seeds(begun.plan, int(begun.seed))
         taken_numbers = {number for numbers in taken for number in numbers}
         while True:

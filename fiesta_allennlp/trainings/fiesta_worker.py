@@ -87,7 +87,7 @@ def find_queue(root: Path) -> "Optional[RunQueue]":
     directory = RunDirectory(root)
     if not any(store.exists() for store in directory.stores):
         raise ConfigError(f"{root} contains no selection. Start one with {full_command('select')} --executor workers.")
-    for queue_directory in (directory.queue, directory.screening.queue):
+    for queue_directory in (workplace.queue for workplace in directory.workplaces):
         if queue_directory.exists():
             check_private(queue_directory, root)
         if queues := RunQueue.open_queues(queue_directory):

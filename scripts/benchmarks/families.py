@@ -86,6 +86,26 @@ def means_at_gaps(*gaps: float) -> Mapping[str, float]:
     return {chr(ord("a") + index): 0.65 - gap * NOISE_SD for index, gap in enumerate(gaps)}
 
 
+@dataclass(frozen=True)
+class RandomFamily(Family):
+    """Normal scores of candidates whose means and noise are drawn anew for each repetition.
+
+    The means are normal, with a standard deviation of one noise standard deviation, and so are the logarithms of the
+    noise, with a standard deviation of `log_noise_sd`.
+    """
+
+    log_noise_sd: float = 0.7
+
+    def draw(
+        self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
+    ) -> DrawnScores:
+        gaps, log_noise = split_rng.normal(size=(2, len(self.means)))
+        means = {name: 0.65 + NOISE_SD * float(gap) for name, gap in zip(self.means, gaps, strict=True)}
+        noise_sds = dict(zip(means, (NOISE_SD * np.exp(self.log_noise_sd * log_noise)).tolist(), strict=True))
+        family = Family(self.name, means, noise_sds)
+        return replace(family.draw(sampling, split_rng=split_rng, score_rngs=score_rngs), true_means=means)
+
+
 BEST, SECOND, THIRD = "a", "b", "c"
 
 
@@ -109,6 +129,9 @@ def families_with_means(means: Mapping[str, float]) -> Iterator[Family]:
     yield Family(f"4 workers, the best 2 times as noisy, {num_candidates}", means, noisier(2, BEST), workers=4)
 
 
+LEAD_OF_7, LEAD_OF_10 = (0, 0.7, 1.1, 1.4, 2.0, 2.6, 3.2), (0, 0.7, 0.9, 1.2, 1.5, 1.9, 2.3, 2.7, 3.1, 3.6)
+"""Distances from the best in noise standard deviations."""
+
 TUNING_FAMILIES = (
     Family("second-best three times as noisy, 8", TDSA_MEANS, noisier(3, "atae")),
     Family("best three times as noisy, 8", TDSA_MEANS, noisier(3, "tdlstm")),
@@ -116,7 +139,7 @@ TUNING_FAMILIES = (
     Family("near tie, 4", {"a": 0.640, "b": 0.637, "c": 0.620, "d": 0.600}, margin=0.01),
     Family("two of 5 three times as noisy", means_at_gaps(0, 0.9, 1.2, 1.8, 2.5), noisier(3, BEST, THIRD)),
     *families_with_means(means_at_gaps(0, 0.8, 1.0, 1.6, 2.2, 3.0)),
-    *families_with_means(means_at_gaps(0, 0.7, 1.1, 1.4, 2.0, 2.6, 3.2)),
+    *families_with_means(means_at_gaps(*LEAD_OF_7)),
 )
 """Families that earlier rules were tuned on. The three hard ones come first."""
 
@@ -138,6 +161,19 @@ REPORTING_FAMILIES = (
     *families_with_means(means_at_gaps(0, 0.9, 1.0, 1.2, 1.7, 2.1, 2.5, 3.0, 3.6)),
 )
 
+NOISE_FAMILIES = (
+    *(
+        Family(f"{label} of {len(gaps)} is 5 times as noisy", means_at_gaps(*gaps), noisier(5, name))
+        for gaps in (LEAD_OF_7, LEAD_OF_10)
+        for label, name in (("best", BEST), ("second", SECOND))
+    ),
+    *(
+        RandomFamily(f"noise of {number} drawn with a log sd of 0.7", means_at_gaps(*range(number)))
+        for number in (5, 8)
+    ),
+)
+"""Families of unequal noise. The leads are 0.7 sds, or means and noise are drawn."""
+
 CLEAR_FAMILIES = (
     Family("2 candidates, 3 sds apart", means_at_gaps(0, 3)),
     Family("3 candidates, 0, 5 and 10 sds below the best", means_at_gaps(0, 5, 10)),
@@ -150,5 +186,6 @@ HARD_FAMILIES = tuple(family.name for family in TUNING_FAMILIES[:3])
 SETS: Dict[str, Tuple[Family, ...]] = {
     "tuning": TUNING_FAMILIES,
     "reporting": REPORTING_FAMILIES,
+    "noise": NOISE_FAMILIES,
     "clear": CLEAR_FAMILIES,
 }

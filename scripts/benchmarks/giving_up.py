@@ -4,7 +4,8 @@
 
 A selection that is simulated to the end of the most patient rule contains those of all others: they end where the
 probability of deciding first falls below their threshold. So all rows have the same draws, with a seed that is drawn
-and printed. The last row ends a selection where choosing the leader costs less than a hundredth of the run-to-run sd.
+and printed. Some rules also divide the remaining runs by this probability, which is the price of a winner. The last row
+ends a selection where choosing the leader costs less than a hundredth of the run-to-run sd.
 """
 
 import secrets
@@ -31,8 +32,15 @@ THRESHOLDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
 LEAST_LOSS = 0.01
 """In run-to-run sds."""
 
+PRICES = (300, 400, 500, 600, 800)
+"""Runs for each further winner, at a chance below 0.3."""
+
 LOSS_RULE = f"loss below {LEAST_LOSS:g} sd"
-RULES = (*(f"chance below {threshold:g}" for threshold in THRESHOLDS), LOSS_RULE)
+RULES = (
+    *(f"chance below {threshold:g}" for threshold in THRESHOLDS),
+    *(f"0.3, over {price} runs a winner" for price in PRICES),
+    LOSS_RULE,
+)
 HEADINGS = ("gives up at", "runs: mean, median", "names a winner", "wrong, of named", "runs saved per winner lost")
 
 
@@ -54,6 +62,7 @@ def rules_that_give_up(strategy: FixedConfidence, history: History) -> Iterator[
     lead = find_lead(history, analysis)
     chance = predictive_power(np.array(lead.size), lead.variances, lead.num_runs, CONFIDENCE, np.array(room))
     yield from (f"chance below {threshold:g}" for threshold in THRESHOLDS if chance < threshold)
+    yield from (f"0.3, over {price} runs a winner" for price in PRICES if chance < min(0.3, room / price))
     loss = analysis.expected_loss(analysis.decision.best, history)
     if loss is not None and loss < LEAST_LOSS * strategy.belief.noise_sd(history):
         yield LOSS_RULE
@@ -77,7 +86,7 @@ def find_ends(
 
 def select_patiently(problems: Sequence[SeededProblem], num_selections: int) -> List[Dict[str, End]]:
     """Simulate selections of problems with equally many candidates side by side, by the most patient rule."""
-    stopping_rules.MIN_POWER = THRESHOLDS[0]
+    stopping_rules.MIN_POWER, stopping_rules.MAX_RUNS_PER_WINNER = THRESHOLDS[0], 1
     settings = ReplaySettings(scores="", confidence=CONFIDENCE)
     replayers = [prepare_simulator(replace(settings, seed=seeded.seed), seeded.problem) for seeded in problems]
     strategy = replayers[0].strategy

@@ -52,10 +52,12 @@ class Constant:
 
 
 CONSTANTS = (
-    Constant("degrees of freedom, outlying", "probability.noise", "PRIOR_DF_BY_CLASS", (0.5, 2.0), 0),
+    Constant("degrees of freedom, outlying", "probability.noise", "PRIOR_DF_BY_CLASS", (1.0, 4.0), 0),
     Constant("degrees of freedom, ordinary", "probability.noise", "PRIOR_DF_BY_CLASS", (128.0, 512.0), 1),
     Constant("highest rate of failures", "strategies.stopping_rules", "MAX_COLLAPSE_RATE", (0.125, 0.5)),
     Constant("hopeless below", "strategies.stopping_rules", "MIN_POWER", (0.15, 0.6)),
+    Constant("runs per winner", "strategies.stopping_rules", "MAX_RUNS_PER_WINNER", (250, 1000)),
+    Constant("level of correlation", "probability.split_effects", "CORRELATION_LEVEL", (1e-4, 1e-2)),
     Constant("collapsed from", "probability.collapsed", "LIMIT_SDS", (3.0, 12.0)),
     Constant("starting runs", "strategies.stopping_rules", "NUM_STARTS", (2, 6)),
 )

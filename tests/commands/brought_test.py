@@ -104,3 +104,22 @@ def test_brought_scores_do_not_excuse_a_run_without_the_metric(
     status, output = call(candidates[0], blind, *options, "-s", run)
     assert status == 1 and "No comparison" in output, output
     assert "blind: its first run did not report the metric" in output, output
+    assert "with the corrected command or config of blind: allennlp fiesta-select" in output
+    assert "To use another metric" not in output, "the brought scores have this one"
+    write_program("blind", POOR)
+    corrected = call.done(candidates[0], blind, "-s", run, "--recover")
+    assert "blind: the config was changed, so failed runs start again." in corrected
+    assert summary_of(run)["best"] == "able" and summary_of(run)["num_evaluations"] == 8
+
+
+def test_brought_failures_are_not_made_again_with_a_corrected_command(
+    candidates: List[str], table: Path, write_program: Callable[..., str], run: Path, call: Call
+) -> None:
+    table.write_text("candidate,score,error\nable,0.9,\nblind,,out of memory\n")
+    blind = write_program("blind", "echo f1 0.5")
+    options = ("--scores", table, *OFFICIAL, *METRIC, *EQUALLY, "--budget", 4)
+    assert call(candidates[0], blind, *options, "-s", run)[0] == 1
+    write_program("blind", POOR)
+    call.done(candidates[0], blind, "-s", run, "--recover")
+    (failed_run,) = summary_of(run)["candidates"][1]["failed_runs"]
+    assert (failed_run["run"], summary_of(run)["num_evaluations"]) == ("blind-brought-1", 4)

@@ -56,6 +56,9 @@ def test_a_command_that_is_wrong_says_so_and_leaves_nothing(detach: Callable[...
     assert not run.exists()
     status, said = detach(WRONG, "--dry-run")
     assert status == 2 and "--dry-run" in said
+    run.touch()
+    status, said = detach(WRONG)
+    assert status == 2 and f"{run} is a file" in said
 
 
 def test_an_interrupt_during_the_checks_ends_the_command(

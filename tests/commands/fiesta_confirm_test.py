@@ -1,10 +1,11 @@
 """`fiesta confirm` on programs, in real processes, with real kills."""
 
 import json
+import os
 import shutil
 import signal
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 
@@ -17,6 +18,7 @@ from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.stored_confirmations import read_confirmations
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, history_of
 from tests.conftest import until
+from tests.executors.light import is_running
 from tests.run_files import num_finished, rows_of, scores_of, summary_of
 from tests.warm import Command
 
@@ -43,6 +45,12 @@ def confirmation_of(run: Path, number: int = 1) -> Path:
 
 def confirmations_of(run: Path) -> List[Confirmation]:
     return list(read_confirmations(RunDirectory(run), selection_seed=str(summary_of(run)["seed"])))
+
+
+def states_of(in_process: Callable[[str], Call], run: Path) -> Tuple[bool, List[bool]]:
+    """Whether the selection is running, and each of its confirmations."""
+    status = json.loads(in_process("status").done(run, "--json"))
+    return status["running"], [confirmation["running"] for confirmation in status["confirmations"]]
 
 
 def seeds_of(run: Path, *columns: str) -> "set[str]":
@@ -112,18 +120,49 @@ def test_an_interrupted_confirmation_says_how_to_continue(
     call.done(*slow, "-s", run, *EQUALLY, "--budget", 4, "--metric", "accuracy")
     process = Command(["-m", "fiesta_allennlp", "confirm", run, "--runs", 40])
     until(lambda: num_finished(confirmation_of(run)) >= 1 or process.poll() is not None)
+    assert states_of(in_process, run) == (False, [True])
+    assert " is running and has " in in_process("status").done(run)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate()
     assert process.returncode == 130 and f"confirm {run} --recover" in output.partition("Continue with: ")[2]
     assert "Its verdict comes after the last one." in in_process("status").done(run)
-    status = json.loads(in_process("status").done(run, "--json"))
-    assert [entry["is_over"] for entry in status["confirmations"]] == [False]
+    assert states_of(in_process, run) == (False, [False]) and not confirmations_of(run)[0].is_over
     said = "resume this selection with allennlp fiesta-confirm .*run --recover"
     call.refused("-s", confirmation_of(run), "--recover", "--budget", 6, said=said)
     own = in_process("status").done(confirmation_of(run))
     assert "running" not in own and "P(best)" not in own and "leads" not in own and " of 40 " in own
     assert json.loads(in_process("status").done(confirmation_of(run), "--json"))["selection"] is None
     assert "fresh runs, so it has no verdict yet." in compose_paragraph(report(run))
+
+
+def test_a_confirmation_in_the_background_is_watched_ended_and_recovered(
+    write_program: Callable[..., str], call: Call, in_process: Callable[[str], Call], run: Path, confirming: Call
+) -> None:
+    pause = run.with_name("pause")
+    waits = f"while [ -e {pause} ]; do sleep 0.1; done"
+    paused = [write_program(name, f"{waits}; {script}") for name, script in (("one", GOOD), ("two", POOR))]
+    call.done(*paused, "-s", run, *EQUALLY, "--budget", 4, "--metric", "accuracy")
+
+    def detach(*options: Any) -> int:
+        output, _ = Command(["-m", "fiesta_allennlp", "confirm", run, *options, "--detach"]).communicate()
+        assert f"status {run} --follow" in output and f"Output: {RunDirectory(run).detached_log}" in output
+        return int(output.split()[-1])
+
+    def end(pid: int, number: int) -> None:
+        os.kill(pid, number)
+        until(lambda: not is_running(pid))
+
+    assert "cannot be combined with --dry-run" in confirming.refused(run, "--detach", "--dry-run")
+    pause.touch()
+    end(detach("--runs", 3), signal.SIGKILL)
+    end(detach("--recover"), signal.SIGTERM)
+    assert (
+        f"Continue with: python -m fiesta_allennlp confirm {run} --recover\n"
+        in RunDirectory(run).detached_log.read_text()
+    )
+    detach("--recover", "--workers", 2)
+    pause.unlink()
+    assert "Confirmed: one is better than two." in in_process("status").done(run, "--follow", "--every", 1)
 
 
 def test_a_second_confirmation_of_a_pair_is_refused_unless_every_report_says_so(
@@ -139,7 +178,7 @@ def test_a_second_confirmation_of_a_pair_is_refused_unless_every_report_says_so(
     made = report(decided)
     assert said in " ".join(made.decision) and [c.comparisons[0].ordinal for c in made.confirmations] == [1, 2]
     assert said in render_html(made, {}) and said in render_markdown(made)
-    assert said in " ".join(report(confirmation_of(decided, 2)).decision)
+    assert said in in_process("status").done(confirmation_of(decided, 2))
     paragraph = compose_paragraph(made)
     assert paragraph.count("They confirm that able is better than blind") == 2
     assert "In the second confirmation, able and blind ran 3 times each" in paragraph
@@ -149,13 +188,21 @@ def test_a_second_confirmation_of_a_pair_is_refused_unless_every_report_says_so(
     assert confirmation_of(decided, 3).exists()
 
 
-def test_a_deleted_confirmation_is_remembered(decided: Path, confirming: Call) -> None:
+def test_a_deleted_confirmation_is_remembered(
+    decided: Path, confirming: Call, in_process: Callable[[str], Call]
+) -> None:
     confirming.done(decided, "--runs", 3)
     shutil.rmtree(confirmation_of(decided))
     said = "a confirmation of able and blind began at .*, and its directory is gone"
     confirming.refused(decided, "--runs", 3, said=said)
     output = confirming.done(decided, "--runs", 3, "--again")
     assert "second confirmation of able and blind; the verdict before: none, not finished or deleted." in output
+    said = "2 confirmations of able and blind began; the files of 1 were deleted."
+    assert said in compose_paragraph(report(decided)) and said in in_process("status").done(decided)
+    assert said in " ".join(report(decided).decision)
+    shutil.rmtree(confirmation_of(decided))
+    said = "2 confirmations of able and blind began; the files of 2 were deleted."
+    assert report(decided).decision[-1] == said
 
 
 def test_the_end_is_the_verdict_and_nothing_before_it_shows_who_leads(decided: Path, confirming: Call) -> None:
@@ -182,8 +229,8 @@ def test_named_rivals_are_compared_together(
     confirming.refused(selections.run, "--against", "blnd", said=said)
     confirming.refused(selections.run, "--against", leader, said="is the winner itself")
     output = confirming.done(selections.run, "--runs", 4, "--against", f"blind,{other}")
-    assert f"Confirmed: {leader} is better than blind." in output and "Holm's method for 2 rivals" in output
-    assert "p, Holm" in output
+    assert f"Confirmed: {leader} is better than blind." in output and "by Bonferroni's method for 2 rivals; " in output
+    assert "p, Holm" in output and "95% interval, Bonferroni" in output
     paragraph = compose_paragraph(report(selections.run))
     assert f"To confirm this outcome, {leader}, blind and {other} ran 4 times each" in paragraph
     assert "No fresh runs test" not in paragraph
@@ -260,7 +307,9 @@ def test_a_candidate_whose_fresh_runs_fail_is_not_dropped_in_silence(
     assert "3 fresh runs of fragile failed" in " ".join(report(other).decision)
 
 
-def test_every_report_has_it_and_the_paragraph_rests_on_it_alone(decided: Path, confirming: Call) -> None:
+def test_every_report_has_it_and_the_paragraph_rests_on_it_alone(
+    decided: Path, confirming: Call, in_process: Callable[[str], Call]
+) -> None:
     before = render_markdown(report(decided))
     assert "## Confirmation" not in before and "To confirm this outcome" not in before
     confirming.done(decided, "--runs", 4)
@@ -273,8 +322,8 @@ def test_every_report_has_it_and_the_paragraph_rests_on_it_alone(decided: Path, 
     assert "verdict" in render_latex(made)
     csv_text = (decided / "report" / "confirmation.csv").read_text()
     assert csv_text.startswith("winner,rival,ordinal,num_runs,") and ",confirmed\n" in csv_text
-    own = render_markdown(report(confirmation_of(decided)))
-    assert "To confirm the outcome of a selection, able and blind ran 4 times each" in own
+    said = f"this is a confirmation. Pass the directory of its selection, {decided}."
+    assert said in in_process("report").refused(confirmation_of(decided))
 
 
 def test_a_new_selection_in_the_directory_has_no_confirmation(decided: Path, confirming: Call, call: Call) -> None:

@@ -209,6 +209,13 @@ def test_a_worker_that_comes_after_the_end_has_nothing_to_do(
     assert in_process("worker").done(run) == f"The selection in {run} has ended and has no runs to make.\n"
 
 
+def test_a_worker_of_a_selection_serves_its_confirmation(in_process: Callable[[str], Call], run: Path) -> None:
+    write_queue(run).close()
+    queue = write_queue(run / "confirmation")
+    assert "0 run(s) made; this worker has ended" in in_process("worker").done(run, "--idle", 0.001)
+    queue.close()
+
+
 def test_a_worker_that_is_interrupted_without_a_run_says_so(work: Start, run: Path) -> None:
     queue, worker = write_queue(run), work()
     until(lambda: queue.seconds_since_heartbeat() != {})

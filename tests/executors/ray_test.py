@@ -25,6 +25,7 @@ from fiesta_allennlp.trainings.programs.run import ProgramRun
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import REPOSITORY, until
 from tests.executors.conftest import Build, failure_of, given, only_failure, pids_in, score_of, scores, until_ended
+from tests.executors.killed_confirmation import check_confirmation_survives_its_command
 from tests.executors.light import (
     Light,
     Reading,
@@ -276,3 +277,4 @@ def test_a_selection_survives_its_driver_and_a_node(
     killer.join()
     assert (result.num_evaluations, result.num_failures) == (8, 0)
     assert scores_of(run) == wanted_scores()
+    check_confirmation_survives_its_command(run)

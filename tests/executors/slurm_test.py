@@ -31,6 +31,7 @@ from fiesta_allennlp.reports.status import read_status
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import LocalSlurm, until
 from tests.executors.conftest import Build, begun, failure_of, given, only_failure, pids_in, scores, until_ended
+from tests.executors.killed_confirmation import check_confirmation_survives_its_command
 from tests.executors.light import PACKAGES, Light, is_running, request, start_selection, wanted_scores, write_programs
 from tests.run_files import num_finished, scores_of
 
@@ -385,3 +386,4 @@ def test_a_selection_survives_its_command(slurm: LocalSlurm, tmp_path: Path) -> 
     log = (run / "selection.log").read_text()
     assert log.count("submit Slurm job(s)") == 1 and f"submit Slurm job(s) {job}\n" in log
     assert scores_of(run) == wanted_scores()
+    check_confirmation_survives_its_command(run)

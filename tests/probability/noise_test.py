@@ -12,7 +12,7 @@ def noise_posterior(squares: np.ndarray, *, df: np.ndarray) -> NoisePosterior:
     return posterior_near(squares, df=df, common=common_variance(squares, df=df))
 
 
-CLASSES = (4.0, 256.0)
+CLASSES = (2.5, 256.0)
 
 
 def by_integration(squares: np.ndarray, df: np.ndarray) -> "tuple[np.ndarray, np.ndarray]":

@@ -1,12 +1,14 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import stats
 
 from fiesta_allennlp.probability.split_effects import (
     MeanScorePosterior,
     SplitScores,
     _independent_variances,
     mean_score_posteriors,
+    refit_correlated,
 )
 from fiesta_allennlp.probability.student_t import prob_best, prob_best_of_selections
 
@@ -96,6 +98,33 @@ def test_of_two_candidates_alone_on_their_splits_the_one_that_fails_is_the_noisy
         assert scales(found)[failing] > 1.5 * scales(found)[steady]
 
 
+def test_candidates_that_move_with_the_leader_are_compared_by_their_own_differences() -> None:
+    # Three near copies and five losers, which do not move with them: one effect of each split cannot hold for both.
+    rng = np.random.default_rng(4)
+    copies = rng.normal(0, 1, 12) + rng.normal(0, 0.05, (3, 12)) + np.array([[0.1], [0.0], [-0.05]])
+    losers = rng.normal(-2, 1, (5, 12))
+    scores = table(np.concatenate([copies, losers]))
+    found, alone = refit_correlated(mean_scores(scores), scores), mean_scores(table(copies))
+    differences = copies[0] - copies[1]
+    assert_allclose(found.location[0] - found.location[1], differences.mean(), rtol=1e-9)
+    assert_allclose(np.hypot(*scales(found)[:2]), differences.std(ddof=1) / np.sqrt(12), rtol=1e-9)
+    of_all, of_copies = (
+        prob_best(one.location, scale=one.scale, df=one.df, weight=one.weight) for one in (found, alone)
+    )
+    assert_allclose(of_all[:3], of_copies, atol=0.02)
+    # Two runs on every split, with the same means.
+    twice = SplitScores(2 * scores.counts, 2 * scores.sums, np.full(8, 12 * 2.0))
+    again = refit_correlated(mean_scores(twice), twice)
+    assert_allclose(np.diff(again.location[:3]), np.diff(found.location[:3]), rtol=1e-9)
+
+
+def test_without_correlation_hardly_any_difference_is_replaced() -> None:
+    tables = [table(drawn(seed, num_candidates=6, num_splits=8, split_sd=1.0)) for seed in range(100)]
+    found = zip(mean_score_posteriors(tables), tables, strict=True)
+    num_replaced = sum(refit_correlated(posterior, scores) is not posterior for posterior, scores in found)
+    assert num_replaced <= 3, "500 differences, each at level 0.001"
+
+
 def test_p_best_is_that_of_the_joint_normal() -> None:
     # A nested design as a selection makes it: the more promising, the more evaluations.
     counts = np.array([12, 10, 12, 4, 3, 2, 2, 2])
@@ -119,3 +148,15 @@ def test_constant_noise_free_tables_have_an_answer() -> None:
     assert (found.scale > 0).all()
     assert found.location[1] - found.location[0] == pytest.approx(1, rel=0.1)
     assert prob_best(found.location, scale=found.scale, df=found.df, weight=found.weight)[1] > 0.95
+
+
+@pytest.mark.parametrize("num_others", [1, 2, 4])
+def test_a_candidate_that_never_varies_is_compared_by_how_the_others_vary(num_others: int) -> None:
+    # Its noise and the effects of the splits could both be 0. The differences are the others' scores, with a t test.
+    for num_splits in (6, 8, 12, 20):
+        rng = np.random.default_rng([num_others, num_splits])
+        others = -np.abs(rng.normal(0, 1 + np.arange(num_others)[:, None], (num_others, num_splits)))
+        found = mean_scores(table(np.concatenate([np.zeros((1, num_splits)), others])))
+        probability = prob_best(found.location, scale=found.scale, df=found.df, weight=found.weight)[0]
+        tested = [stats.t.cdf(-row.mean() / row.std(ddof=1) * num_splits**0.5, num_splits - 1) for row in others]
+        assert probability == pytest.approx(1 - sum(1 - each for each in tested), abs=0.05)

@@ -11,8 +11,8 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.core.registry import import_package
-from fiesta_allennlp.reports import stored_selection
 from fiesta_allennlp.reports.sources import read_directory
+from fiesta_allennlp.selection import lock
 from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import analyse
@@ -99,7 +99,7 @@ def test_from_another_machine_a_selection_that_writes_is_running(
 ) -> None:
     store = write_selection(tmp_path, SCORES, meta={"environments": [{**ENVIRONMENT, "host": "elsewhere"}]})
     assert read_directory(tmp_path).result.running
-    monkeypatch.setattr(stored_selection, "MAX_SECONDS_OF_SILENCE", -1e9)
+    monkeypatch.setattr(lock, "MAX_SECONDS_OF_SILENCE", -1e9)
     assert not read_directory(tmp_path).result.running
     store.close()
 

@@ -96,6 +96,8 @@ def test_several_rivals_share_the_level() -> None:
     adjusted = sorted(entry.adjusted_p_value or 1.0 for entry in found.comparisons)
     assert adjusted == pytest.approx([2 * smaller, max(2 * smaller, larger)])
     assert {entry.verdict for entry in found.comparisons} == {"not confirmed"}
+    theirs = stats.ttest_ind(rows[1], rows[0], equal_var=False).confidence_interval(0.975)  # two intervals with 95%
+    assert found.comparisons[0].interval == pytest.approx(tuple(theirs))
 
 
 def test_there_is_no_verdict_before_the_last_run() -> None:

@@ -23,8 +23,8 @@ def test_the_pair_alone_has_the_probability_of_a_paired_t_test() -> None:
     t = differences.mean() / (differences.std(ddof=1) / 12**0.5)
     assert t == pytest.approx(5.4487, abs=1e-4)
     assert pair is not None and pair.runner_up == "second" and pair.required == 0.95
-    assert pair.alone == pytest.approx(stdtr(11, t), abs=2e-5)
-    assert pair.together == rule.recommend(history(scores)).prob_best["first"]
+    assert pair.alone == pytest.approx(stdtr(11, t), abs=5e-5)
+    assert pair.together == rule.recommend(history(scores)).prob_best["first"] > 0.999
     assert rule.describe(history(scores)).pair_alone == pair
     assert Minimising(rule).pair_alone(history(scores).negated) == pair
 

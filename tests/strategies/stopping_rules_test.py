@@ -188,8 +188,11 @@ class TestEarlyLooks:
         now = history({"a": [0.5] * 20, "b": [0.5] * 20})
         variances, num_runs = np.full(2, 0.01**2), np.array([20, 20])
         assert predictive_power(np.array(0.0), variances, num_runs, 0.95, 40) == pytest.approx(0.1, rel=1e-6)
-        # 2 (1 - Phi(z sqrt(40 / room))) is .3 where z sqrt(40 / room) is 1.0364, the normal quantile of .85
-        assert [EarlyLooks().is_hopeless(now, analysis, 0.95, room) for room in (100, 102)] == [True, False]
+        # 2 (1 - Phi(z sqrt(40 / room))) is .0575 at 30, so a winner costs 521 runs, and .0660 at 32, 485 runs
+        assert [EarlyLooks().is_hopeless(now, analysis, 0.95, room) for room in (30, 32)] == [True, False]
+        # 2 (1 - Phi(z sqrt(80 / room))) is .3 where z sqrt(80 / room) is 1.0364, the normal quantile of .85
+        later = history({"a": [0.5] * 40, "b": [0.5] * 40})
+        assert [EarlyLooks().is_hopeless(later, analysis, 0.95, room) for room in (200, 202)] == [True, False]
         assert not RuleOfThree().is_hopeless(now, analysis, 0.95, 1)
         one_sd = np.array(0.01 * math.sqrt(2))
         # sqrt(v') = sqrt(v - v') = sd / sqrt(2): Phi(sqrt(2) - z) + Phi(-sqrt(2) - z)
