@@ -13,7 +13,7 @@ from fiesta_allennlp import choose_system, replay, select
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.isolation.fork_server import EXIT_WITHOUT_GUARD, process_error
 from fiesta_allennlp.reports.results import SelectionResult, SystemsResult
-from fiesta_allennlp.selection.result import CandidateResult, FailedRun
+from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.tables.sources import PRESETS
 from tests.document_systems import write_documents, write_program
 from tests.programs import program_config

@@ -103,9 +103,9 @@ class SimulationCommand(ChoiceCommand):
         print_read_back(*filter(None, [result.source.read_back]))
         console.print(*result.shown())
         if args.output is not None:
-            from fiesta_allennlp.selection.summary import write_json
+            from fiesta_allennlp.core.files import write_json_file
 
-            write_json(result.summary, args.output)
+            write_json_file(args.output, result.summary, indent=2, allow_nan=False)
         return EXIT_INTERRUPTED if result.interrupted else 0
 
 

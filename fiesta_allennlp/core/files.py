@@ -133,7 +133,7 @@ def read_json(path: Path) -> Any:
 def write_json_file(path: Path, content: Any, **options: Any) -> None:
     """Write plain data as JSON, in one step. `options` are those of `json.dumps`."""
     with atomic_replacement(path) as temporary_path:
-        temporary_path.write_text(json.dumps(content, **options), encoding="utf-8")
+        temporary_path.write_text(json.dumps(content, **options) + "\n", encoding="utf-8")
 
 
 def shorten_log(path: Path) -> None:

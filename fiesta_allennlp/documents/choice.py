@@ -21,7 +21,7 @@ from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.strategy_building import build_strategy
-from fiesta_allennlp.selection.summary import INTERVAL_LEVEL
+from fiesta_allennlp.selection.t_tests import INTERVAL_LEVEL
 from fiesta_allennlp.strategies import FixedConfidence, Strategy
 from fiesta_allennlp.strategies.base import Analysis, analyse, fill_evenly
 from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule, find_lead, rule_of_three_runs

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Mapping, Optional, Tuple, Type
 
-from fiesta_allennlp.selection.result import CandidateResult, Result
+from fiesta_allennlp.selection.candidate_result import CandidateResult
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.texts import BATCH_WORDS, DOCUMENT_WORDS, Words
 
 

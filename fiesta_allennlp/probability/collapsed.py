@@ -2,7 +2,7 @@
 
 from collections import Counter
 from itertools import compress
-from typing import Dict, List
+from typing import Any, Dict, List, Tuple
 
 import numpy as np
 
@@ -74,3 +74,17 @@ def collapsed_runs(history: History) -> Dict[str, List[Evaluation]]:
     for name, runs in collapsed.items():
         collapsed[name] = [run for run in runs if run.request.split_seed not in hard_splits]
     return {name: runs for name, runs in collapsed.items() if runs}
+
+
+def find_collapsed_runs(history: History, *, minimise: bool) -> Tuple[Dict[str, Any], ...]:
+    """Return the runs that lie far below (for a minimized metric, above) their candidate's others, by candidate.
+
+    `sds` is the largest distance from the median in robust sds; `collapsed_runs` has the rule.
+    """
+    signed_history = history.negated if minimise else history
+    entries: List[Dict[str, Any]] = []
+    for name, runs in collapsed_runs(signed_history).items():
+        scores = {run.request.name: -run.score if minimise else run.score for run in runs}
+        sds = float(robust_sds_below(signed_history.scores(name)).max())
+        entries.append({"candidate": name, "num_runs": history.num_finished(name), "scores": scores, "sds": sds})
+    return tuple(entries)

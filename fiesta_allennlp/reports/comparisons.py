@@ -10,15 +10,17 @@ from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.probability.student_t import correlated_t
-from fiesta_allennlp.selection.result import CandidateResult, Result
-from fiesta_allennlp.selection.summary import (
+from fiesta_allennlp.selection.candidate_result import CandidateResult
+from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.selection.t_tests import (
     INTERVAL_LEVEL,
     MIN_NUM_SCORES,
     Interval,
+    TTest,
     compute_mean_interval,
     differences_on_shared_splits,
+    run_to_run_sd,
 )
-from fiesta_allennlp.selection.t_tests import TTest, run_to_run_sd
 
 MIN_NUM_SPLITS = 5
 """With fewer splits that all candidates have, the share of wrong comparisons on one split is a matter of luck."""

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, escape_invisible, join_some
+from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selection.candidate_table import Table
 from fiesta_allennlp.selection.console import PipeSafeConsole
-from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.texts import count_text, duration_text, missed_text, number_text, probability_text
 from fiesta_allennlp.strategies.base import Margin
 

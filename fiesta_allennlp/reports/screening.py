@@ -13,8 +13,8 @@ from fiesta_allennlp.reports.formats import render_paragraphs
 from fiesta_allennlp.searches.screener import failed_configs
 from fiesta_allennlp.searches.search_settings import stored_search
 from fiesta_allennlp.searches.searchers.covariances import pareto_front
+from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.result import CandidateResult
 from fiesta_allennlp.selection.store import open_for_reading
 
 if TYPE_CHECKING:

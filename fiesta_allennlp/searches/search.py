@@ -22,6 +22,7 @@ from fiesta_allennlp.searches.search_settings import MIN_FINALISTS, SearchSettin
 from fiesta_allennlp.searches.searchers import Points
 from fiesta_allennlp.searches.searchers.base import build_searcher
 from fiesta_allennlp.searches.space import PointPool, pool_from_points, read_space
+from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.jsonnet import cached_evaluations
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
@@ -29,7 +30,7 @@ from fiesta_allennlp.selection.metrics import Metric, check_metric_sign
 from fiesta_allennlp.selection.notify import NotifyCommand
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.progress import ProgressDisplay
-from fiesta_allennlp.selection.result import CandidateResult, Result
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.settings import merge_settings
 from fiesta_allennlp.selection.store import Meta, RunStore, open_for_reading

@@ -11,10 +11,19 @@ import numpy as np
 
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.probability.student_t import correlated_t
+from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.result import CandidateResult
-from fiesta_allennlp.selection.summary import INTERVAL_LEVEL, MIN_NUM_SCORES, Interval, differences_on_shared_splits
-from fiesta_allennlp.selection.t_tests import TTest, holm, run_to_run_sd, t_test_power, welch_df
+from fiesta_allennlp.selection.t_tests import (
+    INTERVAL_LEVEL,
+    MIN_NUM_SCORES,
+    Interval,
+    TTest,
+    differences_on_shared_splits,
+    holm,
+    run_to_run_sd,
+    t_test_power,
+    welch_df,
+)
 from fiesta_allennlp.version import __version__
 
 LEVEL = 0.025

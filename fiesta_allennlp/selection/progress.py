@@ -26,9 +26,10 @@ from fiesta_allennlp.core.records import (
     count_runs,
 )
 from fiesta_allennlp.core.seeding import strategy_rng
+from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table, num_decimals
 from fiesta_allennlp.selection.listener import Listener
-from fiesta_allennlp.selection.result import CandidateResult, Result
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.texts import count_text, loss_text, number_text, pair_text, probability_text
 
 if TYPE_CHECKING:

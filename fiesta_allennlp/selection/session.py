@@ -47,8 +47,8 @@ from fiesta_allennlp.selection.options import changed_options, settings_to_json
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import SelectionSettings
 from fiesta_allennlp.selection.store import COMMAND_BY_KIND, Meta, RunStore, check_store_not_lost
-from fiesta_allennlp.selection.summary import write_csv
 from fiesta_allennlp.selection.texts import count_text
+from fiesta_allennlp.selection.workspace import write_csv
 from fiesta_allennlp.strategies.base import is_recorded_margin, without_fixed_number
 from fiesta_allennlp.version import __version__
 

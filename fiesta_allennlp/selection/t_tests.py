@@ -1,10 +1,21 @@
-"""Student's t for the difference of two means, where the number of runs was fixed beforehand: test, interval, power."""
+"""Student's t for a mean and for the difference of two: test, interval, power; and differences on shared splits."""
 
 from dataclasses import dataclass
-from typing import List, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 from scipy.special import nctdtr, stdtr, stdtrit
+
+from fiesta_allennlp.core.records import History
+
+INTERVAL_LEVEL = 0.95
+"""The probability of every interval in a result."""
+
+MIN_NUM_SCORES = 3
+"""With fewer scores or pairs, an interval or a rank correlation is meaningless."""
+
+Interval = Tuple[float, float]
+"""Lower and upper end."""
 
 MAX_NONCENTRALITY = 35.0
 """Above it, the noncentral t of SciPy loses its accuracy, and the power is 1 for any number of runs to consider."""
@@ -47,6 +58,11 @@ class TTest:
         return float(stdtr(self.df, -sign * self.difference / self.standard_error))
 
 
+def compute_mean_interval(values: np.ndarray) -> Optional[Interval]:
+    """Compute mean -+ t(.975; n - 1) s / sqrt(n) of values of shape `(n,)`, its 95% interval; None for fewer than 3."""
+    return None if len(values) < MIN_NUM_SCORES else TTest.paired(values).interval(INTERVAL_LEVEL)
+
+
 def welch_df(errors: Sequence[float], numbers: Sequence[int]) -> float:
     """Return the degrees of freedom by Welch and Satterthwaite, of the standard errors and sizes of two samples."""
     total = float(np.hypot(*errors))
@@ -82,3 +98,39 @@ def run_to_run_sd(differences: np.ndarray, scores: Sequence[np.ndarray]) -> floa
     if len(differences):
         return float(np.std(differences, ddof=1) / np.sqrt(2))
     return float(np.hypot(*(np.std(values, ddof=1) for values in scores)) / np.sqrt(2))
+
+
+SplitScores = Tuple[Sequence[int], Sequence[float]]
+"""Split seeds and scores of a candidate, equally long."""
+
+
+def differences_on_shared_splits(first: SplitScores, second: SplitScores) -> np.ndarray:
+    """Return the differences of mean scores on the splits that both candidates have, in the first one's order."""
+    first_means, second_means = _means_by_split(first), _means_by_split(second)
+    return np.array([first_means[seed] - second_means[seed] for seed in first_means if seed in second_means])
+
+
+def _means_by_split(split_scores: SplitScores) -> Dict[int, float]:
+    scores_by_split: Dict[int, List[float]] = {}
+    for seed, score in zip(*split_scores, strict=True):
+        scores_by_split.setdefault(seed, []).append(score)
+    return {seed: float(np.mean(scores)) for seed, scores in scores_by_split.items()}
+
+
+def compare_on_shared_splits(history: History, best: Optional[str], sign: int = 1) -> Optional[Dict[str, Any]]:
+    """Compare `best` on shared splits with its rival, the other active candidate of the best mean.
+
+    The result has the rival, whether its mean over all its runs is better, the number of shared splits, and the mean
+    difference on these. It is None if they share fewer than two splits, or if `best` is not ahead there.
+    """
+    means = {name: sign * history.scores(name).mean() for name in history.active if len(history.scores(name))}
+    if best not in means or len(means) < 2:
+        return None
+    rival = max((name for name in means if name != best), key=means.__getitem__)
+    split_scores = [(history.split_seeds(name), history.scores(name)) for name in (best, rival)]
+    differences = differences_on_shared_splits(*split_scores)
+    difference = sign * float(differences.mean()) if len(differences) > 1 else 0.0
+    if difference <= 0:
+        return None
+    better = bool(means[rival] > means[best])
+    return {"of": rival, "has_better_mean": better, "num_splits": len(differences), "difference": difference}

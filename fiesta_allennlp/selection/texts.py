@@ -7,7 +7,8 @@ from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
 from fiesta_allennlp.core.records import History, PairAlone
-from fiesta_allennlp.selection.summary import Interval, find_collapsed_runs
+from fiesta_allennlp.probability.collapsed import find_collapsed_runs
+from fiesta_allennlp.selection.t_tests import Interval
 
 
 def duration_text(seconds: float) -> str:

@@ -1,15 +1,17 @@
-"""The run directory of a selection: how it is cleared, opened, closed and logged to."""
+"""The run directory of a selection: how it is cleared, opened, closed and logged to, and its `evaluations.csv`."""
 
+import csv
+import json
 import logging
 import os
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Iterator, Optional
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, StoreError, escape_invisible
-from fiesta_allennlp.core.files import delete, open_without_links
+from fiesta_allennlp.core.files import atomic_replacement, delete, open_without_links, to_csv_cell
 from fiesta_allennlp.selection.lock import DirectoryLock
 from fiesta_allennlp.selection.store import RunStore, check_store_not_lost, open_for_reading
 
@@ -120,3 +122,34 @@ def log_to_file(path: Path) -> Iterator[None]:
         package.setLevel(level)
         package.propagate = propagate
         handler.close()
+
+
+SEED_COLUMNS = ("split_seed", "random_seed", "numpy_seed", "pytorch_seed")
+
+
+ORIGIN_COLUMNS = ("file", "host", "gpu", "gpu_names", "job", "python", "versions")
+
+
+CSV_COLUMNS = (
+    *("candidate", "replicate", "status", "score", "metric", "seconds", *SEED_COLUMNS, "started_at"),
+    *ORIGIN_COLUMNS,
+    "error",
+)
+
+
+def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Write `evaluations.csv` from the rows of a store, one line for every outcome, in order of finishing."""
+    metrics: List[Dict[str, Any]] = [json.loads(row.get("metrics") or "{}") for row in rows]
+    names = sorted({name for run_metrics in metrics for name in run_metrics})
+    with atomic_replacement(path) as file, file.open("w", encoding="utf-8", newline="") as csv_file:
+        writer = csv.writer(csv_file, lineterminator="\n")
+        writer.writerow([*CSV_COLUMNS, *(to_csv_cell(f"metric:{name}") for name in names)])
+        for row, run_metrics in zip(rows, metrics, strict=True):
+            origin = json.loads(row.get("origin") or "{}")
+            versions = ", ".join(f"{package} {version}" for package, version in origin.get("versions", {}).items())
+            values = {**row, **origin, "versions": versions}
+            if origin.get("file"):  # whose seeds are unknown
+                values.update(dict.fromkeys(SEED_COLUMNS[1:]))
+            writer.writerow(
+                [to_csv_cell(value) for value in (*map(values.get, CSV_COLUMNS), *map(run_metrics.get, names))]
+            )

@@ -14,8 +14,10 @@ from rich.console import Console
 from fiesta_allennlp.core.defaults import NUM_FRESH_RUNS
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
+from fiesta_allennlp.core.files import write_json_file
 from fiesta_allennlp.core.records import Candidate, Decision, History, Request
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
+from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.confirmation import (
     BegunConfirmation,
     Confirmation,
@@ -30,13 +32,12 @@ from fiesta_allennlp.selection.listener import Ending
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.options import settings_to_json
 from fiesta_allennlp.selection.progress import ProgressDisplay
-from fiesta_allennlp.selection.result import CandidateResult, Result
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import StoredState, run_selection
 from fiesta_allennlp.selection.settings import SHARED
 from fiesta_allennlp.selection.store import Meta, RunStore, open_for_reading
 from fiesta_allennlp.selection.stored_confirmations import read_confirmations
 from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
-from fiesta_allennlp.selection.summary import write_json
 from fiesta_allennlp.selection.texts import names_text
 from fiesta_allennlp.selection.workspace import has_selection
 from fiesta_allennlp.trainings.candidate_types import type_of
@@ -272,7 +273,8 @@ class ConfirmationSelection(TrainingSelection):
 
     def conclude(self, history: History, decision: Decision) -> None:
         super().conclude(history, decision)
-        write_json(self.read(history).content(), self.directory.confirmation_json)
+        path, content = self.directory.confirmation_json, self.read(history).content()
+        write_json_file(path, content, indent=2, allow_nan=False, default=asdict)
 
     def read(self, history: History) -> Confirmation:
         """Return what the fresh runs say."""

@@ -35,8 +35,8 @@ from real_problems import last_history
 
 from fiesta_allennlp.core.defaults import NUM_FRESH_RUNS
 from fiesta_allennlp.core.records import Evaluation, History, Request
+from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.confirmation import LEVEL, Confirmation, ConfirmationPlan, PlannedRival
-from fiesta_allennlp.selection.result import CandidateResult
 from fiesta_allennlp.selection.t_tests import t_test_power
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.tables.settings import ReplaySettings

@@ -24,7 +24,8 @@ from fiesta_allennlp.documents.tasks import Classification
 from fiesta_allennlp.library import next_runs, replay
 from fiesta_allennlp.reports.settings import ReportSettings
 from fiesta_allennlp.reports.sources import read_selection
-from fiesta_allennlp.selection.result import MAX_FAILED_RUNS, Result
+from fiesta_allennlp.selection.candidate_result import MAX_FAILED_RUNS
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.trainings.candidate_run import ReportedMetrics
 from fiesta_allennlp.trainings.data_files import StartingWeights, describe_starting_weights
 from fiesta_allennlp.trainings.pool import FileContent

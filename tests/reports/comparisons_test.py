@@ -19,9 +19,10 @@ from fiesta_allennlp.reports.comparisons import (
     prob_first_wins,
 )
 from fiesta_allennlp.reports.screening import compare_finalists
+from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.result import CandidateResult, Result
-from fiesta_allennlp.selection.summary import compute_mean_interval
+from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.selection.t_tests import compute_mean_interval
 from tests.reports.made_up import candidate
 
 SCORES = some.lists(some.integers(0, 4), min_size=1, max_size=4)

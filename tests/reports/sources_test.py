@@ -13,7 +13,8 @@ from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.core.registry import import_package
 from fiesta_allennlp.reports.sources import read_directory
 from fiesta_allennlp.selection import lock
-from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result
+from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import analyse
 from tests.selections import ENVIRONMENT, METRIC, write_selection

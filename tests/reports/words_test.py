@@ -9,7 +9,8 @@ from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
 from fiesta_allennlp.reports.report import tabulate
 from fiesta_allennlp.reports.status import read_status
 from fiesta_allennlp.reports.words import selection_in_words, spent_in_words
-from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result
+from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
+from fiesta_allennlp.selection.result import Result
 from tests.reports.made_up import made_up
 from tests.selections import write_selection
 

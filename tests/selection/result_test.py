@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.core.errors import StoreError
+from fiesta_allennlp.core.files import write_json_file
 from fiesta_allennlp.core.records import CredibleMargin, Decision, Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.words import ended_in_words, selection_in_words
+from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selection.candidate_table import num_decimals
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.result import CandidateResult, FailedRun, Result
-from fiesta_allennlp.selection.summary import write_json
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.texts import describe_collapsed_runs, number_text
 
 SCORES: Dict[str, List[float]] = {"a": [0.5, 0.7, 0.6], "b": [0.4], "c": []}
@@ -168,9 +169,9 @@ def test_a_file_that_is_no_result_is_refused(tmp_path: Path, text: str, named: s
 
 
 def test_json_is_written_whole_and_without_nan(tmp_path: Path) -> None:
-    write_json({"x": 1.0}, tmp_path / "s.json")
+    write_json_file(tmp_path / "s.json", {"x": 1.0}, allow_nan=False)
     with pytest.raises(ValueError, match="not JSON compliant"):
-        write_json({"x": float("nan")}, tmp_path / "s.json")
+        write_json_file(tmp_path / "s.json", {"x": float("nan")}, allow_nan=False)
     assert json.loads((tmp_path / "s.json").read_text()) == {"x": 1.0}
 
 

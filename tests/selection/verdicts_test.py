@@ -11,7 +11,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.core.records import Decision, Evaluation, Failure, Request
 from fiesta_allennlp.reports.report import report
-from fiesta_allennlp.selection.result import CandidateResult
+from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.texts import missed_text
 from fiesta_allennlp.selection.verdicts import ScoreThreshold, Verdicts

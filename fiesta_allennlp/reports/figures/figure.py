@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from fiesta_allennlp.reports.formats import shorten_names
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.selection.summary import Interval
+from fiesta_allennlp.selection.t_tests import Interval
 
 LegendMarks = List[Tuple[str, Line2D]]
 

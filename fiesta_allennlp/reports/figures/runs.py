@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from fiesta_allennlp.reports.figures import figure as shared
 from fiesta_allennlp.reports.figures.base import ReportFigure
 from fiesta_allennlp.reports.record import PathPoint, Report
-from fiesta_allennlp.selection.result import CandidateResult
+from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.texts import count_text, duration_text
 
 LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
