@@ -19,7 +19,6 @@ from fiesta_allennlp.reports.simulation import SimulationResult, plan_with_bar, 
 from fiesta_allennlp.searches.search import search as run_search
 from fiesta_allennlp.selection.console import PipeSafeConsole
 from fiesta_allennlp.selection.session import StoredState
-from fiesta_allennlp.tables.brought import read_brought_runs
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.settings import (
     BroughtSettings,
@@ -30,7 +29,7 @@ from fiesta_allennlp.tables.settings import (
 )
 from fiesta_allennlp.tables.sources import ScoreSource
 from fiesta_allennlp.tables.table import make_score_table
-from fiesta_allennlp.tables.table_reader import read_rows
+from fiesta_allennlp.tables.table_reader import read_brought_runs, read_rows
 from fiesta_allennlp.trainings.candidate_values import plain_points
 from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
 from fiesta_allennlp.trainings.select import select as run_select
@@ -83,7 +82,7 @@ def select(
     path, beginning = Path(directory), None
     if scores is not None:
         table_values, content = split_table_argument({"columns": columns, "where": where}, scores, "scores")
-        runs = read_brought_runs(BroughtSettings(**table_values), options, content).runs
+        runs, _ = read_brought_runs(BroughtSettings(**table_values), options, content)
         beginning = StoredState(brought=runs)
     modes: Dict[str, Any] = {"recover": recover, "force": force, "allow_removed": allow_removed}
     run_select(options, path, console=_console(progress), beginning=beginning, **modes)

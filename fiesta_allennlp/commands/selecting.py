@@ -190,12 +190,12 @@ selection with its original options."""
             return {}
         from fiesta_allennlp.selection.options import typed_options
         from fiesta_allennlp.selection.session import StoredState
-        from fiesta_allennlp.tables.brought import read_brought_runs
         from fiesta_allennlp.tables.settings import BroughtSettings
+        from fiesta_allennlp.tables.table_reader import read_brought_runs
 
-        table = read_brought_runs(BroughtSettings(**typed_options(args, BroughtSettings)), settings)
-        print_read_back(table.read_back)
-        return {"beginning": StoredState(brought=table.runs)}
+        runs, read_back = read_brought_runs(BroughtSettings(**typed_options(args, BroughtSettings)), settings)
+        print_read_back(read_back)
+        return {"beginning": StoredState(brought=runs)}
 
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_mode_arguments(parser)

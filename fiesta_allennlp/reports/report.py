@@ -126,7 +126,7 @@ def write_report(report: Report, directory: Path, *, long_table: bool = False) -
         _write_file(directory / "scores.csv", render_scores(report))
         (directory / "confirmation.csv").unlink(missing_ok=True)
         if report.confirmations:
-            _write_file(directory / "confirmation.csv", render_confirmations(report))
+            _write_file(directory / "confirmation.csv", _render_entries(confirmation_values(report.confirmations)))
         try:
             pictures.update(draw_all(report, figures_directory))
         finally:
@@ -148,16 +148,13 @@ def render_csv(headings: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
     return csv_text.getvalue()
 
 
+def _render_entries(entries: Sequence[Mapping[str, Any]]) -> str:
+    return render_csv(list(entries[0]), [entry.values() for entry in entries])
+
+
 def render_candidates(report: Report) -> str:
     """Return the table of the candidates as CSV."""
-    entries = candidate_values(report.result, CSV)
-    return render_csv(list(entries[0]), [entry.values() for entry in entries])
-
-
-def render_confirmations(report: Report) -> str:
-    """Return the table of the confirmations as CSV."""
-    entries = confirmation_values(report.confirmations)
-    return render_csv(list(entries[0]), [entry.values() for entry in entries])
+    return _render_entries(candidate_values(report.result, CSV))
 
 
 def render_scores(report: Report) -> str:

@@ -93,7 +93,8 @@ def read_status(root: Path) -> Status:
         status = _make_selection_status(read_directory(root), directory)
     workers = read_workers(directory)
     shared_data = {"format": STATUS_FORMAT, "version": __version__, "directory": str(root), "running": status.running}
-    data = {**shared_data, **status.data, "workers": workers or []}
+    no_data: Dict[str, Any] = dict.fromkeys(("error", "pending", "selection", "screening", "forecast"))
+    data = {**shared_data, **no_data, "confirmations": [], **status.data, "workers": workers or []}
     return replace(status, sentences=(*status.sentences, *_describe_workers(workers, root)), data=data)
 
 
@@ -136,7 +137,6 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
         "error": error,
         "pending": pending_runs,
         "selection": result.content(),
-        "screening": None,
         "forecast": forecast and asdict(forecast),
         "confirmations": [confirmation.content() for confirmation in report.confirmations],
     }
@@ -159,8 +159,6 @@ def _make_confirmation_status(report: Report, directory: RunDirectory) -> Status
         "error": error,
         "pending": pending_runs,
         "selection": result.content() if confirmation.is_over else None,
-        "screening": None,
-        "forecast": None,
         "confirmations": [confirmation.content()],
     }
     return Status(table, tuple(filter(None, sentences)), result.running, data)
@@ -212,8 +210,7 @@ def _make_screening_status(screening: StoredSelection) -> Status:
     best = {run.request.candidate: run.score for run in best_evaluations}
     counts = {"num_configs": num_configs, "num_finished": len(history.evaluations), "best": best}
     error = None if screening.is_running else screening.meta.error
-    data = {"error": error, "pending": pending_runs, "selection": None, "screening": counts, "forecast": None}
-    data["confirmations"] = []
+    data = {"error": error, "pending": pending_runs, "screening": counts}
     return Status(table, sentences, screening.is_running, data)
 
 

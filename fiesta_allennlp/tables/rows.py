@@ -6,7 +6,10 @@ from functools import cached_property
 from typing import Any, DefaultDict, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from fiesta_allennlp.core.files import shorten
+from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
+from fiesta_allennlp.core.records import Outcome as FinishedRun
+from fiesta_allennlp.selection.brought import BroughtRuns
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.tables.forms import Sheet, SplitSource
 from fiesta_allennlp.tables.read_back import ReadBack
@@ -107,6 +110,19 @@ class RunTable:
             else:
                 evaluations.append(Evaluation(request, outcome, self.metric.name, seconds=row.seconds or 0.0))
         return History(tuple(candidates) or self.candidates, tuple(evaluations), tuple(pending), tuple(failures))
+
+    def brought_runs(self, file: str, digest: str) -> BroughtRuns:
+        """Return the runs of this file as a new selection takes them."""
+        history = self.history()
+        runs: Sequence[FinishedRun] = (*history.evaluations, *history.failures)
+        num_runs: Counter[str] = Counter()
+        outcomes: List[FinishedRun] = []
+        for run in runs:
+            name = run.request.candidate
+            num_runs[name] += 1
+            request = Request(name, -num_runs[name], -1 - run.request.split_seed, 0, 0, 0)
+            outcomes.append(replace(run, request=request, origin=Origin(file=file), seconds=0.0))
+        return BroughtRuns(file, digest, self.has_splits, tuple(outcomes))
 
 
 def make_run_table(

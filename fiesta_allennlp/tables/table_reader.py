@@ -12,11 +12,12 @@ from fiesta_allennlp.core.errors import (
     escape_invisible,
     join_some,
 )
-from fiesta_allennlp.core.files import shorten
+from fiesta_allennlp.core.files import file_digest, shorten
 from fiesta_allennlp.core.names import comparison_key
 from fiesta_allennlp.core.records import MAX_SCORE
+from fiesta_allennlp.selection.brought import BroughtRuns
 from fiesta_allennlp.selection.metrics import Metric, error_word
-from fiesta_allennlp.selection.settings import INDEPENDENT, OFFICIAL
+from fiesta_allennlp.selection.settings import INDEPENDENT, OFFICIAL, SHARED
 from fiesta_allennlp.tables.columns import LARGEST, ColumnFinder, Columns
 from fiesta_allennlp.tables.forms import (
     Content,
@@ -28,7 +29,9 @@ from fiesta_allennlp.tables.forms import (
     make_sheet,
     read_sheet,
 )
+from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.rows import Outcome, RunRow, RunTable, make_run_table
+from fiesta_allennlp.tables.settings import BroughtSettings, NextSettings
 from fiesta_allennlp.tables.sources import UNNAMED
 from fiesta_allennlp.tables.unused_columns import UnusedColumns, unused_columns
 
@@ -77,6 +80,20 @@ def read_rows(path: Path, settings: Any, content: Content = None, *, is_one_cand
         candidate = stem if stems.count(stem) == 1 else str(Path(sheet.name).with_suffix(""))
         all_columns.append(finder.find(sheet, candidate))
     return _make_run_table(all_columns, settings)
+
+
+def read_brought_runs(
+    settings: BroughtSettings, selection_settings: Mapping[str, Any], content: Content = None
+) -> Tuple[BroughtRuns, ReadBack]:
+    """Read the runs that exist already, for a selection with these settings, and what was understood of their table:
+    the one that `settings` name, or its `content` from Python. Raise as `read_rows` does."""
+    path = Path(str(settings.scores or "rows"))
+    columns = {name: getattr(settings, name) for name in ("columns", "where", "wide")}
+    splits = OFFICIAL if selection_settings.get("splits") == OFFICIAL else SHARED
+    minimise = Metric.parse(selection_settings.get("metric") or "").minimise
+    table_settings = NextSettings(**columns, splits=splits, minimise=minimise)
+    table = read_rows(path, table_settings, content, is_one_candidate=True)
+    return table.brought_runs(path.name, file_digest(path) if content is None else ""), table.read_back
 
 
 def _make_run_table(all_columns: Sequence[Columns], settings: Any) -> RunTable:

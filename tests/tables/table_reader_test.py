@@ -12,8 +12,9 @@ from fiesta_allennlp.core.errors import DataError, FiestaError
 from fiesta_allennlp.reports.paragraph import compose_paragraph
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.tables.next_runs import NextRuns
-from fiesta_allennlp.tables.settings import ReplaySettings, parse_columns
+from fiesta_allennlp.tables.settings import BroughtSettings, ReplaySettings, parse_columns
 from fiesta_allennlp.tables.table import open_scores
+from fiesta_allennlp.tables.table_reader import read_brought_runs
 
 WANDB = """Name,State,model,seed,f1,Runtime,Notes
 r1,finished,bert,0,.86,10,"- a
@@ -449,3 +450,9 @@ def test_a_named_index_of_a_data_frame_is_read() -> None:
         next_runs(frame.assign(seed=1).set_index("seed"))
     with pytest.raises(DataError, match="several levels"):
         next_runs(indexed.unstack("candidate"), wide="candidate")
+
+
+def test_the_time_of_runs_that_exist_is_not_that_of_the_selection() -> None:
+    rows = [{"candidate": "a", "seed": 1, "score": 0.5, "seconds": 3600}]
+    runs, _ = read_brought_runs(BroughtSettings(), {"splits": "official"}, rows)
+    assert [run.seconds for run in runs.outcomes] == [0]
