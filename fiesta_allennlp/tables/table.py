@@ -14,7 +14,6 @@ from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.store import open_for_reading
-from fiesta_allennlp.selection.texts import count_text
 from fiesta_allennlp.selection.verdicts import NO_THRESHOLD, ScoreThreshold
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.rows import RunTable
@@ -132,12 +131,12 @@ class ScoreTable(ScoreSource):
         return shuffled[np.lexsort((positions[passes, splits], passes))]
 
 
-def make_score_table(table: RunTable, least_candidates: int = 2) -> ScoreTable:
+def make_score_table(table: RunTable) -> ScoreTable:
     """Make a table of the rows that have a score, in any order."""
-    if len(table.scores) < least_candidates:
+    if len(table.scores) < 2:
         raise DataError(
-            f"{table.name}: the table needs scores for at least {count_text(least_candidates, 'candidate')} but has "
-            f"{len(table.scores)}: {join_some(table.scores) or 'none'}."
+            f"{table.name}: the table needs scores for at least 2 candidates but has {len(table.scores)}: "
+            f"{join_some(table.scores) or 'none'}."
         )
     history = table.history()
     runs = {name: sorted(history.evaluations_of(name), key=_split_seed) for name in table.scores}
