@@ -213,11 +213,6 @@ class History:
         return num_excess_low_scores + max(num_errors, num_deaths)
 
     @property
-    def candidates_without_seed_effect(self) -> FrozenSet[str]:
-        """The candidates whose first runs were equal."""
-        return frozenset(failure.request.candidate for failure in self.failures if failure.kind == "seed")
-
-    @property
     def candidates_without_metric(self) -> FrozenSet[str]:
         """The candidates that have no score of this selection, and a run that ended without the metric."""
         failures = [f for f in self.failures if f.kind == "metric" and self.machines.is_of_candidate(f)]
@@ -330,10 +325,6 @@ class History:
         """Return this history with these requests pending too."""
         return self._copy_with(pending=(*self.pending, *requests))
 
-    def with_failure(self, failure: Failure) -> "History":
-        """Return this history after one more failure."""
-        return self._copy_with(failures=(*self.failures, failure))
-
     def with_withdrawn(self, *, max_failures: int) -> "History":
         """Return this history without the candidates that the user removed, that have `max_failures` failures that
         count, whose first run did not report the metric, or whose first runs were equal.
@@ -342,8 +333,9 @@ class History:
         """
         failed_candidates = {failure.request.candidate for failure in self.failures}
         dropped_candidates = {name for name in failed_candidates if self.num_counted_failures(name) >= max_failures}
-        useless_candidates = self.candidates_without_metric | self.candidates_without_seed_effect
-        return self._copy_with(withdrawn=self.removed | dropped_candidates | useless_candidates)
+        without_seed_effect = {failure.request.candidate for failure in self.failures if failure.kind == "seed"}
+        dropped_candidates |= self.candidates_without_metric | without_seed_effect
+        return self._copy_with(withdrawn=self.removed | dropped_candidates)
 
     def _copy_with(self, **changes: Any) -> "History":
         """Return a copy with these changes. What was gathered of the runs goes along."""

@@ -206,7 +206,9 @@ def _constructor_parameters(built_class: type) -> Tuple[Dict[str, inspect.Parame
         if "__init__" not in vars(owner) or owner is object:
             continue
         constructor = vars(owner)["__init__"]
-        own_parameters, hints = inspect.signature(constructor).parameters, _constructor_type_hints(constructor)
+        own_parameters, hints = inspect.signature(constructor).parameters, {}
+        with suppress(NameError):  # of an annotation for a type checker alone: then the values are not checked
+            hints = typing.get_type_hints(constructor)
         for name, parameter in list(own_parameters.items())[1:]:
             if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
                 parameters.setdefault(name, parameter.replace(annotation=hints.get(name, Any)))
@@ -214,19 +216,6 @@ def _constructor_parameters(built_class: type) -> Tuple[Dict[str, inspect.Parame
         if not has_kwargs:
             break
     return parameters, has_kwargs
-
-
-def _constructor_type_hints(constructor: Any) -> Dict[str, Any]:
-    """Return the annotations of a constructor, without those that exist for a type checker alone."""
-    try:
-        return typing.get_type_hints(constructor)
-    except NameError:
-        hints: Dict[str, Any] = {}
-        for name, annotation in constructor.__annotations__.items():
-            with suppress(NameError):
-                stub = types.SimpleNamespace(__annotations__={name: annotation}, __globals__=constructor.__globals__)
-                hints.update(typing.get_type_hints(stub, constructor.__globals__))
-        return hints
 
 
 def convert_value(value: Any, annotation: Any, key: str) -> Any:

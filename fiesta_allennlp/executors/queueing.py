@@ -5,7 +5,6 @@ import shutil
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from dataclasses import dataclass, replace
-from importlib import import_module
 from itertools import count
 from pathlib import Path
 from typing import Any, Deque, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
@@ -211,11 +210,3 @@ def check_positive(**numbers: Any) -> None:
     for name, value in numbers.items():
         if isinstance(value, (int, float)) and not value > 0:
             raise ConfigError(f"--{name.replace('_', '-')} must be above 0 but got {value}.")
-
-
-def import_library(executor: str, library: str) -> Any:
-    """Import an optional library that an executor needs."""
-    try:
-        return import_module(library)
-    except ImportError as error:
-        raise ConfigError(f"--executor {executor} requires {library}. Install it: pip install {library}") from error

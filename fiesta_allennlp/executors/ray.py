@@ -32,7 +32,6 @@ from fiesta_allennlp.executors.queueing import (
     ActiveRun,
     QueueingExecutor,
     check_positive,
-    import_library,
     no_machine_left_error,
 )
 from fiesta_allennlp.isolation.fork_server import make_run, start_fork_server
@@ -153,6 +152,13 @@ def connect(ray: Any, address: str) -> None:
         raise ConfigError(f"{reason}. Start one with `ray start --head`, or use --ray-address local.") from error
 
 
+def _import_ray() -> Any:
+    try:
+        return import_module("ray")
+    except ImportError as error:
+        raise ConfigError("--executor ray requires ray. Install it: pip install ray") from error
+
+
 def _set_auth_token() -> None:
     """Give a new cluster its own token unless the user has one: Ray would write one that everybody on the machine can
     read. Only processes of this user find it in the environment."""
@@ -224,7 +230,7 @@ class RayExecutor(QueueingExecutor):
         self.hides_gpus = not self._resources["GPU"]
         self._ship_data = ship_data
         self._references: Dict[str, Any] = {}
-        self._ray = import_library("ray", "ray")
+        self._ray = _import_ray()
         self._connected_here = not self._ray.is_initialized()  # else a connection of this process is used
         if self._connected_here:
             connect(self._ray, ray_address)

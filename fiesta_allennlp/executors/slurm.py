@@ -24,11 +24,11 @@ from fiesta_allennlp.executors.slurm_commands import (
     ENDING_STATE,
     JobStatus,
     SlurmUnavailable,
-    accepts_jobs,
     check_sbatch_options,
     check_whole_number,
     query_past_status,
     query_statuses,
+    refusal_of_jobs,
     requests_gpus,
     run_slurm_command,
     sbatch_flags,
@@ -133,7 +133,7 @@ class SlurmJobs:
                 if avoided:
                     avoided = ()
                     continue
-                if broken and accepts_jobs(self._options):
+                if broken and not refusal_of_jobs(self._options):
                     raise NoNodeLeft from error
                 logger.warning("Slurm is not accepting jobs; trying again: %s", error)
                 self._last_refusal_time = time.monotonic()

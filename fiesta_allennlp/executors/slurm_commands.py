@@ -176,22 +176,18 @@ def sbatch_flags(options: Mapping[str, Any]) -> List[str]:
     return [f"--{name}" if value is True else f"--{name}={value}" for name, value in options.items()]
 
 
-def accepts_jobs(options: Mapping[str, Any]) -> bool:
-    """Ask Slurm whether it would take such a job, without submitting one."""
-    with suppress(SlurmUnavailable):
-        _test_job(options)
-        return True
-    return False
-
-
-def _test_job(options: Mapping[str, Any]) -> None:
-    run_slurm_command("sbatch", "--test-only", *sbatch_flags(options), "--wrap=true")
+def refusal_of_jobs(options: Mapping[str, Any]) -> str:
+    """Ask Slurm whether it would take such a job, without submitting one. Return its reason against it, or an empty
+    text."""
+    try:
+        run_slurm_command("sbatch", "--test-only", *sbatch_flags(options), "--wrap=true")
+    except SlurmUnavailable as error:
+        return str(error) or "no reason"
+    return ""
 
 
 def check_sbatch_options(options: Mapping[str, Any]) -> None:
     """Refuse options with which Slurm would take no job."""
-    try:
-        _test_job(options)
-    except SlurmUnavailable as error:
+    if reason := refusal_of_jobs(options):
         flags = " ".join(sbatch_flags(options))
-        raise ConfigError(f"Slurm rejects jobs with {flags}: {error}. Correct these options, or add others.") from error
+        raise ConfigError(f"Slurm rejects jobs with {flags}: {reason}. Correct these options, or add others.")

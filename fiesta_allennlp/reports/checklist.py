@@ -18,8 +18,8 @@ from fiesta_allennlp.selection.options import command_words
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.trainings.candidate_types import stored_type_of
+from fiesta_allennlp.trainings.data_files import describe_starting_weights
 from fiesta_allennlp.trainings.settings import Settings
-from fiesta_allennlp.trainings.starting_weights import describe_starting_weights
 
 if TYPE_CHECKING:
     from fiesta_allennlp.tables.table import ScoreTable

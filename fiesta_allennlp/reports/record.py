@@ -10,8 +10,8 @@ import numpy as np
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.names import numbered_legend
+from fiesta_allennlp.core.origin import PackageSource, package_source
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.core.source import PackageSource, package_source
 from fiesta_allennlp.reports.checklist import Checklist, build_checklist
 from fiesta_allennlp.reports.comparisons import (
     Comparison,
@@ -28,7 +28,7 @@ from fiesta_allennlp.reports.words import changes_in_words, limit_in_words, scor
 from fiesta_allennlp.selection.brought import BROUGHT_CAUTION
 from fiesta_allennlp.selection.candidate_table import candidate_table, num_decimals
 from fiesta_allennlp.selection.confirmation import Confirmation
-from fiesta_allennlp.selection.machines import describe_different_versions
+from fiesta_allennlp.selection.environment import describe_different_versions
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import analyse

@@ -18,10 +18,10 @@ from fiesta_allennlp.reports.stored_selection import StoredSelection, open_selec
 from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.score_threshold import ScoreThreshold
 from fiesta_allennlp.selection.settings import OFFICIAL, to_config
 from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.selection.texts import failed_notes
+from fiesta_allennlp.selection.verdicts import ScoreThreshold
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import Minimising, analyse
 from fiesta_allennlp.tables.settings import NextSettings, done_note, refuse_table_options

@@ -105,9 +105,7 @@ class ScreeningSelection(TrainingSelection):
             lambda: _load_stored(stored, settings) if stored.candidates else _draw_new(settings, searcher.most_points),
         )
         inputs = np.array([candidate.facts[INPUTS_KEY] for candidate in candidates.values()])
-        candidate_set = compare_with_store(
-            candidates, stored, allow_removed=False, allow_corrected=True, division=settings.division
-        )
+        candidate_set = compare_with_store(candidates, stored, allow_removed=False, division=settings.division)
         if searcher.num_objectives > 1 and settings.second_objective is None:
             raise ConfigError(
                 f"--searcher {settings.searcher_params()['type']} is for two objectives. Add --second-objective "

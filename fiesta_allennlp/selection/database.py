@@ -5,10 +5,9 @@ import sqlite3
 import time
 from contextlib import closing, contextmanager
 from dataclasses import fields, replace
-from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Type, TypeVar, Union
+from typing import Any, Iterable, Iterator, Mapping, Tuple, Type, TypeVar, Union
 
 from fiesta_allennlp.core.errors import ConfigError, StoreError, describe
 from fiesta_allennlp.core.files import atomic_replacement, check_format, shorten
@@ -40,9 +39,6 @@ MAX_BYTES = 2**30
 PYTHON_ERRORS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 INVALID_STORE_ERRORS = (sqlite3.Error, ConfigError, *PYTHON_ERRORS)
 """The errors of reading a database whose content this package did not write."""
-
-MAX_RUN_NUMBER = 2**53
-"""Runs are numbered in order up to here, so that each has a next one."""
 
 SCHEMA = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -193,32 +189,14 @@ def read_history(database: sqlite3.Connection, *, removed: Iterable[str], is_jud
     failure_rows = database.execute(
         "SELECT * FROM failures WHERE ? OR kind <> 'score' ORDER BY finished_order", (is_judged,)
     ).fetchall()
-    run_numbers = [row["reserved_order"] for row in rows]
-    run_numbers += [abs(convert_value(row["replicate"], int, "replicate")) for row in rows]
-    run_numbers += [row["finished_order"] for row in (*finished_rows, *failure_rows)]
-    if invalid_numbers := [
-        number for number in run_numbers if not 0 <= convert_value(number, int, "number") < MAX_RUN_NUMBER
-    ]:
-        raise ConfigError(f"a run has the number {invalid_numbers[0]}")
     name_rows = database.execute("SELECT name FROM candidates ORDER BY position").fetchall()
-    names = tuple(convert_value(row["name"], str, "name") for row in name_rows)
-    if unknown_names := {candidate for candidate, _ in requests}.difference(names):
-        raise LookupError(f"runs of the unknown candidate {min(unknown_names)}")
     return History(
-        candidates=names,
+        candidates=tuple(row["name"] for row in name_rows),
         evaluations=tuple(_read_outcome(Evaluation, row, requests) for row in finished_rows),
         pending=tuple(requests[_request_key(row)] for row in rows if row["status"] == "pending"),
         failures=tuple(_read_outcome(Failure, row, requests) for row in failure_rows),
         removed=frozenset(removed),
     )
-
-
-def _parse_metrics(text: Optional[str]) -> Dict[str, float]:
-    """Return the metrics of a run. Some may be infinite or NaN."""
-    metrics = json.loads(text or "{}")
-    if not all(isinstance(value, (int, float)) for value in metrics.values()):
-        raise TypeError("a metric is not a number")
-    return dict(metrics)
 
 
 @lru_cache(maxsize=1000)
@@ -235,12 +213,10 @@ def _request_key(row: sqlite3.Row) -> Tuple[str, int]:
 def _read_outcome(
     record_class: Type[OutcomeRecord], row: sqlite3.Row, requests: Mapping[Tuple[str, int], Request]
 ) -> OutcomeRecord:
-    """Return a record of a row. Its end must be a time."""
+    """Return a record of a row. Some of its metrics may be infinite or NaN."""
     values = {**dict(row), "request": requests[_request_key(row)], "origin": _parse_origin(row["origin"])}
-    metrics = values.pop("metrics", None)  # some of them may not be finite
+    metrics = json.loads(values.pop("metrics", None) or "{}")
     outcome: Any = build_record(record_class, values)
     if isinstance(outcome, Evaluation):
-        outcome = replace(outcome, metrics=_parse_metrics(metrics))
-    if outcome.started_at:
-        datetime.fromisoformat(outcome.started_at) + timedelta(seconds=outcome.seconds)
+        outcome = replace(outcome, metrics=metrics)
     return outcome

@@ -16,8 +16,7 @@ from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.selection.ending import Ending
-from fiesta_allennlp.selection.listener import Listener
+from fiesta_allennlp.selection.listener import Ending, Listener
 from fiesta_allennlp.selection.retries import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy
@@ -275,7 +274,7 @@ class SelectionLoop:
     def _record_failure(self, failure: Failure) -> Tuple[Failure, bool]:
         raise_if_fatal(failure, self.directory.root)
         history = self._read_history()
-        should_retry = not history.with_failure(failure).machines.is_of_candidate(failure)
+        should_retry = not history.with_outcomes([failure]).machines.is_of_candidate(failure)
         if not should_retry:
             if self.can_mark_unfit:
                 failure = self.retries.mark_unfit(failure, history, max_failures=self.max_failures)

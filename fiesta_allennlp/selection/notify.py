@@ -12,8 +12,7 @@ from fiesta_allennlp.core.errors import FiestaError, describe, join_some
 from fiesta_allennlp.core.files import open_without_links
 from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import Decision, Failure, History, Outcome, Request
-from fiesta_allennlp.selection.ending import Ending
-from fiesta_allennlp.selection.listener import Listener
+from fiesta_allennlp.selection.listener import Ending, Listener
 from fiesta_allennlp.selection.store import RunStore
 
 logger = logging.getLogger(__name__)

@@ -1,22 +1,22 @@
 """The result of a selection: one record, which is the content of `selection.json`."""
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Literal, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
+from typing import Any, ClassVar, Dict, Literal, Mapping, Optional, Tuple, Type, TypeVar, Union
 
 import numpy as np
 
 from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import MAX_ERROR_CHARACTERS, StoreError
+from fiesta_allennlp.core.errors import MAX_ERROR_CHARACTERS, ConfigError, StoreError
 from fiesta_allennlp.core.files import check_format, read_json, shorten
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History, PairAlone
+from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.selection.candidate_table import JSON, candidate_values
-from fiesta_allennlp.selection.machines import MachineRuns, count_machine_runs
+from fiesta_allennlp.selection.environment import MachineRuns, count_machine_runs
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.options import list_to_tuple
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.summary import (
     Interval,
@@ -141,12 +141,6 @@ class CandidateResult:
             **further_fields,
         )
 
-    @classmethod
-    def from_entry(cls: Type[CandidateResultType], entry: Mapping[str, Any]) -> CandidateResultType:
-        """Make the record of an entry."""
-        values = {f.name: list_to_tuple(entry[f.name]) for f in fields(cls)}
-        return cls(**{**values, "failed_runs": tuple(FailedRun(**run) for run in entry["failed_runs"])})
-
     @property
     def withdrawn(self) -> bool:
         """True if it does not take part."""
@@ -249,7 +243,7 @@ class Result:
     credible_margin: Optional[Mapping[str, Any]] = None
     undecided: Optional[Mapping[str, Any]] = None
     plain_loop: Optional[Mapping[str, Any]] = None
-    collapsed: Sequence[Mapping[str, Any]] = ()
+    collapsed: Tuple[Mapping[str, Any], ...] = ()
     ahead_on_shared_splits: Optional[Mapping[str, Any]] = None
     strategy: Mapping[str, Any] = field(default_factory=dict)
     belief: Mapping[str, Any] = field(default_factory=dict)
@@ -318,12 +312,8 @@ class Result:
         try:
             content = read_json(path)
             check_format(path, content.get("format"), FORMAT, version=content.get("version"))
-            values = {f.name: list_to_tuple(content[f.name]) for f in fields(cls) if f.name != "directory"}
-            candidates = tuple(map(cls.candidate_class.from_entry, content["candidates"]))
-            machines = tuple(map(MachineRuns.from_entry, content["machines"]))
-            records = {"candidates": candidates, "machines": machines, "pair_alone": _read_pair(content["pair_alone"])}
-            return cls(**{**values, **records, "directory": Path(directory)})
-        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            return replace(build_record(cls, content), directory=Path(directory))
+        except (OSError, ValueError, TypeError, AttributeError, ConfigError) as error:
             raise StoreError(
                 f"{path} cannot be read as the result of a selection: {error}. Pass the directory of a finished "
                 "selection, or resume it with recover=True."
@@ -463,10 +453,6 @@ class Result:
     def words(self) -> Words:
         """The nouns for its candidates and runs."""
         return RUN_WORDS
-
-
-def _read_pair(entry: Optional[Mapping[str, Any]]) -> Optional[PairAlone]:
-    return None if entry is None else PairAlone(**entry)
 
 
 def _credible_margin_entry(history: History, margin: Optional[CredibleMargin]) -> Optional[Dict[str, Any]]:

@@ -29,9 +29,9 @@ from rich.console import Console
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, check_private, delete
+from fiesta_allennlp.core.origin import package_source
 from fiesta_allennlp.core.records import Candidate, Decision, History, Request
 from fiesta_allennlp.core.seeding import fresh_seed
-from fiesta_allennlp.core.source import package_source
 from fiesta_allennlp.selection import workspace
 from fiesta_allennlp.selection.brought import BroughtRuns
 from fiesta_allennlp.selection.environment import (
@@ -314,7 +314,7 @@ class _Session(Generic[Family]):
             return {}
         for sentence in brought.sentences:
             self.console.print(f"Note: {sentence}")
-        facts = {"file": brought.file, "digest": brought.digest, "left_out": list(brought.left_out)}
+        facts = {"file": brought.file, "digest": brought.digest}
         return {"brought": brought.outcomes, "brought_facts": facts}
 
     def _open_store(self, *, create: bool) -> RunStore:

@@ -3,16 +3,16 @@
 import json
 import sqlite3
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
 
 from fiesta_allennlp.core.blame import FINISHED_KINDS
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
+from fiesta_allennlp.core.errors import StoreError, full_command
+from fiesta_allennlp.core.origin import PackageSource
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.registry import build_record
-from fiesta_allennlp.core.source import PackageSource
 from fiesta_allennlp.selection.confirmation import BegunConfirmation, Confirmation, ConfirmationPlan
 from fiesta_allennlp.selection.database import (
     FAILURE_FIELDS,
@@ -24,10 +24,8 @@ from fiesta_allennlp.selection.database import (
     translated_store_errors,
 )
 from fiesta_allennlp.selection.lock import DirectoryLock
-from fiesta_allennlp.selection.options import list_to_tuple
-from fiesta_allennlp.selection.score_threshold import ScoreThreshold
 from fiesta_allennlp.selection.settings import ChoiceSettingsType, to_config
-from fiesta_allennlp.selection.verdicts import STATUS_BY_KIND, Verdicts
+from fiesta_allennlp.selection.verdicts import STATUS_BY_KIND, ScoreThreshold, Verdicts
 from fiesta_allennlp.version import __version__
 
 COMMAND_BY_KIND = {
@@ -48,25 +46,6 @@ NEXT_ORDER_SQL = f"(SELECT 1 + MAX({LAST_ORDER_SQL.format('evaluations')}, {LAST
 
 
 @dataclass(frozen=True)
-class OptionChange:
-    """How an option was changed that chooses runs or stops the selection, and after how many runs."""
-
-    option: str
-    before: Any
-    now: Any
-    num_done: int
-
-
-@dataclass(frozen=True)
-class Environment:
-    """The facts of `describe_environment`."""
-
-    host: str = ""
-    directory: str = ""
-    code: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Meta:
     """Facts about a selection, apart from its candidates and runs.
 
@@ -74,10 +53,10 @@ class Meta:
     passed. `seed` is the master
     seed as text. `removed` are the candidates that the user removed; their runs stay. `environments` and
     `working_seconds` are about all sessions. `error` ended the last session. `brought_facts` are the `file` that runs
-    were taken from, its `digest`, and the candidates there that were `left_out`. `changes` record how the choice of
-    runs, or their end, was changed: option, before, now, and the number of runs. `confirmation` is the plan of a
-    confirmation, and `confirmations` are those that began of this selection, in order. The others belong to a selection
-    by documents: the fingerprint of the file, its facts, and the name under which answers are paid for.
+    were taken from, and its `digest`. `changes` record how the choice of runs, or their end, was changed: option,
+    before, now, and the number of runs. `confirmation` is the plan of a confirmation, and `confirmations` are those
+    that began of this selection, in order. The others belong to a selection by documents: the fingerprint of the file,
+    its facts, and the name under which answers are paid for.
     """
 
     version: str = __version__
@@ -128,17 +107,7 @@ class StoreReader:
         """Read the fields that `RunStore.set_meta` wrote."""
         with translated_store_errors(self._path):
             rows = self._database.execute("SELECT key, value FROM meta").fetchall()
-            meta = build_record(Meta, {row["key"]: json.loads(row["value"]) for row in rows})
-            meta = replace(meta, **{name: list_to_tuple(value) for name, value in vars(meta).items()})
-            for change in meta.changes:
-                build_record(OptionChange, change)
-            for environment in meta.environments:
-                build_record(Environment, environment)
-            if meta.kind not in COMMAND_BY_KIND:
-                raise ConfigError(f"the kind of the selection is {meta.kind}")
-            if meta.seed is not None and int(meta.seed) < 0:
-                raise ConfigError(f"the seed is {meta.seed}")
-            return meta
+            return build_record(Meta, {row["key"]: json.loads(row["value"]) for row in rows})
 
     def candidates(self) -> List[Candidate]:
         with translated_store_errors(self._path):
@@ -150,8 +119,9 @@ class StoreReader:
         """Return everything so far, with all metrics of every run. A removed candidate, or one with `max_failures`
         failures that count, is withdrawn. The latter is not stored, so resuming with a larger number gives it another
         chance. A `score_threshold` judges the runs instead of the stored verdicts."""
-        history = self._read_history() if score_threshold is None else self._read_judged_by(score_threshold)
-        return history.with_withdrawn(max_failures=max_failures)
+        history = self._read_history() if score_threshold is None else self._read_rows(is_judged=False)
+        judged_history = history if score_threshold is None else score_threshold.apply_to(history)
+        return judged_history.with_withdrawn(max_failures=max_failures)
 
     @property
     def score_threshold(self) -> ScoreThreshold:
@@ -164,20 +134,16 @@ class StoreReader:
         if self._verdicts is None:
             meta = self.meta()
             is_final = meta.kind in JUDGED_KINDS and meta.settings is not None
-            with translated_store_errors(self._path):
-                self._verdicts = Verdicts.from_settings(meta.settings or {}) if is_final else Verdicts()
+            self._verdicts = Verdicts.from_settings(meta.settings or {}) if is_final else Verdicts()
         return self._verdicts
 
     def _read_history(self) -> History:
-        removed = self.meta().removed
-        with translated_store_errors(self._path):
-            return read_history(self._database, removed=removed)
+        return self._read_rows(is_judged=True)
 
-    def _read_judged_by(self, score_threshold: ScoreThreshold) -> History:
+    def _read_rows(self, *, is_judged: bool) -> History:
         removed = self.meta().removed
         with translated_store_errors(self._path):
-            history = read_history(self._database, removed=removed, is_judged=False)
-        return score_threshold.apply_to(history)
+            return read_history(self._database, removed=removed, is_judged=is_judged)
 
     def rows(self) -> List[Dict[str, Any]]:
         """Return every outcome in order of finishing, with all columns, and `status` `finished` or `failed`. A run that

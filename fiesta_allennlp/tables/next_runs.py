@@ -12,10 +12,10 @@ from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, Forecas
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.score_threshold import ScoreThreshold
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.texts import collapsed_notes, failed_notes
+from fiesta_allennlp.selection.verdicts import ScoreThreshold
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.tables.forms import Content
 from fiesta_allennlp.tables.read_back import ReadBack

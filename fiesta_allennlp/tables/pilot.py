@@ -21,11 +21,11 @@ from fiesta_allennlp.probability import logit
 from fiesta_allennlp.probability.split_draws import EffectsPosterior, effects_posterior
 from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.score_threshold import ScoreThreshold
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED, ChoiceSettings
 from fiesta_allennlp.selection.store import open_for_reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.selection.texts import count_text
+from fiesta_allennlp.selection.verdicts import ScoreThreshold
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.tables.read_back import ReadBack

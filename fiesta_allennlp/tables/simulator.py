@@ -18,9 +18,9 @@ from fiesta_allennlp.core.seeding import (
     fresh_seed,
     replay_rng,
 )
-from fiesta_allennlp.selection.score_threshold import ScoreThreshold
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.selection.verdicts import ScoreThreshold
 from fiesta_allennlp.strategies.base import Margin, Strategy
 from fiesta_allennlp.tables.settings import MAX_REPEATS, MIN_REPEATS, ReplaySettings
 from fiesta_allennlp.tables.side_by_side import prepare_belief, run_chunks, run_side_by_side

@@ -20,20 +20,23 @@ from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.isolation.machine import visible_gpus
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import option_words
-from fiesta_allennlp.trainings.candidate_run import CandidateRun
+from fiesta_allennlp.trainings.candidate_run import CandidateRun, ReportedMetrics, flatten_metrics
 from fiesta_allennlp.trainings.config import (
     Config,
     check_allennlp_keys,
+    check_direction,
+    check_sets,
+    check_test_loader,
     official_paths,
     readers_of,
     vector_references,
     with_absolute_paths,
 )
-from fiesta_allennlp.trainings.config_checks import check_direction, check_group_by, check_sets, check_test_loader
-from fiesta_allennlp.trainings.data_files import DataSnapshot
+from fiesta_allennlp.trainings.data_files import DataSnapshot, StartingWeights, find_starting_weights
 from fiesta_allennlp.trainings.pool import Pool, Preparation
 from fiesta_allennlp.trainings.programs.config import (
     PROGRAM_TYPE,
+    check_group_by,
     check_keys,
     check_no_split_options,
     check_program,
@@ -46,8 +49,6 @@ from fiesta_allennlp.trainings.programs.config import (
 )
 from fiesta_allennlp.trainings.programs.pool import program_pool
 from fiesta_allennlp.trainings.programs.run import ProgramRun
-from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics, flatten_metrics
-from fiesta_allennlp.trainings.starting_weights import StartingWeights, find_starting_weights
 
 MAX_TRIAL_RECORDS = 200  # of a program
 MAX_CANDIDATES = 1024  # whose objects are kept

@@ -3,23 +3,20 @@
 import json
 import os
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
-from typing import Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
-from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import CandidateError, ConfigError, combined_error, describe_as_sentence, join_some
 from fiesta_allennlp.core.names import check_names, check_no_similar_names
 from fiesta_allennlp.core.records import Candidate
-from fiesta_allennlp.core.registry import convert_value
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
-from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.jsonnet import VARIABLE_DEFAULTS, apply_overrides, read_jsonnet
 from fiesta_allennlp.selection.session import StoredState
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec, parse_candidates
 from fiesta_allennlp.trainings.config import SEED_KEYS, Config, first_difference
-from fiesta_allennlp.trainings.config_checks import check_distinct_sets
-from fiesta_allennlp.trainings.data_files import DataSnapshot, take_snapshot
+from fiesta_allennlp.trainings.data_files import DataSnapshot, files_behind, take_snapshot
 from fiesta_allennlp.trainings.pool import preparation_from_facts
 from fiesta_allennlp.trainings.programs.config import check_no_lone_placeholder, config_of_command
 from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
@@ -41,6 +38,11 @@ class CandidateSet:
     snapshots: Mapping[str, DataSnapshot]
     division: Division = OFFICIAL_RATIOS_DIVISION
     corrected: Tuple[str, ...] = ()
+
+    @property
+    def unchanged(self) -> Dict[str, Candidate]:
+        """The stored candidates that have the same config as in the store."""
+        return {name: candidate for name, candidate in self.stored.items() if name not in self.corrected}
 
     @property
     def names(self) -> List[str]:
@@ -161,18 +163,17 @@ def compare_with_store(
     stored: StoredState,
     *,
     allow_removed: bool,
-    allow_corrected: bool = False,
     division: Division = OFFICIAL_RATIOS_DIVISION,
 ) -> CandidateSet:
     """Compare the given candidates with those of the store. Refuse a changed config or changed data, and, without
-    `allow_removed`, a candidate of the store that is not given. With `allow_corrected`, a config may change until a run
-    of its candidate has finished."""
+    `allow_removed`, a candidate of the store that is not given. A config may change until a run of its candidate has
+    finished."""
     stored_candidates = {candidate.name: candidate for candidate in stored.candidates}
     removed_names = stored.meta.removed
     snapshots = _take_snapshots(active, division)
     corrected: List[str] = []
     for name, candidate in stored_candidates.items():
-        is_open = allow_corrected and name in active and not stored.history.has_finished_own(name)
+        is_open = name in active and not stored.history.has_finished_own(name)
         if is_open and first_difference(candidate.config, active[name].config) is not None:
             corrected.append(name)
         elif name in active:
@@ -215,14 +216,37 @@ def take_candidate_snapshot(candidate: Candidate, division: Division) -> DataSna
     return snapshot
 
 
+def check_distinct_sets(
+    paths: Mapping[str, Any], division: Division, snapshot: DataSnapshot, key_of: Callable[[str], str]
+) -> None:
+    """Refuse the same data in two sets: runs would be scored on data that they were trained on or chose their epoch by.
+
+    Two sets are the same if they share a file, or if the contents of one are all among the contents of the other.
+    """
+    digests = {file.path: file.digest for file in snapshot.files}
+    for first_set, second_set in combinations([set_name for set_name in division.set_names if set_name in paths], 2):
+        file_lists = (files_behind(paths[set_name]) for set_name in (first_set, second_set))
+        first_files, second_files = ({file.resolve(): digests[str(file)] for file in files} for files in file_lists)
+        contents, others = set(first_files.values()), set(second_files.values())
+        is_copy = bool(contents and others) and (contents <= others or others <= contents)
+        if paths[first_set] == paths[second_set] or first_files.keys() & second_files.keys() or is_copy:
+            keys = [key_of(set_name) for set_name in (first_set, second_set)]
+            remedy = f"; or remove '{keys[1]}', and random splits draw that set from the rest"
+            if division.is_official:
+                remedy = "; or remove 'test_data_path' and use --score validation" * (first_set != "train")
+            raise ConfigError(
+                f"'{keys[0]}' ({paths[first_set]}) and '{keys[1]}' ({paths[second_set]}) contain the same data. Use a "
+                f"different file{remedy}."
+            )
+
+
 def _check_unchanged(candidate: Candidate, data: DataSnapshot, stored_candidate: Candidate, root: Path) -> None:
     difference = first_difference(stored_candidate.config, candidate.config)
     remedy = "Undo the change, or add it as a new candidate with NAME=CONFIG"
-    with translated_store_errors(RunDirectory(root).store):
-        fingerprint = preparation_from_facts(stored_candidate.facts).pool.data
-        old_digests = convert_value(stored_candidate.facts.get("files", {}), Mapping[str, str], "files")
+    fingerprint = preparation_from_facts(stored_candidate.facts).pool.data
     if difference is None and data.fingerprint != fingerprint:
         new_digests = {file.path: file.digest for file in data.files}
+        old_digests = stored_candidate.facts.get("files", {})
         changed_files = [path for path in old_digests if new_digests.get(path) != old_digests[path]]
         difference = f"the content of {join_some(changed_files) or 'its data files'}"
         remedy = "Restore the original data"

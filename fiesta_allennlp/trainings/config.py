@@ -1,4 +1,4 @@
-"""Reads the config of a candidate, and makes the config of one run from it."""
+"""Checks the config of a candidate, and makes the config of one run from it."""
 
 import copy
 import json
@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
+from fiesta_allennlp.selection.metrics import Metric
 
 Config = Dict[str, Any]
 
@@ -171,3 +172,46 @@ def first_difference(old: Any, new: Any) -> Optional[str]:
         if old_values[key] != new_values[key]:
             return f"'{key}' was {json.dumps(old_values[key])} and is now {json.dumps(new_values[key])}"
     return None
+
+
+# What AllenNLP accepts although it would silently give a wrong score.
+
+INSTANCE_SKIPPING_KEYS = ("batches_per_epoch", "instances_per_epoch", "drop_last")
+"""Keys of data loaders that skip instances."""
+
+
+def check_sets(paths: Mapping[str, Any], division: Division, key_of: Callable[[str], str]) -> None:
+    """Refuse data paths that lack a set which runs on official splits need, or that leave the sizes of the sets of a
+    random split open. `key_of` returns the key of the config for a set."""
+    missing_sets = [name for name in division.set_names if name not in paths and division.is_official]
+    if missing_sets:
+        hidden = ", --score validation if the test labels are hidden" * (missing_sets[0] == "test")
+        key = key_of(missing_sets[0])
+        raise ConfigError(f"--splits official needs '{key}', which is missing. Add it{hidden}, or use --splits shared.")
+    if not division.is_official and not division.ratios and len(division.used_paths(paths)) < 2:
+        keys = " or ".join(f"'{key_of(set_name)}'" for set_name in division.set_names[1:])
+        ratios = "0.64,0.16,0.2" if len(division.set_names) == len(SET_NAMES) else "0.8,0.2"
+        raise ConfigError(f"without {keys}, set the sizes of random splits, for example with --split-ratios {ratios}.")
+
+
+def check_test_loader(config: Config) -> None:
+    """Refuse a data loader that would skip some of the test set: AllenNLP scores it with the loader for validation, or
+    else with the loader for training."""
+    loader = "data_loader" if config.get("validation_data_loader") is None else "validation_data_loader"
+    for key, value in leaves_of(config[loader], loader):
+        if key.rpartition(".")[2] in INSTANCE_SKIPPING_KEYS and value is not None and value is not False:
+            raise ConfigError(
+                f"'{key}' is {json.dumps(value)}, so scores would cover only part of the test set. Remove it, or add a "
+                "'validation_data_loader' without it."
+            )
+
+
+def check_direction(config: Config, metric: Metric) -> None:
+    """Refuse a metric that the trainer optimises in the opposite direction: the worst candidate would win."""
+    tracked_metric = config.get("trainer", {}).get("validation_metric")
+    opposite = ("+" if metric.minimise else "-") + metric.name
+    if opposite in (tracked_metric if isinstance(tracked_metric, list) else [tracked_metric]):
+        raise ConfigError(
+            f"'trainer.validation_metric' is {json.dumps(tracked_metric)}, which contradicts --metric="
+            f"{metric.option_text}. Use --metric={opposite}, or correct 'trainer.validation_metric'."
+        )

@@ -25,8 +25,8 @@ from fiesta_allennlp.selection.confirmation import (
 )
 from fiesta_allennlp.selection.confirmation_progress import ConfirmationProgress
 from fiesta_allennlp.selection.confirmation_texts import end_in_words
-from fiesta_allennlp.selection.ending import Ending
 from fiesta_allennlp.selection.environment import changed_code, check_current_directory, describe_environment
+from fiesta_allennlp.selection.listener import Ending
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.options import settings_to_json
 from fiesta_allennlp.selection.progress import ProgressDisplay

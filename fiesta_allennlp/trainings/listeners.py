@@ -15,12 +15,11 @@ from fiesta_allennlp.core.files import delete
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Decision, Evaluation, History, Outcome
 from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.selection.environment import describe_different_versions
 from fiesta_allennlp.selection.listener import Listener
-from fiesta_allennlp.selection.machines import describe_different_versions
 from fiesta_allennlp.selection.progress import forecast_open_selection
 from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.trainings.candidate_run import CandidateRun
-from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics
+from fiesta_allennlp.trainings.candidate_run import CandidateRun, ReportedMetrics
 
 logger = logging.getLogger(__name__)
 

@@ -39,7 +39,7 @@ from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import CandidateSet
 from fiesta_allennlp.trainings.config import Config
-from fiesta_allennlp.trainings.pool import Preparation, preparation_from_facts
+from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.settings import TrainingSettings, executor_options
 
 
@@ -216,14 +216,3 @@ def _choose_metric(
         type_of(candidate.config).check_metric(Metric(metric))
     console.print(f"Comparing by {metric}, the only metric that all candidates report.")
     return metric
-
-
-def stored_preparations(candidate_set: CandidateSet) -> Dict[str, Preparation]:
-    """Return the preparations in the store, by candidate, except those with another config. The data of given
-    candidates have been checked, so they get their current fingerprint, which older stores computed from names."""
-    unchanged = {name: c for name, c in candidate_set.stored.items() if name not in candidate_set.corrected}
-    preparations = {name: preparation_from_facts(candidate.facts) for name, candidate in unchanged.items()}
-    for name in candidate_set.active.keys() & preparations.keys():
-        pool = replace(preparations[name].pool, data=candidate_set.snapshots[name].fingerprint)
-        preparations[name] = replace(preparations[name], pool=pool)
-    return preparations

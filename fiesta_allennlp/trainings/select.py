@@ -13,8 +13,7 @@ from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Candidate, Decision, History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request, strategy_rng
 from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.selection.ending import Ending
-from fiesta_allennlp.selection.listener import Listener
+from fiesta_allennlp.selection.listener import Ending, Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.metrics import check_metric_sign
 from fiesta_allennlp.selection.notify import NotifyCommand
@@ -28,7 +27,12 @@ from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_run import MemoryMeasuringEvaluator
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import CandidateSet, compare_with_store, equal_candidates, load_candidates
-from fiesta_allennlp.trainings.data_files import DataSnapshot
+from fiesta_allennlp.trainings.data_files import (
+    DataSnapshot,
+    StartingWeights,
+    check_starting_weights,
+    describe_starting_weights,
+)
 from fiesta_allennlp.trainings.listeners import (
     BestModelKeeper,
     MetricNotes,
@@ -36,22 +40,23 @@ from fiesta_allennlp.trainings.listeners import (
     forecast_describer,
     reporting_jobs,
 )
-from fiesta_allennlp.trainings.pool import Pool, Preparation, check_same_pool, preparation_to_facts, vectors_exist
+from fiesta_allennlp.trainings.pool import (
+    Pool,
+    Preparation,
+    check_same_pool,
+    preparation_from_facts,
+    preparation_to_facts,
+    vectors_exist,
+)
 from fiesta_allennlp.trainings.preparation import (
     CandidateEvaluator,
     build_executor,
     check_gpus,
     prepare_candidates,
     resolve_metric,
-    stored_preparations,
     worker_packages,
 )
 from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
-from fiesta_allennlp.trainings.starting_weights import (
-    StartingWeights,
-    check_starting_weights,
-    describe_starting_weights,
-)
 
 
 @dataclass
@@ -78,9 +83,7 @@ class TrainingSelection(SelectionFamily):
         min_count = 1 if stored.candidates and not allow_removed else 2  # a single one is refused for the missing ones
         packages, minimise = settings.include_package, settings.scored_by.minimise
         candidates = build_with_packages(packages, lambda: cls.load(settings, stored, min_count=min_count))
-        candidate_set = compare_with_store(
-            candidates, stored, allow_removed=allow_removed, allow_corrected=True, division=settings.division
-        )
+        candidate_set = compare_with_store(candidates, stored, allow_removed=allow_removed, division=settings.division)
         active = list(candidate_set.active)
         strategy = build_with_packages(packages, lambda: build_strategy(settings, active, minimise=minimise))
         if candidate_set.joining:
@@ -108,7 +111,7 @@ class TrainingSelection(SelectionFamily):
         build_it = partial(build_executor, settings, self.directory, packages=packages)
         with closing(build_with_packages(settings.include_package, build_it)) as self.executor:
             check_gpus(active, self.executor)
-            preparations = stored_preparations(self.candidate_set)
+            preparations = {name: preparation_from_facts(c.facts) for name, c in self.candidate_set.unchanged.items()}
             complete = {name for name, preparation in preparations.items() if vectors_exist(preparation)}
             missing = {name: candidate for name, candidate in active.items() if name not in complete}
             if missing:

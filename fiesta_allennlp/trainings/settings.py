@@ -167,9 +167,6 @@ class TrainingSettings(SelectionSettings):
         for name in ("split_ratios", "group_by") if self.on_official_splits else ():
             if getattr(self, name):
                 raise ConfigError(f"{flag(name)} applies only to random splits. Remove it, or --splits official.")
-        for value in self.split_ratios:
-            if not isinstance(value, (int, float)) or not 0 < value < 1:
-                raise ConfigError(f"--split-ratios must be numbers above 0 and below 1 but got {json.dumps(value)}.")
         if self.split_ratios:
             try:
                 check_ratios(self.split_ratios, self.division.set_names)

@@ -133,18 +133,6 @@ def test_runs_that_are_a_link_are_deleted_with_force(foreign: Path) -> None:
     assert not os.path.lexists(foreign / "evaluations") and (elsewhere / "a-0").exists()
 
 
-@pytest.mark.parametrize("environment", [{"code": [1]}, {"directory": [1]}])
-def test_wrong_facts_about_the_machine_are_refused(
-    in_process: Callable[[str], Call], foreign: Path, environment: Dict[str, Any]
-) -> None:
-    with closing(sqlite3.connect(RunDirectory(foreign).store)) as database, database:
-        database.execute("INSERT OR REPLACE INTO meta VALUES ('environments', ?)", (json.dumps([environment]),))
-    for name, *options in (("select", "--recover", "-s"), ("status",)):
-        in_process(name).refused(
-            *options, foreign, said=f"cannot be read as a store: {next(iter(environment))} must be"
-        )
-
-
 @pytest.mark.parametrize("is_link", [True, False])
 def test_something_in_the_way_of_the_log_ends_in_one_line(
     in_process: Callable[[str], Call], candidates: List[str], tmp_path: Path, is_link: bool

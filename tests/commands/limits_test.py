@@ -25,10 +25,10 @@ from fiesta_allennlp.library import next_runs, replay
 from fiesta_allennlp.reports.settings import ReportSettings
 from fiesta_allennlp.reports.sources import read_selection
 from fiesta_allennlp.selection.result import MAX_FAILED_RUNS, Result
+from fiesta_allennlp.trainings.candidate_run import ReportedMetrics
+from fiesta_allennlp.trainings.data_files import StartingWeights, describe_starting_weights
 from fiesta_allennlp.trainings.pool import FileContent
 from fiesta_allennlp.trainings.programs.data import FORMATS, DataFile, Record
-from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics
-from fiesta_allennlp.trainings.starting_weights import StartingWeights, describe_starting_weights
 from tests.commands.conftest import EQUALLY, Call
 from tests.selections import write_selection
 

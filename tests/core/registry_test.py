@@ -161,5 +161,3 @@ def test_an_annotation_for_a_type_checker_alone_is_no_error() -> None:
             self.number = number
 
     assert build(Base, {"type": "typed", "number": 3, "other": [1]}).number == 3
-    with pytest.raises(ConfigError, match="number must be a whole number"):
-        build(Base, {"type": "typed", "number": "three"})

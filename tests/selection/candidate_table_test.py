@@ -8,6 +8,7 @@ from typing import Any, Dict
 import pytest
 from rich.console import Console
 
+from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.reports.report import render_candidates, render_html, render_latex, render_markdown
 from fiesta_allennlp.selection import candidate_table as module
 from fiesta_allennlp.selection.candidate_table import COLUMNS, EVERYWHERE, Column, Table, candidate_table, num_decimals
@@ -69,7 +70,7 @@ def test_the_json_has_every_field_and_can_be_read_again() -> None:
     entry: Dict[str, Any] = result.content()["candidates"][0]
     assert set(vars(result.candidates[0])) <= set(entry) and {"median", "failures", "mean_seconds"} <= set(entry)
     assert (
-        CandidateResult.from_entry({**entry, "failed_runs": [asdict(run) for run in entry["failed_runs"]]})
+        build_record(CandidateResult, {**entry, "failed_runs": [asdict(run) for run in entry["failed_runs"]]})
         == result.candidates[0]
     )
     assert entry["failed_because"] is None

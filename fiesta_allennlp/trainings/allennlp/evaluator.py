@@ -24,7 +24,7 @@ from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import Red
 
 from fiesta_allennlp.core.files import read_json
 from fiesta_allennlp.core.records import Request
-from fiesta_allennlp.trainings.candidate_run import CandidateRun
+from fiesta_allennlp.trainings.candidate_run import CandidateRun, ReportedMetrics
 from fiesta_allennlp.trainings.config import (
     Config,
     evaluation_config,
@@ -33,7 +33,6 @@ from fiesta_allennlp.trainings.config import (
     replace_paths,
     vector_references,
 )
-from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics
 
 
 def to_number(value: Any) -> Optional[float]:

@@ -200,6 +200,15 @@ def _check_own_splits(placeholders: FrozenSet[str], group_by: Optional[str], div
         )
 
 
+def check_group_by(config: Mapping[str, Any], group_by: Optional[str]) -> None:
+    """Refuse a group key of a program's own that is not the key of the option."""
+    key = config["data"].get("group_by")
+    if key is not None and (not isinstance(key, str) or key == "none"):
+        raise ConfigError(f"'data.group_by' must be a key but is {json.dumps(key)}. For no groups: --group-by none.")
+    if key is not None and group_by not in (None, key):
+        raise ConfigError(f"'data.group_by' is '{key}' but --group-by is '{group_by}'. Remove one.")
+
+
 def check_no_split_options(group_by: Optional[str], division: Division) -> None:
     """Refuse options about splits of data files, for a candidate without any."""
     for option, is_set in {"group-by": group_by not in (None, "none"), "split-ratios": bool(division.ratios)}.items():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fiesta_allennlp.core.files import read_json
 from fiesta_allennlp.core.records import Evaluation, Request
-from fiesta_allennlp.core.registry import import_package
+from fiesta_allennlp.core.registry import build_record, import_package
 from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.trainings.candidate_types import type_of
 
@@ -21,8 +21,8 @@ def repeat_program(description_file: Path, directory: Path) -> Evaluation:
     """Cut the same sets, and start the same command with the same seeds, in another directory. The model stays."""
     description = read_json(description_file)
     run, request = description["run"], Request(**description["run"]["seeds"])
-    division = {**run["division"], "ratios": tuple(run["division"]["ratios"])}
-    options = {"metric": description["metric"], "group_by": run["group_by"], "division": Division(**division)}
+    division = build_record(Division, run["division"])
+    options = {"metric": description["metric"], "group_by": run["group_by"], "division": division}
     candidate = type_of(run["config"])
     directory = directory.absolute()
     directory.mkdir(parents=True)

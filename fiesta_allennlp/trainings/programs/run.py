@@ -15,7 +15,7 @@ from fiesta_allennlp.core.errors import MetricError, ProgramError, ProgramKilled
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, delete, write_json_file
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.isolation.process_tree import end_below
-from fiesta_allennlp.trainings.candidate_run import CandidateRun
+from fiesta_allennlp.trainings.candidate_run import CandidateRun, ReportedMetrics, parse_last_line, read_reported
 from fiesta_allennlp.trainings.config import Config, replace_paths
 from fiesta_allennlp.trainings.programs.config import (
     STDOUT,
@@ -26,7 +26,6 @@ from fiesta_allennlp.trainings.programs.config import (
     program_paths,
 )
 from fiesta_allennlp.trainings.programs.pool import read_data, write_sets
-from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics, parse_last_line, read_reported
 
 CHUNK_BYTES, MAX_BYTES_KEPT = 2**16, 2**22  # bytes of the output: of one reading, and of its end
 SHELL_STATUS_OFFSET = 128  # a shell adds it to the number of the signal that ended its program

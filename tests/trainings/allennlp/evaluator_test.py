@@ -13,9 +13,9 @@ from fiesta_allennlp.core.errors import DataChangedError, FiestaError
 from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPRun, to_number, to_plain_metrics
+from fiesta_allennlp.trainings.candidate_run import ReportedMetrics
 from fiesta_allennlp.trainings.config import official_paths
 from fiesta_allennlp.trainings.data_files import take_snapshot
-from fiesta_allennlp.trainings.reported_metrics import ReportedMetrics
 from tests.conftest import classifier_config
 
 REQUEST = make_request(99, "a", 0, shared_splits=True)

@@ -10,11 +10,11 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPRun
 from fiesta_allennlp.trainings.config import official_paths
-from fiesta_allennlp.trainings.data_files import take_snapshot
-from fiesta_allennlp.trainings.starting_weights import (
+from fiesta_allennlp.trainings.data_files import (
     StartingWeights,
     check_starting_weights,
     find_starting_weights,
+    take_snapshot,
 )
 from tests.conftest import classifier_config
 

@@ -6,7 +6,7 @@ import pytest
 
 from fiesta_allennlp.core.errors import FiestaError, MetricError
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
-from fiesta_allennlp.trainings.reported_metrics import (
+from fiesta_allennlp.trainings.candidate_run import (
     ReportedMetrics,
     accepted_metric_names,
     parse_last_line,

@@ -1,4 +1,10 @@
-"""The calls. Each builds a strategy, evaluates the models that it proposes and returns the result.
+"""Select the best of several models that are plain Python functions: no configs, no AllenNLP models, no command line.
+
+The calls are those of the package that accompanies the FIESTA paper, without its argument `samples`. A model is a
+function of a training set and a test set that returns a score; more is better. Without an `rng`, every call makes fresh
+random choices.
+
+Each call builds a strategy, evaluates the models that it proposes and returns the result.
 
 All calls have these arguments in common:
 
