@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Iterator
@@ -39,7 +40,8 @@ def fill(disk: Path, *, leave: int) -> Path:
     """Fill the disk up to so many bytes. Returns the file that does."""
     filler = disk / "filler"
     room = int(subprocess.run(["stat", "-f", "-c", "%a", disk], capture_output=True, check=True).stdout) * 4096
-    filler.write_bytes(bytes(room - leave))
+    with suppress(OSError):  # others may write meanwhile, and fill it too
+        filler.write_bytes(bytes(room - leave))
     return filler
 
 

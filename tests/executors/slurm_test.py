@@ -138,9 +138,15 @@ def test_without_a_node_that_works_the_selection_ends_and_blames_no_candidate(
     (node,) = set(run_slurm_command("sinfo", "--noheader", "--format=%n").split())
     executor = make()
     executor.use_machines(MachineFacts(failed_on={("a", 0): frozenset([Machine(node)])}))
-    begun(executor, "score")
-    until(lambda: [status.state for status in jobs_of(directory).values()] == ["RUNNING"])
-    executor.abandon([request(0)])
+    given(executor, "score")
+
+    def is_job_running() -> bool:
+        assert list(executor.completed(timeout=0.5)) == []
+        return "RUNNING" in {status.state for status in jobs_of(directory).values()}
+
+    until(is_job_running)
+    executor.close()
+    executor = make()
     executor.use_machines(MachineFacts(broken={Machine(node): "no such library"}))
     with pytest.raises(FiestaError, match=r"no machine is left: .* no such library\. .*--recover"):
         list(given(executor, "score", first=1).completed())
