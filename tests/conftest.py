@@ -18,6 +18,8 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import warm
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 for told in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS"):  # rich would write as to a terminal
     os.environ.pop(told, None)
@@ -41,7 +43,10 @@ _ENSURE_RUNNING = _FORK_SERVER.ensure_running
 
 def pytest_configure(config: pytest.Config) -> None:
     """Load AllenNLP, which takes seconds, but not where pytest-xdist only hands out tests to other processes."""
-    if HAS_ALLENNLP and (hasattr(config, "workerinput") or config.getoption("dist", "no") == "no"):
+    if not hasattr(config, "workerinput") and config.getoption("dist", "no") != "no":
+        warm.start_server()
+        config.option.dist = "loadgroup"  # else several processes start what the tests of a group share
+    elif HAS_ALLENNLP:
         import fiesta_allennlp.plugin  # noqa: F401
 
         _FORK_SERVER.ensure_running = _start_with_allennlp
@@ -191,6 +196,13 @@ def write_reviews(path: Path, num_reviews: int, seed: int) -> None:
             out.write(json.dumps({"text": " ".join(words), "label": label}) + "\n")
 
 
+def write_all_reviews(directory: Path) -> Path:
+    """Write `train.jsonl`, `validation.jsonl` and `test.jsonl` of 40, 12 and 20 reviews."""
+    for part, size in (("train", 40), ("validation", 12), ("test", 20)):
+        write_reviews(directory / f"{part}.jsonl", size, seed=size)
+    return directory
+
+
 def classifier_config(directory: Path, **model: Any) -> Dict[str, Any]:
     """A stock AllenNLP text classifier over the reviews in `directory`: nothing of this package is in it."""
     return {
@@ -211,10 +223,8 @@ def classifier_config(directory: Path, **model: Any) -> Dict[str, Any]:
 
 @pytest.fixture
 def reviews(tmp_path: Path) -> Path:
-    """A directory with `train.jsonl`, `validation.jsonl` and `test.jsonl` of 40, 12 and 20 reviews."""
-    for part, size in (("train", 40), ("validation", 12), ("test", 20)):
-        write_reviews(tmp_path / f"{part}.jsonl", size, seed=size)
-    return tmp_path
+    """A directory with the reviews."""
+    return write_all_reviews(tmp_path)
 
 
 @pytest.fixture

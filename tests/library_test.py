@@ -123,9 +123,6 @@ def test_a_selection_among_systems_is_a_typed_result(tmp_path: Path) -> None:
     assert able.num_queries == able.num_documents == able.num_evaluations
     assert result.cost == pytest.approx(0.5 * (able.num_queries + poor.num_queries))
     assert SystemsResult.read(tmp_path / "run") == result
-    written = tmp_path / "run" / "selection.json"
-    written.write_text(json.dumps({**json.loads(written.read_text()), "fixed_size": {"baseline_2": 7}}))
-    assert SystemsResult.read(tmp_path / "run") == result  # an earlier version wrote this key
     again = choose_system(directory=tmp_path / "run", recover=True)
     assert [candidate.measure for candidate in again.candidates] == [able.measure, poor.measure]
     with pytest.raises(ConfigError, match="systems must be a list"):

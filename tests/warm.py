@@ -10,13 +10,14 @@ import json
 import os
 import runpy
 import select
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
-from functools import cache
 from importlib.util import find_spec
 from multiprocessing import util
 from pathlib import Path
@@ -26,6 +27,7 @@ REPOSITORY = Path(__file__).parent.parent
 MOST_BYTES = 2**18
 """Of what a command is told: its arguments and its environment."""
 MOST_FILES = os.sysconf("SC_OPEN_MAX")
+ADDRESS_VARIABLE = "FIESTA_TESTS_WARM"
 _SERVERS: "List[subprocess.Popen[bytes]]" = []
 
 
@@ -33,16 +35,15 @@ class Command:
     """A command that was started, with what the tests need of `subprocess.Popen`; its errors are in `stdout` too."""
 
     def __init__(self, arguments: Sequence[Any], *, own_session: bool = False) -> None:
-        ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         out, written = os.pipe()
         told = {"arguments": list(map(str, arguments)), "environment": dict(os.environ), "own_session": own_session}
-        socket.send_fds(_server(), [json.dumps(told).encode()], [theirs.fileno(), written])
-        theirs.close()
+        self._status = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._status.connect(os.environ.get(ADDRESS_VARIABLE) or start_server())
+        socket.send_fds(self._status, [json.dumps(told).encode()], [written])
         os.close(written)
         self.stdout = os.fdopen(out)
         self.returncode: Optional[int] = None
-        self._status = ours
-        self.pid = int(ours.recv(20))
+        self.pid = int(self._status.recv(20))
 
     def poll(self) -> Optional[int]:
         if self.returncode is None and select.select([self._status], [], [], 0)[0]:
@@ -76,17 +77,22 @@ class Command:
         self.send_signal(signal.SIGKILL)
 
 
-@cache
-def _server() -> socket.socket:
-    """What commands are asked of, one for all tests of this process. It ends when this process does."""
-    ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
-    command = [sys.executable, "-m", "tests.warm", str(theirs.fileno())]
-    _SERVERS.append(subprocess.Popen(command, cwd=REPOSITORY, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL))
-    theirs.close()
-    return ours
+def start_server() -> str:
+    """Start what commands are asked of, which ends when this process does. Return its address, which the processes of
+    pytest-xdist inherit, so that one serves them all."""
+    address = os.path.join(tempfile.mkdtemp(prefix="fiesta-warm-"), "socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+        listening.bind(address)
+        listening.listen()
+        command = [sys.executable, "-m", "tests.warm", str(listening.fileno())]
+        handed = {"pass_fds": [listening.fileno()], "stdin": subprocess.PIPE}
+        _SERVERS.append(subprocess.Popen(command, cwd=REPOSITORY, **handed))
+    atexit.register(shutil.rmtree, os.path.dirname(address))
+    os.environ[ADDRESS_VARIABLE] = address
+    return address
 
 
-def serve(server: socket.socket) -> List[str]:
+def serve(listening: socket.socket) -> List[str]:
     """Fork for every command that is asked for. Returns the command's arguments in the process that is to be it."""
     if find_spec("allennlp"):
         import allennlp.commands  # noqa: F401
@@ -95,21 +101,21 @@ def serve(server: socket.socket) -> List[str]:
 
     gc.freeze()  # else every command goes through all that was imported when it ends, which takes seconds
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait for the commands
-    while True:
-        message, files, *_ = socket.recv_fds(server, MOST_BYTES, 2)
-        if not message:
-            os._exit(0)
+    while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
+        status, _ = listening.accept()
         if not os.fork():
-            server.close()
+            listening.close()
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            message, (out,), *_ = socket.recv_fds(status, MOST_BYTES, 1)
             told = json.loads(message)
-            _fork_and_wait(*files)
+            _fork_and_wait(status.detach(), out)
             os.environ.clear()
             os.environ.update(told["environment"])
             if told["own_session"]:
                 os.setsid()
             return told["arguments"]
-        for file in files:
-            os.close(file)
+        status.close()
+    os._exit(0)
 
 
 def _fork_and_wait(status: int, out: int) -> None:
@@ -168,6 +174,7 @@ def main() -> None:
     """As Python does: a module after `-m`, code after `-c`, or else a file, and then its arguments."""
     kind, *arguments = serve(socket.socket(fileno=int(sys.argv[1])))
     _fork_fork_servers()
+    sys.path[1:1] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     if kind == "-c":
         sys.argv = ["-c", *arguments[1:]]
         exec(compile(arguments[0], "<string>", "exec"), {"__name__": "__main__"})

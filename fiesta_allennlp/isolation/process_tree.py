@@ -73,10 +73,12 @@ def end_tree(root: Optional[int]) -> None:
 
 def end_below(root: int) -> None:
     """Kill all programs with the mark of a root, which may be this process or one that has died; and all descendants of
-    this process, if it is the root."""
+    this process, if it is the root. A tree is no older than the process that ends it, so older programs cost nothing,
+    also those without an environment."""
+    start = psutil.Process().create_time()
     for _ in range(MAX_SEARCHES):
         processes = [process for process in psutil.process_iter() if process.pid not in (root, os.getpid())]
-        environments = {process: _environment(process) for process in processes if _is_alive(process)}
+        environments = {process: _environment(process) for process in processes if _is_alive_since(process, start)}
         is_adopting = root == os.getpid() and root in _adopting_roots
         descendants = set(psutil.Process().children(recursive=True)) if is_adopting else set()
         to_kill = [
@@ -107,10 +109,10 @@ def root_mark(root: Optional[int] = None) -> str:
     return f"{session}.{'' if root is None else root}"
 
 
-def _is_alive(process: psutil.Process) -> bool:
-    """Return whether a process has not ended."""
+def _is_alive_since(process: psutil.Process, start: float) -> bool:
+    """Return whether a process began at `start` or later, and has not ended."""
     try:
-        return process.status() != psutil.STATUS_ZOMBIE
+        return process.create_time() >= start and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
 

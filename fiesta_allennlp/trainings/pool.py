@@ -35,6 +35,14 @@ class FileContent:
 
 
 @dataclass(frozen=True)
+class GroupKey:
+    """A key of the instances' metadata that could group them, and the number of its values."""
+
+    name: str
+    num_values: int
+
+
+@dataclass(frozen=True)
 class Pool:
     """The properties that all candidates must share, so that their scores can be compared, and the words.
 
@@ -42,7 +50,7 @@ class Pool:
     files, `fingerprint` one of the instances' groups and labels in order. `counts` is how often each word occurs, by
     vocabulary namespace. `pairing` are the digests of `pairing_digests`. With `is_of_program`, the pool is what the
     files hold, not what a reader makes of them. `contents_read` is what was read from each file. `notes` are about
-    copies and labels that no run can learn.
+    copies and labels that no run can learn. `group_key` is one that would group the instances, if nothing does.
     """
 
     official: Mapping[str, int]
@@ -55,6 +63,7 @@ class Pool:
     is_of_program: bool = False
     contents_read: Sequence[FileContent] = field(default=(), compare=False)
     notes: Sequence[str] = field(default=(), compare=False)
+    group_key: Optional[GroupKey] = field(default=None, compare=False)
     words: FrozenSet[str] = frozenset()
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
@@ -83,9 +92,9 @@ class Preparation:
 
 
 def preparation_to_facts(preparation: Preparation) -> Dict[str, Any]:
-    """Return a preparation as plain data for the store, without words, notes and what was read."""
+    """Return a preparation as plain data for the store, without words, notes, hints and what was read."""
     facts = asdict(preparation)
-    for name in ("words", "counts", "contents_read", "notes"):
+    for name in ("words", "counts", "contents_read", "notes", "group_key"):
         del facts["pool"][name]
     return facts
 

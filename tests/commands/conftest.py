@@ -3,16 +3,20 @@
 import argparse
 import json
 import re
+import shutil
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Callable, List, Tuple
+from typing import Any, Callable, List, Set, Tuple
 
 import pytest
 
 from fiesta_allennlp.commands import add_command
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.selection.store import open_for_reading
+from tests.golden import make_selection
 from tests.programs import program_config
 
 GOOD = 'echo "accuracy 0.9$4"'
@@ -104,6 +108,17 @@ def history_of(run: Path) -> History:
         return store.history(max_failures=3)
 
 
+def scores_by_seed(seed: int, num_runs: int) -> Set[Tuple[str, str, str]]:
+    """Candidate, replicate and score of an undisturbed selection of `able`, which is `GOOD`, and `blind`, which is
+    `POOR`, with so many runs on shared splits."""
+    wanted = set()
+    for name, digit in (("able", 9), ("blind", 1)):
+        for replicate in range(num_runs // 2):
+            made = make_request(seed, name, replicate, shared_splits=True)
+            wanted.add((name, str(replicate), str(float(f"0.{digit}{made.random_seed}"))))
+    return wanted
+
+
 def kinds_of_failures(run: Path) -> List[str]:
     """The kinds of all failures of a selection in which no candidate failed for good."""
     history = history_of(run)
@@ -138,3 +153,15 @@ def selections(candidates: List[str], run: Path, call: Call) -> Selections:
 @pytest.fixture
 def selections_of_trained(trained: List[str], run: Path, call: Call) -> Selections:
     return Selections(trained, run, call)
+
+
+@pytest.fixture(scope="session")
+def golden_selections(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Makes each of `SELECTIONS` once."""
+    return cache(lambda name: make_selection(tmp_path_factory.mktemp("golden"), name))
+
+
+@pytest.fixture
+def golden_copy(golden_selections: Callable[[str], Path], tmp_path: Path) -> Callable[[str], Path]:
+    """Copies one of `SELECTIONS` into the directory of the test."""
+    return lambda name: Path(shutil.copytree(golden_selections(name), tmp_path / name))

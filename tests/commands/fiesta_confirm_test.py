@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 
+import fiesta_allennlp
 from fiesta_allennlp import confirm, report
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
@@ -17,8 +18,9 @@ from fiesta_allennlp.reports.report import render_html, render_latex, render_mar
 from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.stored_confirmations import read_confirmations
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, history_of
-from tests.conftest import until
+from tests.conftest import until, write_all_reviews
 from tests.executors.light import is_running
+from tests.programs import program_config
 from tests.run_files import num_finished, rows_of, scores_of, summary_of
 from tests.warm import Command
 
@@ -32,11 +34,21 @@ def confirming(in_process: Callable[[str], Call]) -> Call:
     return in_process("confirm")
 
 
-@pytest.fixture
-def decided(selections: Selections) -> Path:
+@pytest.fixture(scope="module")
+def decided_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of a selection on random splits that named `able`."""
-    selections.begin(*EQUALLY, "--budget", 6, "--seed", SEED)
-    return selections.run
+    root = write_all_reviews(tmp_path_factory.mktemp("decided"))
+    for name, script in (("able", GOOD), ("blind", POOR)):
+        (root / f"{name}.jsonnet").write_text(json.dumps(program_config(root, script)))
+    paths = [str(root / f"{name}.jsonnet") for name in ("able", "blind")]
+    options = {"metric": "accuracy", "strategy": EQUALLY[1], "budget": 6, "seed": SEED}
+    return fiesta_allennlp.select(paths, directory=root / "run", **options).directory
+
+
+@pytest.fixture
+def decided(decided_once: Path, run: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(decided_once, run))
 
 
 def confirmation_of(run: Path, number: int = 1) -> Path:
@@ -283,14 +295,15 @@ def test_what_cannot_be_confirmed_is_refused(
 
 
 def test_the_configs_are_those_of_the_selection_whatever_their_files_say(
-    decided: Path, confirming: Call, candidates: List[str]
+    selections: Selections, confirming: Call
 ) -> None:
-    Path(candidates[0]).write_text("{}")
-    assert "Confirmed: able" in confirming.done(decided, "--runs", 3)
+    selections.begin(*EQUALLY, "--budget", 4)
+    Path(selections.candidates[0]).write_text("{}")
+    assert "Confirmed: able" in confirming.done(selections.run, "--runs", 3)
 
 
 def test_a_candidate_whose_fresh_runs_fail_is_not_dropped_in_silence(
-    decided: Path, confirming: Call, candidates: List[str], write_program: Callable[..., str], call: Call, run: Path
+    confirming: Call, candidates: List[str], write_program: Callable[..., str], call: Call, run: Path
 ) -> None:
     broken = run.with_name("broken")
     fragile = write_program("fragile", f"[ ! -e {broken} ] || exit 3; {GOOD}; true")
@@ -326,8 +339,9 @@ def test_every_report_has_it_and_the_paragraph_rests_on_it_alone(
     assert said in in_process("report").refused(confirmation_of(decided))
 
 
-def test_a_new_selection_in_the_directory_has_no_confirmation(decided: Path, confirming: Call, call: Call) -> None:
-    candidates = [str(path) for path in sorted(decided.parent.rglob("*.jsonnet"))][:2]
+def test_a_new_selection_in_the_directory_has_no_confirmation(
+    decided: Path, candidates: List[str], confirming: Call, call: Call
+) -> None:
     confirming.done(decided, "--runs", 3)
     call.done(*candidates, "-s", decided, *EQUALLY, "--budget", 4, "--metric", "accuracy", "--force")
     assert not confirmation_of(decided).exists() and report(decided).confirmations == ()

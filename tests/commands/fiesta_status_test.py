@@ -14,7 +14,7 @@ from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
 from fiesta_allennlp.version import __version__
 from tests.conftest import until
 from tests.executors.light import start_selection, write_programs
-from tests.golden import make_selection, project
+from tests.golden import project
 from tests.programs import program_config
 from tests.run_files import num_finished
 from tests.selections import ENVIRONMENT, write_selection
@@ -49,6 +49,7 @@ def status(in_process: Callable[..., Any]) -> Any:
     return in_process("status")
 
 
+@pytest.mark.xdist_group("golden")
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -58,11 +59,13 @@ def status(in_process: Callable[..., Any]) -> Any:
         ("documents", ["queries"]),
     ],
 )
-def test_a_selection_is_shown_and_left_as_it_is(status: Any, tmp_path: Path, name: str, said: List[str]) -> None:
+def test_a_selection_is_shown_and_left_as_it_is(
+    status: Any, golden_copy: Callable[[str], Path], tmp_path: Path, name: str, said: List[str]
+) -> None:
     if name == "interrupted":
         write_selection(tmp_path / name, {"a": [0.8, 0.9], "b": [0.6, 0.7]}, pending=[("a", 2)]).close()
     else:
-        make_selection(tmp_path, name)
+        golden_copy(name)
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / name).rglob("*")}
     with project(tmp_path):
         output = status.done(tmp_path / name, "--follow", "--every", 1000)
@@ -110,8 +113,11 @@ def test_what_is_no_selection_is_said(status: Any, tmp_path: Path) -> None:
     assert "--every" in status.refused(tmp_path, "--every", 0)
 
 
-def test_a_finished_selection_as_json_is_its_result(status: Any, tmp_path: Path) -> None:
-    root = make_selection(tmp_path, "finished")
+@pytest.mark.xdist_group("golden")
+def test_a_finished_selection_as_json_is_its_result(
+    status: Any, golden_copy: Callable[[str], Path], tmp_path: Path
+) -> None:
+    root = golden_copy("finished")
     with project(tmp_path):
         data = json.loads(status.done(root, "--json"))
     assert list(data) == KEYS

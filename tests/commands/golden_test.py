@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List, Mapping
+from typing import Any, Callable, Dict, List, Mapping
 
 import pytest
 
@@ -13,7 +13,9 @@ from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.sources import Sampling
 from fiesta_allennlp.tables.table import open_scores
 from fiesta_allennlp.trainings import preparation
-from tests.golden import GOLDEN, SELECTIONS, facts_of_replay, facts_of_selection, make_selection, project
+from tests.golden import GOLDEN, SELECTIONS, facts_of_replay, facts_of_selection, project
+
+pytestmark = pytest.mark.xdist_group("golden")
 
 
 def about(value: Any, **tolerance: float) -> Any:
@@ -34,8 +36,10 @@ def about(value: Any, **tolerance: float) -> Any:
 
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("name", SELECTIONS)
-def test_a_selection_and_its_report_are_as_they_were(tmp_path: Path, name: str) -> None:
-    directory = make_selection(tmp_path, name)
+def test_a_selection_and_its_report_are_as_they_were(
+    golden_copy: Callable[[str], Path], tmp_path: Path, name: str
+) -> None:
+    directory = golden_copy(name)
     assert facts_of_selection(directory) == about(json.loads((GOLDEN / f"{name}.json").read_text()))
     fiesta_allennlp.report(directory, output=tmp_path / "report")
     stored, written = (
@@ -56,9 +60,9 @@ def files(root: Path) -> Dict[str, bytes]:
 
 
 def test_force_leaves_the_old_selection_until_the_new_one_can_begin(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    golden_copy: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finished = make_selection(tmp_path, "finished")
+    finished = golden_copy("finished")
     for name in ("checks/able.log", "checks/old.log", "vectors/old-123.txt"):
         (finished / name).parent.mkdir(exist_ok=True)
         (finished / name).write_text("old")
@@ -81,8 +85,10 @@ def test_force_leaves_the_old_selection_until_the_new_one_can_begin(
     assert b"old" not in left.values() and not (finished / "next").exists()
 
 
-def test_answers_that_cannot_be_used_delete_no_selection_by_documents(tmp_path: Path) -> None:
-    directory = make_selection(tmp_path, "documents")
+def test_answers_that_cannot_be_used_delete_no_selection_by_documents(
+    golden_copy: Callable[[str], Path], tmp_path: Path
+) -> None:
+    directory = golden_copy("documents")
     before = files(directory)
     with project(tmp_path):
         Path("junk.sqlite").write_text("no database")

@@ -17,7 +17,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.selection.options import settings_to_json
 from fiesta_allennlp.selection.store import RunStore, open_for_reading
-from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections
+from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, scores_by_seed
 from tests.commands.fiesta_select_test import start
 from tests.conftest import still_runs, until
 from tests.document_systems import write_documents
@@ -187,7 +187,10 @@ def test_points_are_selected_among_resumed_with_more_and_repeated(
 def test_a_directory_that_is_moved_and_used_again_belongs_to_the_second_selection(
     write_program: Callable[..., str], call: Call, run: Path
 ) -> None:
-    given = [*(write_program(name, f"sleep 0.3; {GOOD}") for name in ("one", "two")), *EQUALLY]
+    given = [
+        *(write_program(name, f"sleep 0.3; {script}") for name, script in (("able", GOOD), ("blind", POOR))),
+        *EQUALLY,
+    ]
     first = start(*given, "-s", run, "--seed", 5, "--budget", 400)
     until(lambda: num_finished(run) >= 1 or first.poll() is not None)
     moved = run.rename(run.with_name("moved"))
@@ -197,8 +200,7 @@ def test_a_directory_that_is_moved_and_used_again_belongs_to_the_second_selectio
     assert "Traceback" not in output and output.count("error:") == 1, output
     output, _ = second.communicate()
     assert second.returncode == 0, output
-    call.done(*given, "--metric", "accuracy", "-s", run.with_name("whole"), "--seed", 77, "--budget", 4)
-    assert scores_of(run) == scores_of(run.with_name("whole")) and summary_of(run)["seed"] == "77"
+    assert scores_of(run) == scores_by_seed(77, 4) and summary_of(run)["seed"] == "77"
     assert not (moved / "selection.json").exists()
     call.done("-s", moved, "--recover", "--budget", 4)
     assert len(scores_of(moved)) == 4

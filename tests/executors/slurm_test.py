@@ -131,11 +131,22 @@ def test_a_preempted_job_is_requeued_and_has_lost_its_run(make: Make, directory:
     assert scores(executor.completed()) == [0]
 
 
-def test_without_a_node_that_works_the_selection_ends_and_blames_no_candidate(make: Make) -> None:
+def test_without_a_node_that_works_the_selection_ends_and_blames_no_candidate(
+    make: Make, directory: RunDirectory
+) -> None:
+    """Where a run has failed on the only node, its job gets the node all the same."""
     (node,) = set(run_slurm_command("sinfo", "--noheader", "--format=%n").split())
     executor = make()
     executor.use_machines(MachineFacts(failed_on={("a", 0): frozenset([Machine(node)])}))
-    assert scores(given(executor, "score").completed()) == [0], "on the only node, because there is no other one"
+    given(executor, "score")
+
+    def is_job_running() -> bool:
+        assert list(executor.completed(timeout=0.5)) == []
+        return "RUNNING" in {status.state for status in jobs_of(directory).values()}
+
+    until(is_job_running)
+    executor.close()
+    executor = make()
     executor.use_machines(MachineFacts(broken={Machine(node): "no such library"}))
     with pytest.raises(FiestaError, match=r"no machine is left: .* no such library\. .*--recover"):
         list(given(executor, "score", first=1).completed())

@@ -17,7 +17,6 @@ from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.isolation import fork_server
 from fiesta_allennlp.isolation.fork_server import (
     OWNER_FILE,
-    PRELOAD_VARIABLE,
     as_process_call,
     mark_temporary_directory,
 )
@@ -80,25 +79,23 @@ def test_temporary_directories_of_killed_processes_are_deleted_at_the_next_start
 
 
 def test_a_killed_server_starts_again_and_the_process_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    connect, kills = forkserver.connect_to_new_process, [True, True]
+    server, kills = forkserver.ForkServer(), [True, True]  # not that of the other tests
 
     def connect_and_kill(descriptors: Any) -> Any:
         if not kills:
-            return connect(descriptors)
-        forkserver.ensure_running()
-        server = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
-        os.kill(server, signal.SIGSTOP)  # so that it is killed before it has forked
-        connected = connect(descriptors)
-        os.kill(server, signal.SIGKILL)
+            return server.connect_to_new_process(descriptors)
+        server.ensure_running()
+        pid = server._forkserver_pid  # type: ignore[attr-defined]
+        os.kill(pid, signal.SIGSTOP)  # so that it is killed before it has forked
+        connected = server.connect_to_new_process(descriptors)
+        os.kill(pid, signal.SIGKILL)
         kills.pop()
         return connected
 
     monkeypatch.setattr(forkserver, "connect_to_new_process", connect_and_kill)
-    monkeypatch.setattr(forkserver._forkserver, "ensure_running", forkserver.ensure_running)  # type: ignore[attr-defined]
-    monkeypatch.setenv(PRELOAD_VARIABLE, "")  # a server that starts three times, and soon
     assert as_process_call(os.getppid, multiprocessing.get_context("forkserver"))().result() > 0
     assert not kills
-    forkserver._forkserver._stop()  # type: ignore[attr-defined]
+    server._stop()  # type: ignore[attr-defined]
 
 
 def test_a_server_that_never_starts_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,10 @@ import os
 import subprocess
 import sys
 
-from tests.conftest import REPOSITORY
+import psutil
+import pytest
+
+from tests.conftest import REPOSITORY, until
 
 SCRIPT = """
 import os, subprocess
@@ -27,12 +30,29 @@ print("nothing is left")
 """
 
 
-def test_a_child_with_a_session_and_an_environment_of_its_own_is_ended() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+QUICK = """
+import os
+from fiesta_allennlp.isolation import process_tree
+process_tree.time = None  # it does not wait
+process_tree.become_root()
+process_tree.end_below(os.getpid())
+print("nothing is left")
+"""
+
+
+@pytest.mark.parametrize("script", [SCRIPT, QUICK], ids=["ended", "older"])
+def test_a_child_with_a_session_and_an_environment_of_its_own_is_ended_and_an_older_one_is_not_waited_for(
+    script: str,
+) -> None:
+    with subprocess.Popen(["env", "-i", "sleep", "600"]) as older:
+        until(lambda: psutil.Process(older.pid).name() == "sleep")
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert older.poll() is None
+        older.kill()
     assert done.stdout == "nothing is left\n", done.stderr

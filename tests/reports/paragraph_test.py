@@ -83,7 +83,7 @@ def test_there_is_no_paragraph_without_a_result(made: Report) -> None:
         ({}, "posterior", ("highest mean", "split_paired")),
         ({"metric": "-loss"}, "posterior", ("lowest mean",)),
         ({"belief": {"type": "mine"}}, "posterior", ("the posterior mine",)),
-        ({}, "stopping", ("reaches 0.95", "fewer than 12 runs", "not an error rate: on 179 problems", "1.8% to 4.9%)")),
+        ({}, "stopping", ("reaches 0.95", "fewer than 12 runs", "not an error rate: on 179 problems", "1.5% to 3.8%)")),
         (
             {"strategy": {**TOP_TWO, "confidence": 0.8}},
             "stopping",

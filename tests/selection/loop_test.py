@@ -1,5 +1,6 @@
 """The loop with a real store and real strategies. Only the trainings are replaced, by scores computed at once."""
 
+import json
 import logging
 import os
 import time
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Callable, Deque, Iterator, List, Optional, Sequence, Set, Tuple, Type
+from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence, Set, Tuple, Type
 from unittest.mock import Mock
 
 import numpy as np
@@ -155,10 +156,17 @@ class Run:
         return {(e.request.candidate, e.request.replicate, e.score) for e in self.history.evaluations}
 
     def undisturbed(self) -> "Run":
-        """The same selection in another directory, where nothing fails or is interrupted. It is over."""
-        other = replace(self, directory=RunDirectory(self.directory.root.parent / "other"), max_hours=None)
-        other.go()
-        return other
+        """The same selection in another directory, where nothing fails or is interrupted. It is over, and made once
+        for all tests."""
+        key = json.dumps(self.params)
+        if key not in UNDISTURBED:
+            root = self.directory.root.parent / "other"
+            UNDISTURBED[key] = replace(self, directory=RunDirectory(root), max_hours=None)
+            UNDISTURBED[key].go()
+        return UNDISTURBED[key]
+
+
+UNDISTURBED: Dict[str, Run] = {}
 
 
 @pytest.fixture
@@ -568,9 +576,9 @@ def test_what_cannot_be_unfit_is_waited_for(run: Run, simulated: Simulate) -> No
 
 
 def test_a_selection_does_not_end_for_one_while_another_run_goes_on(run: Run, simulated: Simulate) -> None:
-    """The first run of b takes ten hours; on the other worker nothing works meanwhile."""
+    """The first run of b takes longer than all pauses; on the other worker nothing works meanwhile."""
     run.params = EQUALLY
-    executor = simulated(36000.0, slots=2, is_lacking=lambda request, now: request.name != "b-0" and now < 30000.0)
+    executor = simulated(9000.0, slots=2, is_lacking=lambda request, now: request.name != "b-0" and now < 7500.0)
     assert run.go_with(executor).stopped_by == "budget"
     assert run.scores() == run.undisturbed().scores()
 

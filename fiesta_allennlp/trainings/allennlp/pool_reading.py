@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import chain
 from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
@@ -14,6 +14,7 @@ from allennlp.data.dataset_readers.multitask import MultiTaskDatasetReader
 from allennlp.data.fields import (
     LabelField,
     ListField,
+    MetadataField,
     MultiLabelField,
     SequenceLabelField,
     SpanField,
@@ -28,6 +29,7 @@ from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_official_
 from fiesta_allennlp.trainings.config import Config, official_paths, readers_of
 from fiesta_allennlp.trainings.pool import (
     FileContent,
+    GroupKey,
     Pool,
     build_pool,
     encode_values,
@@ -217,6 +219,23 @@ def first_batches(loader: DataLoader) -> Iterator[Any]:
             return
 
 
+def find_group_key(instances: Sequence[Instance], targets: Mapping[str, int]) -> Optional[GroupKey]:
+    """Find the metadata of which several instances in a row share a value, as those of one sentence do, the finest if
+    there are several. A value that fills one of the smaller sets is no group."""
+    found: List[GroupKey] = []
+    metadata = [field.metadata for field in instances[0].fields.values() if isinstance(field, MetadataField)]
+    for name in chain(*(values for values in metadata if isinstance(values, dict))):
+        try:
+            groups = groups_of(list(instances), name)
+        except DataError:  # not in all instances, or not comparable
+            continue
+        runs = [group for group, _ in itertools.groupby(groups)]
+        largest = Counter(groups).most_common(1)[0][1]
+        if len(set(runs)) == len(runs) < len(groups) and largest <= min(targets.values()):
+            found.append(GroupKey(name, len(runs)))
+    return max(found, key=lambda key: key.num_values, default=None)
+
+
 def read_pool(
     config: Config, group_by: Optional[str], *, data: str = "", division: Division = OFFICIAL_RATIOS_DIVISION
 ) -> Pool:
@@ -249,6 +268,7 @@ def read_pool(
         views[-1].sizes,
         labels,
         contents=record_contents(views[-1].pool, views[-1].records, views[-1].groups),
+        group_key=None if division.is_official or group_by or key else find_group_key(views[-1].pool, views[-1].sizes),
         group_by=key,
         division=division,
         data=data,

@@ -28,6 +28,7 @@ from fiesta_allennlp.trainings.allennlp.pool_reading import check_readers_match,
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.config import evaluation_config
+from fiesta_allennlp.trainings.pool import GroupKey
 from tests.conftest import classifier_config, write_reviews
 
 REQUEST = Request("a", 3, split_seed=11, random_seed=12, numpy_seed=13, pytorch_seed=14)
@@ -238,6 +239,16 @@ def test_copies_are_records_whatever_the_model_reads(
     config = {"dataset_reader": {"type": "semeval_tdsa", "inputs": inputs}, "train_data_path": train}
     (note,) = read_pool(config, group_by, division=Division(ratios=(0.5, 0.25, 0.25))).notes
     assert note.startswith("14 of 47 records have an exact copy")
+
+
+@pytest.mark.parametrize(
+    ("copies", "group_by", "name", "num_values"), [(3, None, "id", 72), (1, None, "", 0), (3, "none", "", 0)]
+)
+def test_an_id_of_several_instances_is_found(
+    reviews: Path, copies: int, group_by: Optional[str], name: str, num_values: int
+) -> None:
+    found = read_pool(config_of(reviews, {"copies": copies}, None), group_by).group_key
+    assert found == (GroupKey(name, num_values) if name else None)
 
 
 OFFICIAL = Division(is_official=True)

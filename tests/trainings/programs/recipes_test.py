@@ -133,20 +133,6 @@ def test_a_trial_makes_a_short_run_of_each_and_keeps_nothing(
 
 
 @pytest.mark.usefixtures("programs")
-@pytest.mark.parametrize("printed", ["[0.5]", "f1 = np.float64(0.5)", '{\\"f1\\": \\"0.5\\"}', "f1 0.5\\ndone"])
-def test_an_output_without_a_readable_metric_ends_its_candidate_after_one_run(
-    printed: str, fiesta: Callable[..., Any]
-) -> None:
-    scripts = {"silent": f"printf '{printed}'", **dict.fromkeys(("one", "two"), "echo f1 0.$1")}
-    given = [f"""{name}=sh -c "{script}" {name} {{seed}} {{split_seed}}""" for name, script in scripts.items()]
-    status, said = fiesta("select", *given, "-s", "runs/outputs", "--metric", "f1", "--budget", "8")
-    assert status == 0, said
-    assert len(list(Path("runs/outputs/evaluations").glob("silent-*"))) == 1
-    assert "its first run did not report the metric" in said
-    assert len(list(Path("runs/outputs/evaluations").glob("[ot]*-*"))) >= 6
-
-
-@pytest.mark.usefixtures("programs")
 def test_a_trial_gives_all_the_same_split_if_their_runs_share_splits(fiesta: Callable[..., Any]) -> None:
     names = ("one", "two")
     given = [f'{name}=sh -c "cp {{test}} {name}.test; echo f1 0.5" {{train}} {{seed}}' for name in names]
