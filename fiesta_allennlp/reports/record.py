@@ -180,9 +180,9 @@ class Report(Printable):
     @cached_property
     def legend(self) -> Tuple[str, ...]:
         """The values of numbered candidates."""
-        return (
-            () if self.selection is None else numbered_legend(self.selection.candidate_values(self.history.candidates))
-        )
+        if self.selection is None:
+            return ()
+        return numbered_legend(self.selection.candidate_values(self.history.candidates))
 
     @cached_property
     def decimals(self) -> int:
@@ -192,11 +192,8 @@ class Report(Printable):
     @cached_property
     def path(self) -> Tuple[PathPoint, ...]:
         """P(best) over the runs."""
-        return compute_belief_path(self._signed_history, self.belief)
-
-    @property
-    def _signed_history(self) -> History:
-        return self.history.negated if self.result.minimise else self.history
+        history = self.history.negated if self.result.minimise else self.history
+        return compute_belief_path(history, self.belief)
 
     @cached_property
     def order(self) -> Tuple[str, ...]:
@@ -219,10 +216,6 @@ class Report(Printable):
     def single_score(self) -> Optional[SingleScoreRisk]:
         result = self.result
         return None if result.by_documents else compute_single_score_risk(result)
-
-    @property
-    def development_metric(self) -> str:
-        return f"best_validation_{self.result.metric_name}"
 
     @cached_property
     def development(self) -> Optional[DevelopmentCorrelation]:

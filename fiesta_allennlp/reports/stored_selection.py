@@ -16,9 +16,6 @@ from fiesta_allennlp.selection.store import StoreReader, open_for_reading
 from fiesta_allennlp.selection.stored_confirmations import read_confirmation, read_confirmations
 from fiesta_allennlp.trainings.pool import Preparation, preparation_from_facts
 
-FILES_FINGERPRINT_PREFIX = "files "
-"""Starts the fingerprint of data that only programs have read, because it covers files instead of labels."""
-
 
 class StoredSelection:
     """The content of a run directory that a report reads."""
@@ -37,15 +34,6 @@ class StoredSelection:
                 self.preparations = {
                     candidate.name: preparation_from_facts(candidate.facts) for candidate in self.candidates
                 }
-
-    @property
-    def fingerprint(self) -> str:
-        """The fingerprint of the data from AllenNLP's readers, or of the files of programs. Empty if programs split
-        their own data."""
-        pools = [preparation.pool for preparation in self.preparations.values()]
-        reader_fingerprints = [pool.fingerprint for pool in pools if not pool.is_of_program]
-        file_fingerprints = [f"{FILES_FINGERPRINT_PREFIX}{pool.fingerprint}" for pool in pools if pool.fingerprint]
-        return next(iter([*reader_fingerprints, *file_fingerprints]), "")
 
     def share_of_set(self, set_name: str) -> Optional[float]:
         """Return the share of this part of a random split. None if programs split their own data."""

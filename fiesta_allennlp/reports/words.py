@@ -86,10 +86,9 @@ def _difference_in_words(pair: Comparison, decimals: int) -> str:
 
 def scored_on_text(result: Result) -> str:
     """Describe what the runs are scored on; empty if that is unknown."""
-    is_official = result.on_official_splits
-    return (
-        "" if result.sets is None else describe_scored_data(result.sets, is_official=is_official, scored=result.score)
-    )
+    if result.sets is None:
+        return ""
+    return describe_scored_data(result.sets, is_official=result.on_official_splits, scored=result.score)
 
 
 def collapsed_in_words(result: Result) -> Tuple[str, ...]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence, cast
 
 from fiesta_allennlp.beliefs.student_t import StudentT
+from fiesta_allennlp.core.defaults import num_cores
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import TimeForecast, count_runs
 from fiesta_allennlp.selection.confirmation import LEVEL
@@ -129,7 +130,8 @@ def replay(
     none. `source` takes the place of what `settings.scores` names."""
     start = time.monotonic()
     simulator = prepare_simulator(settings, source)
-    default = simulator.run(settings.repetitions, processes=settings.num_processes, on_repetitions=on_repetitions)
+    processes = settings.processes or num_cores()
+    default = simulator.run(settings.repetitions, processes=processes, on_repetitions=on_repetitions)
     return Simulation(simulator, default, time.monotonic() - start, margin=simulator.margin)
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
 
-from fiesta_allennlp.core.defaults import MIN_FRESH_RUNS, num_cores
+from fiesta_allennlp.core.defaults import MIN_FRESH_RUNS
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean, join_some
 from fiesta_allennlp.core.names import split_names
 from fiesta_allennlp.selection.options import (
@@ -213,10 +213,6 @@ class ReplaySettings(TableSettings, ChoiceSettings):
     )
     processes: Optional[int] = resource_option(None, "number of processes (default: one per core)", least=1)
     seed: Optional[int] = seed_option(RESOURCES_GROUP, SEED_HELP)
-
-    @property
-    def num_processes(self) -> int:
-        return self.processes or num_cores()
 
 
 @dataclass(frozen=True)
