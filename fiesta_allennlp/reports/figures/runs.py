@@ -4,7 +4,7 @@ Of a search also the first stage: the best score over its runs, and score agains
 """
 
 from itertools import takewhile
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,6 +15,9 @@ from fiesta_allennlp.reports.figures.base import ReportFigure
 from fiesta_allennlp.reports.record import PathPoint, Report
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.texts import count_text, duration_text
+
+if TYPE_CHECKING:
+    from fiesta_allennlp.reports.screening import ScreeningReport
 
 LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
 LEADER_STYLE = {"arrowstyle": "-", "linewidth": 0.8, "linestyle": ":", "shrinkA": 1, "shrinkB": 5, "relpos": (0, 0.5)}
@@ -201,13 +204,10 @@ class BestSoFar(ReportFigure):
         screening = report.screening
         if screening is None or len(screening.scores) < 2:
             return None
-        figure, axes = shared.new_axes(SCREENING_HEIGHT)
         runs = np.arange(1, len(screening.scores) + 1)
-        axes.plot(runs, screening.scores, "o", color=shared.OTHER_COLOUR, markersize=3, label="one config")
-        best_line: Dict[str, Any] = {"color": shared.BEST_COLOUR, "linewidth": 1.6, "label": "best so far"}
-        axes.step(runs, screening.best_so_far, where="post", **best_line)
-        shared.set_integer_ticks(axes, 6)
-        _label_axes(axes, "finished runs of the screening", f"validation {screening.metric.display_name}")
+        line, style = (runs, screening.best_so_far), {"label": "best so far", "linewidth": 1.6}
+        figure = _draw_screening(screening, runs, line, "finished runs of the screening", **style)
+        shared.set_integer_ticks(figure.axes[0], 6)
         return figure
 
     def caption(self, report: Report) -> str:
@@ -219,10 +219,17 @@ class BestSoFar(ReportFigure):
         )
 
 
-def _label_axes(axes: Axes, xlabel: str, ylabel: str) -> None:
-    axes.set(xlabel=xlabel, ylabel=ylabel)
+def _draw_screening(
+    screening: "ScreeningReport", positions: Sequence[float], line: Sequence[Sequence[float]], xlabel: str, **style: Any
+) -> Figure:
+    """Draw the score of every config at its position, and a line of steps in this style."""
+    figure, axes = shared.new_axes(SCREENING_HEIGHT)
+    axes.plot(positions, screening.scores, "o", color=shared.OTHER_COLOUR, markersize=3, label="one config")
+    axes.step(*line, where="post", color=shared.BEST_COLOUR, **style)
+    axes.set(xlabel=xlabel, ylabel=f"validation {screening.metric.display_name}")
     axes.grid(color="0.93", linewidth=0.6)
     axes.legend(loc="best")
+    return figure
 
 
 @ReportFigure.register("pareto_front")
@@ -236,22 +243,11 @@ class ParetoFront(ReportFigure):
         screening = report.screening
         if screening is None or not screening.pareto_front_rows:
             return None
-        figure, axes = shared.new_axes(SCREENING_HEIGHT)
-        front_rows = sorted(screening.pareto_front_rows, key=lambda row: screening.run_seconds[row])
-        axes.plot(
-            screening.run_seconds, screening.scores, "o", color=shared.OTHER_COLOUR, markersize=3, label="one config"
-        )
-        front_points = [(screening.run_seconds[row], screening.scores[row]) for row in front_rows]
-        axes.step(
-            *zip(*front_points, strict=True),
-            "o-",
-            where="post",
-            color=shared.BEST_COLOUR,
-            markersize=5,
-            label="Pareto front",
-        )
-        _label_axes(axes, "seconds of the run", f"validation {screening.metric.display_name}")
-        return figure
+        seconds, scores = screening.run_seconds, screening.scores
+        front_rows = sorted(screening.pareto_front_rows, key=lambda row: seconds[row])
+        line = [seconds[row] for row in front_rows], [scores[row] for row in front_rows]
+        style = {"label": "Pareto front", "marker": "o", "markersize": 5}
+        return _draw_screening(screening, seconds, line, "seconds of the run", **style)
 
     def caption(self, report: Report) -> str:
         front_rows = report.screening.pareto_front_rows if report.screening else ()
