@@ -142,7 +142,7 @@ def test_results_that_could_not_be_written_come_later(selections: Selections, mo
     run = selections.run
     writers = "fiesta_allennlp.selection.session"
     with monkeypatch.context() as patched:
-        patched.setattr("fiesta_allennlp.selection.result.write_json", Mock(side_effect=KeyboardInterrupt))
+        patched.setattr("fiesta_allennlp.selection.result.write_json_file", Mock(side_effect=KeyboardInterrupt))
         given = [*selections.candidates, "--metric", "accuracy", *EQUALLY, "--budget", 4]
         status, output = selections.call(*given, "-s", run)
     assert status == 130
