@@ -16,7 +16,7 @@ from fiesta_allennlp.core.files import file_digest, shorten
 from fiesta_allennlp.core.names import comparison_key
 from fiesta_allennlp.core.records import MAX_SCORE
 from fiesta_allennlp.selection.brought import BroughtRuns
-from fiesta_allennlp.selection.metrics import Metric, error_word
+from fiesta_allennlp.selection.metrics import UNNAMED, Metric, error_word
 from fiesta_allennlp.selection.settings import INDEPENDENT, OFFICIAL, SHARED
 from fiesta_allennlp.tables.columns import LARGEST, ColumnFinder, Columns
 from fiesta_allennlp.tables.forms import (
@@ -32,7 +32,6 @@ from fiesta_allennlp.tables.forms import (
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.rows import Outcome, RunRow, RunTable, make_run_table
 from fiesta_allennlp.tables.settings import BroughtSettings, NextSettings
-from fiesta_allennlp.tables.sources import UNNAMED
 from fiesta_allennlp.tables.unused_columns import UnusedColumns, unused_columns
 
 FINISHED, FAILED, RUNNING = "finished", "failed", "running"
