@@ -118,8 +118,9 @@ def _make_run_table(all_columns: Sequence[Columns], settings: Any) -> RunTable:
 def _read_rows(columns: Columns) -> Iterator[RunRow]:
     sheet = columns.sheet
     for number, cells in sheet.lines:
+        name = columns.cell(cells, "candidate")
         yield RunRow(
-            candidate=escape_invisible(_text_of_name(columns.cell(cells, "candidate"))),
+            candidate=escape_invisible(cell_name(name) and cell_text(name)),
             split=escape_invisible(cell_name(columns.cell(cells, "split"))),
             seed=escape_invisible(cell_name(columns.cell(cells, "seed"))),
             outcome=_read_outcome(columns, (number, cells)),
@@ -159,10 +160,6 @@ def _determine_metric(rows: Sequence[RunRow], first_columns: Columns, settings: 
             "highest mean wins. Add --minimise, or --no-minimise to maximize it."
         )
     return metric
-
-
-def _text_of_name(cell: Any) -> str:
-    return "" if cell_name(cell) == "" else cell_text(cell)
 
 
 def _read_outcome(columns: Columns, line: Line) -> Outcome:
