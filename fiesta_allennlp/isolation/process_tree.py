@@ -73,12 +73,11 @@ def end_tree(root: Optional[int]) -> None:
 
 def end_below(root: int) -> None:
     """Kill all programs with the mark of a root, which may be this process or one that has died; and all descendants of
-    this process, if it is the root. A tree is no older than the process that ends it, so older programs cost nothing,
-    also those without an environment."""
+    this process, if it is the root. Those that are just being started have no environment yet, and are waited for."""
     start = psutil.Process().create_time()
     for _ in range(MAX_SEARCHES):
         processes = [process for process in psutil.process_iter() if process.pid not in (root, os.getpid())]
-        environments = {process: _environment(process) for process in processes if _is_alive_since(process, start)}
+        environments = {process: _environment(process) for process in processes if _is_alive(process)}
         is_adopting = root == os.getpid() and root in _adopting_roots
         descendants = set(psutil.Process().children(recursive=True)) if is_adopting else set()
         to_kill = [
@@ -90,7 +89,8 @@ def end_below(root: int) -> None:
             with suppress(psutil.Error):
                 process.kill()
         if not to_kill:
-            if not any(_has_program(process) for process, environment in environments.items() if not environment):
+            without_environment = (process for process, environment in environments.items() if not environment)
+            if not any(_may_be_starting(process, start) for process in without_environment):
                 return
             time.sleep(START_SECONDS)
 
@@ -109,10 +109,10 @@ def root_mark(root: Optional[int] = None) -> str:
     return f"{session}.{'' if root is None else root}"
 
 
-def _is_alive_since(process: psutil.Process, start: float) -> bool:
-    """Return whether a process began at `start` or later, and has not ended."""
+def _is_alive(process: psutil.Process) -> bool:
+    """Return whether a process has not ended."""
     try:
-        return process.create_time() >= start and process.status() != psutil.STATUS_ZOMBIE
+        return process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
 
@@ -125,11 +125,12 @@ def _environment(process: psutil.Process) -> Dict[str, str]:
         return {}
 
 
-def _has_program(process: psutil.Process) -> bool:
-    """Return whether a process has a program but no environment yet, as for a moment after `exec`, or was started
-    without one. Neither an ended process, nor one of the kernel or of another user, has a program here."""
+def _may_be_starting(process: psutil.Process, start: float) -> bool:
+    """Return whether a process without an environment began at `start` or later, and has a program. It has none yet for
+    a moment after `exec`, or was started without one. Neither an ended process, nor one of the kernel or of another
+    user, has a program here."""
     try:
-        return bool(process.exe())
+        return process.create_time() >= start and bool(process.exe())
     except (psutil.Error, OSError):
         return False
 

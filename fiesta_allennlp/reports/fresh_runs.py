@@ -216,15 +216,14 @@ def failed_in_words(confirmation: Confirmation) -> Tuple[str, ...]:
     """Name the candidates with failed runs, and what these mean for the verdict."""
     sentences = []
     for candidate in confirmation.candidates:
-        verb = "has" if candidate.num_failed == 1 else "have"
-        count = f"{count_text(candidate.num_failed, 'fresh run')} of {candidate.name} failed and {verb} no score"
+        count = count_text(candidate.num_failed, "fresh run")
         if confirmation.is_over and not candidate.is_complete:
-            sentences.append(
-                f"{count}: it has {candidate.num_finished} of {confirmation.plan.num_runs} scores, so nothing about it "
-                "is confirmed."
-            )
+            scores = f"{candidate.num_finished} of {confirmation.plan.num_runs} scores"
+            sentences.append(f"{candidate.name} has {scores} ({count} failed), so nothing about it is confirmed.")
         elif candidate.num_failed:
-            sentences.append(f"{count}, so the verdict is about runs that finish.")
+            verb = "has" if candidate.num_failed == 1 else "have"
+            runs = f"{count} of {candidate.name} failed and {verb} no score"
+            sentences.append(f"{runs}, so the verdict is about runs that finish.")
     return tuple(sentences)
 
 

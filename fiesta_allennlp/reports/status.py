@@ -24,7 +24,7 @@ from fiesta_allennlp.selection.texts import count_text, duration_text, number_te
 from fiesta_allennlp.version import __version__
 
 STATUS_FORMAT = 2
-"""The number of the format of `fiesta status --json`, which every change of a key raises."""
+"""The number of the format of `fiesta status --json`, raised where a key is renamed or removed."""
 
 MAX_CONFIGS_SHOWN = 5
 """The number of best configs of a screening to show."""

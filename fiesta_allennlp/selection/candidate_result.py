@@ -9,7 +9,7 @@ import numpy as np
 from fiesta_allennlp.core.errors import MAX_ERROR_CHARACTERS
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import Decision, History
-from fiesta_allennlp.selection.t_tests import Interval, compute_mean_interval
+from fiesta_allennlp.selection.t_tests import Interval, compute_mean_interval, sample_sd
 
 State = Literal["taking part", "failed", "removed"]
 """Whether a candidate takes part, failed too often, or was removed by the user."""
@@ -94,7 +94,7 @@ class CandidateResult:
             name=name,
             num_evaluations=len(scores),
             mean=float(np.mean(scores)) if len(scores) else None,
-            sd=float(np.std(scores, ddof=1)) if len(scores) > 1 else None,
+            sd=sample_sd(scores),
             prob_best=decision.prob_best.get(name),
             prob_within_margin=decision.prob_within_margin.get(name),
             state="taking part" if name not in history.withdrawn else "removed" if is_removed else "failed",

@@ -21,6 +21,7 @@ from fiesta_allennlp.selection.t_tests import (
     differences_on_shared_splits,
     holm,
     run_to_run_sd,
+    sample_sd,
     t_test_power,
     welch_df,
 )
@@ -30,7 +31,7 @@ LEVEL = 0.025
 """The largest one-sided p-value, adjusted for the number of rivals, with which a difference is confirmed."""
 
 FORMAT = 1
-"""The number of the format of `confirmation.json`, which every change of a key raises."""
+"""The number of the format of `confirmation.json`, raised where a key is renamed or removed."""
 
 Verdict = Literal["confirmed", "not confirmed", "contradicted"]
 """Whether fresh runs confirm that the winner is better than a rival, or that the rival is better."""
@@ -241,9 +242,8 @@ def _count_runs(history: History, name: str, num_planned: int) -> FreshRuns:
     scores = history.scores(name)
     ended = {run.request for run in history.evaluations_of(name)} | set(history.pending)
     failed = {failure.request for failure in history.failures if failure.request.candidate == name} - ended
-    sd = float(np.std(scores, ddof=1)) if len(scores) > 1 else None
     mean = float(np.mean(scores)) if len(scores) else None
-    return FreshRuns(name, len(scores), len(failed), mean, sd, len(scores) >= num_planned)
+    return FreshRuns(name, len(scores), len(failed), mean, sample_sd(scores), len(scores) >= num_planned)
 
 
 def _compare(plan: ConfirmationPlan, history: History, runs: Sequence[FreshRuns]) -> Tuple[FreshComparison, ...]:

@@ -60,5 +60,5 @@ def evidence_in_words(confirmation: Confirmation, comparison: FreshComparison) -
     if len(plan.rivals) > 1:
         interval += f" by Bonferroni's method for {len(plan.rivals)} rivals"
         test += " by Holm's method"
-    sds = "" if comparison.lead_in_sds is None else f"; {number_text(abs(comparison.lead_in_sds), 2)} run-to-run sds"
+    sds = "" if comparison.lead_in_sds is None else f"; {number_text(comparison.lead_in_sds, 2)} run-to-run sds"
     return f"{interval}; {test}{sds}"

@@ -13,6 +13,9 @@ from rich.text import Text
 
 from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, escape_invisible
 
+DUMB_TERMINALS = ("dumb", "unknown")
+"""Values of the variable TERM."""
+
 COMMAND_PATTERN = re.compile(r"\b(allennlp fiesta-|fiesta |pip install |python -m )")
 """The beginning of a command to be copied into a shell."""
 
@@ -23,7 +26,11 @@ class PipeSafeConsole(Console):
     Every object is printed on lines of its own, and a text as it is, without markup. A character that the output cannot
     encode becomes a question mark, and invisible ones, which a terminal may obey, become escapes. On a terminal it
     breaks long texts at blanks, but leaves lines with a command whole. Elsewhere no line is broken, and none ends with
-    blanks."""
+    blanks. A terminal that cannot move its cursor is no terminal here, so that progress is printed line by line."""
+
+    @property
+    def is_terminal(self) -> bool:
+        return super().is_terminal and os.environ.get("TERM") not in DUMB_TERMINALS
 
     @property
     def file(self) -> IO[str]:

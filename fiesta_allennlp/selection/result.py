@@ -25,7 +25,7 @@ from fiesta_allennlp.selection.texts import RUN_WORDS, Words
 from fiesta_allennlp.version import __version__
 
 FORMAT = 2
-"""The number of the format of `selection.json`, which every change of a key raises."""
+"""The number of the format of `selection.json`, raised where a key is renamed or removed."""
 
 
 DECIDED_REASONS = ("confidence", "budget", "documents")

@@ -63,6 +63,13 @@ def compute_mean_interval(values: np.ndarray) -> Optional[Interval]:
     return None if len(values) < MIN_NUM_SCORES else TTest.paired(values).interval(INTERVAL_LEVEL)
 
 
+def sample_sd(values: np.ndarray) -> Optional[float]:
+    """Compute the sd of values of shape `(n,)`, with n - 1, exactly 0 if all are equal; None for fewer than 2."""
+    if len(values) < 2:
+        return None
+    return float(np.std(values, ddof=1)) if np.ptp(values) > 0 else 0.0
+
+
 def welch_df(errors: Sequence[float], numbers: Sequence[int]) -> float:
     """Return the degrees of freedom by Welch and Satterthwaite, of the standard errors and sizes of two samples."""
     total = float(np.hypot(*errors))

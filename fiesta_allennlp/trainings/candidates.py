@@ -96,7 +96,7 @@ def load_candidates(settings: Settings, *, min_count: int = 2) -> Dict[str, Cand
     """Return the candidates by name, in the order given, each with its config and the overrides applied."""
     check_no_lone_placeholder(settings.candidates)
     specs = parse_candidates(settings.candidates, settings.points)
-    remedy = "Pass several config files."
+    remedy = "Pass two or more."
     check_names(((spec.name, spec.source) for spec in specs), noun="candidate", min_count=min_count, remedy=remedy)
     candidates: Dict[str, Candidate] = {}
     refusals: Dict[str, str] = {}

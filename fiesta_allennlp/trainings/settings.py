@@ -139,7 +139,7 @@ class TrainingSettings(SelectionSettings):
     allow_pretrained_on_pool: bool = _scoring_option(
         False, "with random splits: accept candidates whose starting weights were trained on the same files"
     )
-    allow_unseeded: bool = _scoring_option(
+    allow_unseeded: bool = resource_option(
         False, "accept a program whose command does not use {seed}, and runs of a candidate that report equal metrics"
     )
     min_score: Optional[float] = min_score_option(SCORING_GROUP)

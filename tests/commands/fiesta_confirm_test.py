@@ -312,12 +312,26 @@ def test_a_candidate_whose_fresh_runs_fail_is_not_dropped_in_silence(
     broken.touch()
     output = confirming.done(other, "--runs", 4)
     assert "Not confirmed: fragile against blind. Too few of the 4 fresh runs each have a score." in output
-    assert "3 fresh runs of fragile failed and have no score: it has 0 of 4 scores" in output
+    assert "fragile has 0 of 4 scores (3 fresh runs failed), so nothing about it is confirmed." in output
     broken.unlink()
     assert "Confirmed: fragile" in confirming.done(other, "--recover", "--max-failures", 6)
     (only,) = confirmations_of(other)
     assert (only.comparisons[0].num_failed, only.comparisons[0].num_pairs) == ((3, 0), 0), "no shared splits are left"
     assert "3 fresh runs of fragile failed" in " ".join(report(other).decision)
+
+
+def test_equal_fresh_runs_are_accepted_like_those_of_a_selection(
+    confirming: Call, candidates: List[str], write_program: Callable[..., str], call: Call, run: Path
+) -> None:
+    settled = run.with_name("settled")
+    constant = write_program("constant", f"[ ! -e {settled} ] && {NOISY} || echo accuracy 0.55")
+    call.done(candidates[0], constant, "-s", run, *EQUALLY, "--budget", 6, "--metric", "accuracy")
+    settled.touch()
+    output = confirming.done(run, "--runs", 5)
+    assert "--allow-unseeded" in output and "Not confirmed: able" in output
+    assert "Confirmed: able" in confirming.done(run, "--recover", "--allow-unseeded")
+    (only,) = confirmations_of(run)
+    assert [candidate.sd for candidate in only.candidates if candidate.name == "constant"] == [0.0]
 
 
 def test_every_report_has_it_and_the_paragraph_rests_on_it_alone(

@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 import psutil
-import pytest
 
+from fiesta_allennlp.isolation import process_tree
 from tests.conftest import REPOSITORY, until
 
 SCRIPT = """
@@ -30,29 +30,22 @@ print("nothing is left")
 """
 
 
-QUICK = """
-import os
-from fiesta_allennlp.isolation import process_tree
-process_tree.time = None  # it does not wait
-process_tree.become_root()
-process_tree.end_below(os.getpid())
-print("nothing is left")
-"""
-
-
-@pytest.mark.parametrize("script", [SCRIPT, QUICK], ids=["ended", "older"])
-def test_a_child_with_a_session_and_an_environment_of_its_own_is_ended_and_an_older_one_is_not_waited_for(
-    script: str,
-) -> None:
-    with subprocess.Popen(["env", "-i", "sleep", "600"]) as older:
-        until(lambda: psutil.Process(older.pid).name() == "sleep")
-        done = subprocess.run(
-            [sys.executable, "-c", script],
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert older.poll() is None
-        older.kill()
+def test_children_with_sessions_and_environments_of_their_own_are_ended() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.stdout == "nothing is left\n", done.stderr
+
+
+def test_only_a_young_program_without_an_environment_may_be_starting() -> None:
+    with subprocess.Popen(["env", "-i", "sleep", "600"]) as bare:
+        process = psutil.Process(bare.pid)
+        until(lambda: process.name() == "sleep")
+        assert process_tree._environment(process) == {}
+        assert process_tree._may_be_starting(process, process.create_time())
+        assert not process_tree._may_be_starting(process, process.create_time() + 1), "it is older than the root"
+        bare.kill()

@@ -139,3 +139,11 @@ def test_a_cost_that_the_scores_do_not_show_is_less_than_their_last_decimal() ->
     assert loss_text("a", 2.2e-14) == "choosing a now costs less than 0.0001 on average"
     assert loss_text("a", 2.2e-6, 6) == "choosing a now costs 2.2e-06 on average"
     assert loss_text("a", None) == ""
+
+
+@pytest.mark.parametrize(("term", "is_terminal"), [("xterm", True), ("dumb", False), ("unknown", False)])
+def test_a_terminal_that_cannot_move_its_cursor_gets_lines(
+    monkeypatch: pytest.MonkeyPatch, term: str, is_terminal: bool
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    assert PipeSafeConsole(force_terminal=True).is_terminal == is_terminal
