@@ -143,7 +143,9 @@ def _changes(report: Report) -> Slot:
     sentences: List[str] = []
     if report.selection is not None:
         changes = report.selection.meta.changes
-        sentences += changes_in_words(changes, report.result.words) if changes else [_set_before(report)]
+        options = "target, the margin and the limit were" if report.strategy.budget is None else "budget was"
+        unchanged = [f"The {options} set before the selection began."]
+        sentences += changes_in_words(changes, report.result.words) if changes else unchanged
     for state, reason in reasons.items():
         names = [candidate.name for candidate in report.result.candidates if candidate.state == state]
         sentences += [f"{join_some(names)} {reason}."] if names else []
@@ -152,12 +154,6 @@ def _changes(report: Report) -> Slot:
         verb = "was" if num_brought == 1 else "were"
         sentences.append(f"{num_brought} of the {num_runs} runs {verb} made earlier, which the selection took along.")
     return " ".join(sentences), ()
-
-
-def _set_before(report: Report) -> str:
-    """State that nothing that ends the selection was changed on the way."""
-    options = "target, the margin and the limit were" if report.strategy.budget is None else "budget was"
-    return f"The {options} set before the selection began."
 
 
 def _outcome(report: Report) -> Slot:

@@ -232,7 +232,7 @@ MACHINE_COLUMNS: Columns = {
     "Python": lambda machine: machine.origin.python,
     "finished": lambda machine: str(machine.num_evaluations),
     "failed": lambda machine: str(machine.num_failures),
-    "mean seconds": lambda machine: number_text(machine.mean_seconds, 1),
+    "mean seconds": lambda machine: f"{machine.mean_seconds:.1f}" if machine.num_evaluations else MISSING_TEXT,
 }
 
 

@@ -50,10 +50,6 @@ class PendingRun:
     reason: str = ""
     executor: str = ""
 
-    @property
-    def is_of_slurm(self) -> bool:
-        return self.executor == "slurm" and self.state == "running"
-
 
 @dataclass(frozen=True)
 class WorkerState:
@@ -179,7 +175,8 @@ def _forecast(report: Report, *, num_running: int) -> Tuple[Optional[Forecast], 
 
 def _describe_jobs(pending_runs: Sequence[PendingRun]) -> Iterator[str]:
     """Name the runs that Slurm jobs have taken, and those that wait for one."""
-    slurm_runs = [f"{run.run} on {run.host or '?'} (job {run.job})" for run in pending_runs if run.is_of_slurm]
+    taken_runs = (run for run in pending_runs if (run.executor, run.state) == ("slurm", "running"))
+    slurm_runs = [f"{run.run} on {run.host or '?'} (job {run.job})" for run in taken_runs]
     if slurm_runs:
         yield f"Running: {join_some(slurm_runs)}."
     queued_runs = [run for run in pending_runs if run.state == "queued"]

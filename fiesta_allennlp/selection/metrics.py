@@ -81,3 +81,7 @@ def checked_score(score: float, name: str) -> float:
     if abs(score) > MAX_SCORE:  # an integer may be too large for a float
         raise FiestaError(f"{name} = {shorten(score)}, which is larger than {MAX_SCORE:g}: the run has diverged.")
     return float(score)
+
+
+UNNAMED = Metric("score")
+"""The metric of scores whose table or preset does not name it."""

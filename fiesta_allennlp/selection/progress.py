@@ -22,7 +22,6 @@ from fiesta_allennlp.core.records import (
     History,
     Outcome,
     Request,
-    TimeForecast,
     count_runs,
 )
 from fiesta_allennlp.core.seeding import strategy_rng
@@ -30,7 +29,14 @@ from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table, num_decimals
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.texts import count_text, loss_text, number_text, pair_text, probability_text
+from fiesta_allennlp.selection.texts import (
+    count_text,
+    forecast_text,
+    loss_text,
+    number_text,
+    pair_text,
+    probability_text,
+)
 
 if TYPE_CHECKING:
     from fiesta_allennlp.strategies.base import Strategy
@@ -50,55 +56,6 @@ def forecast_open_selection(
         max_runs = count_runs(max(0.0, seconds_left) / 3600, seconds_per_run, workers=1)
     forecast = strategy.forecast(history, strategy_rng(seed, len(history.evaluations)), max_runs=max_runs)
     return forecast, forecast_text(forecast, seconds_per_run=seconds_per_run, seconds_left=seconds_left)
-
-
-def forecast_text(
-    forecast: Optional[Forecast], *, seconds_per_run: float = 0.0, seconds_left: Optional[float] = None
-) -> str:
-    """Return the number of further runs and their time; empty if unknown. `seconds_per_run` counts
-    all workers together, and `seconds_left` is the rest of `--max-hours`, if the forecast ends there."""
-    if forecast is None:
-        return ""
-    limit_text = ", the limit" if forecast.is_limited else ""
-    range_text = f" (5-95%: {forecast.low} to {forecast.high}{limit_text})"
-    if forecast.low == forecast.high:
-        range_text = " (the limit)" if forecast.is_limited else ""
-    text = f"about {count_text(forecast.median, 'more run')}{range_text}"
-    if seconds_per_run:
-        text += f", {_duration_range_text(forecast.low * seconds_per_run, forecast.high * seconds_per_run)}"
-    if seconds_left is None or not seconds_per_run:
-        return text
-    left_text = _duration_range_text(seconds_left, seconds_left)
-    chance = chance_text(forecast.prob_decided)
-    return f"{text}; decided within the remaining {left_text} of --max-hours with probability {chance}"
-
-
-def time_forecast_text(forecast: TimeForecast) -> str:
-    """Return what can be decided in the hours of `--max-hours`, without a full stop."""
-    text = f"Time for {count_text(forecast.num_runs, 'run')} in {forecast.max_hours:g} h"
-    if forecast.prob_decided is None:
-        return text
-    low, median, high = (_hours_text(hours) for hours in (forecast.low, forecast.median, forecast.high))
-    return (
-        f"{text}: decided by then with probability {chance_text(forecast.prob_decided)}; expected after {median} h "
-        f"(5-95%: {low} to {high} h)"
-    )
-
-
-def chance_text(share: float) -> str:
-    """Return a share of some 200 simulations with two decimals, but never as a rounded 0 or 1."""
-    return "> 0.99" if share >= 0.995 else "< 0.01" if share < 0.005 else f"{share:.2f}"
-
-
-def _hours_text(hours: Optional[float]) -> str:
-    return f"{hours or 0.0:.{0 if (hours or 0.0) >= 10 else 1}f}"
-
-
-def _duration_range_text(low: float, high: float) -> str:
-    """Return a span of seconds, in hours from 90 minutes on, and in minutes from 90 seconds on."""
-    unit, seconds, digits = ("h", 3600, 1) if high >= 5400 else ("min", 60, 0) if high >= 90 else ("s", 1, 0)
-    bounds = [f"{max(0.0, end) / seconds:.{digits}f}" for end in (low, high)]
-    return f"{' to '.join(dict.fromkeys(bounds))} {unit}"
 
 
 class ProgressDisplay(Listener):

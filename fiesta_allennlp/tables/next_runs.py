@@ -10,7 +10,7 @@ from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, Forecast, History, TimeForecast, count_runs
 from fiesta_allennlp.core.seeding import strategy_rng
-from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.metrics import UNNAMED, Metric
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
@@ -21,7 +21,6 @@ from fiesta_allennlp.tables.forms import Content
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.rows import RunTable
 from fiesta_allennlp.tables.settings import NO_SECONDS, NextSettings, done_note
-from fiesta_allennlp.tables.sources import UNNAMED
 from fiesta_allennlp.tables.table_reader import read_rows
 
 

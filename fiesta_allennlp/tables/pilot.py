@@ -20,7 +20,7 @@ from fiesta_allennlp.core.records import History
 from fiesta_allennlp.probability import logit
 from fiesta_allennlp.probability.split_draws import EffectsPosterior, effects_posterior
 from fiesta_allennlp.selection.database import translated_store_errors
-from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.metrics import UNNAMED, Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED, ChoiceSettings
 from fiesta_allennlp.selection.store import open_for_reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
@@ -39,7 +39,7 @@ from fiesta_allennlp.tables.settings import (
     refuse_table_options,
 )
 from fiesta_allennlp.tables.simulator import Simulator, prepare_simulator
-from fiesta_allennlp.tables.sources import UNNAMED, DrawnScores, Sampling, ScorePreset, ScoreSource
+from fiesta_allennlp.tables.sources import DrawnScores, Sampling, ScorePreset, ScoreSource
 from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_reader import read_rows
 

@@ -3,7 +3,7 @@
 import shlex
 from dataclasses import asdict, dataclass
 from itertools import groupby
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import MAX_LINE_CHARACTERS, join_some
 from fiesta_allennlp.core.names import comparison_key
@@ -76,12 +76,6 @@ class ReadBack:
         return len(self.runs) > 1 and set(self.runs.values()) == {1}
 
     @property
-    def look_alikes(self) -> List[Tuple[str, ...]]:
-        """The candidates whose names differ only in case, in blanks or in how accents are encoded."""
-        groups = groupby(sorted(self.runs, key=comparison_key), comparison_key)
-        return [names for _, group in groups if len(names := tuple(group)) > 1]
-
-    @property
     def are_splits_assumed(self) -> bool:
         """Whether runs are paired by numbers that may be seeds of one official split."""
         is_given = self.splits_from != SplitSource.LISTS and not self.are_splits_seeds
@@ -117,9 +111,11 @@ class ReadBack:
         names = [shown_cell(name) + ("" if has_one_each else f" {number}") for name, number in self.runs.items()]
         num_runs, each = sum(self.runs.values()), " of one run each" if has_one_each else ""
         scores = f"{shown_cell(self.metric.name)} from {self.lowest:.6g} to {self.highest:.6g}, " if num_runs else ""
+        groups = groupby(sorted(self.runs, key=comparison_key), comparison_key)  # case, blanks, the form of accents
         alike = [
-            f"{join_some([shown_cell(ascii(name)) for name in names], ' and ')} are {len(names)} candidates"
-            for names in self.look_alikes
+            f"{join_some([shown_cell(ascii(name)) for name in same], ' and ')} are {len(same)} candidates"
+            for _, group in groups
+            if len(same := tuple(group)) > 1
         ]
         return (
             f"{self.name}: {count_text(num_runs, 'run')} of {count_text(len(self.runs), 'candidate')}{each} "

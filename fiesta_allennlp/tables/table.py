@@ -11,14 +11,14 @@ from numpy.random import Generator
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, join_some
 from fiesta_allennlp.core.records import Evaluation
-from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.metrics import UNNAMED, Metric
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.store import open_for_reading
 from fiesta_allennlp.selection.verdicts import NO_THRESHOLD, ScoreThreshold
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.rows import RunTable
 from fiesta_allennlp.tables.settings import TABLE_OPTIONS, ReplaySettings, refuse_table_options
-from fiesta_allennlp.tables.sources import PRESETS, UNNAMED, DrawnScores, Sampling, ScoreSource, number_splits
+from fiesta_allennlp.tables.sources import PRESETS, DrawnScores, Sampling, ScoreSource, number_splits
 from fiesta_allennlp.tables.table_reader import read_rows
 
 

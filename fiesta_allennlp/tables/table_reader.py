@@ -16,7 +16,7 @@ from fiesta_allennlp.core.files import file_digest, shorten
 from fiesta_allennlp.core.names import comparison_key
 from fiesta_allennlp.core.records import MAX_SCORE
 from fiesta_allennlp.selection.brought import BroughtRuns
-from fiesta_allennlp.selection.metrics import Metric, error_word
+from fiesta_allennlp.selection.metrics import UNNAMED, Metric, error_word
 from fiesta_allennlp.selection.settings import INDEPENDENT, OFFICIAL, SHARED
 from fiesta_allennlp.tables.columns import LARGEST, ColumnFinder, Columns
 from fiesta_allennlp.tables.forms import (
@@ -32,7 +32,6 @@ from fiesta_allennlp.tables.forms import (
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.rows import Outcome, RunRow, RunTable, make_run_table
 from fiesta_allennlp.tables.settings import BroughtSettings, NextSettings
-from fiesta_allennlp.tables.sources import UNNAMED
 from fiesta_allennlp.tables.unused_columns import UnusedColumns, unused_columns
 
 FINISHED, FAILED, RUNNING = "finished", "failed", "running"
@@ -119,8 +118,9 @@ def _make_run_table(all_columns: Sequence[Columns], settings: Any) -> RunTable:
 def _read_rows(columns: Columns) -> Iterator[RunRow]:
     sheet = columns.sheet
     for number, cells in sheet.lines:
+        name = columns.cell(cells, "candidate")
         yield RunRow(
-            candidate=escape_invisible(_text_of_name(columns.cell(cells, "candidate"))),
+            candidate=escape_invisible(cell_name(name) and cell_text(name)),
             split=escape_invisible(cell_name(columns.cell(cells, "split"))),
             seed=escape_invisible(cell_name(columns.cell(cells, "seed"))),
             outcome=_read_outcome(columns, (number, cells)),
@@ -160,10 +160,6 @@ def _determine_metric(rows: Sequence[RunRow], first_columns: Columns, settings: 
             "highest mean wins. Add --minimise, or --no-minimise to maximize it."
         )
     return metric
-
-
-def _text_of_name(cell: Any) -> str:
-    return "" if cell_name(cell) == "" else cell_text(cell)
 
 
 def _read_outcome(columns: Columns, line: Line) -> Outcome:

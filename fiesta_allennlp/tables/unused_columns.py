@@ -37,7 +37,7 @@ class UnusedColumns:
         candidate; first the one between whose values a candidate's scores vary most."""
         varying: List[VaryingColumn] = []
         for column, by_candidate in self._count(rows, lambda row: row.candidate).items():
-            mixed = {name: values for name, values in by_candidate.items() if _is_few(values) and _is_repeated(values)}
+            mixed = {name: v for name, v in by_candidate.items() if _is_few(v) and len(v) < v.total()}
             if mixed:
                 texts = dict.fromkeys(chain.from_iterable(mixed.values()))
                 varying.append(self._measure(VaryingColumn(column, tuple(texts), tuple(mixed)), rows))
@@ -135,10 +135,6 @@ def unused_columns(used_by_sheet: Sequence[Tuple[Sheet, Set[int]]]) -> UnusedCol
 
 def _is_few(values: "Counter[str]") -> bool:
     return MIN_VALUES <= len(values) <= MAX_VALUES
-
-
-def _is_repeated(values: "Counter[str]") -> bool:
-    return len(values) < sum(values.values())
 
 
 def _mean_square(groups: Iterable[List[float]]) -> float:

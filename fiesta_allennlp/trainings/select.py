@@ -17,12 +17,12 @@ from fiesta_allennlp.selection.listener import Ending, Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.metrics import check_metric_sign
 from fiesta_allennlp.selection.notify import NotifyCommand
-from fiesta_allennlp.selection.progress import ProgressDisplay, forecast_text
+from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, build_with_packages, translated_option_errors
-from fiesta_allennlp.selection.texts import collapsed_notes
+from fiesta_allennlp.selection.texts import collapsed_notes, forecast_text
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_run import MemoryMeasuringEvaluator
 from fiesta_allennlp.trainings.candidate_types import type_of

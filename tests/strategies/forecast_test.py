@@ -7,7 +7,8 @@ import pytest
 from fiesta_allennlp.beliefs.student_t import StudentTPosterior
 from fiesta_allennlp.core.records import Forecast, LoopRuns, TimeForecast, count_runs
 from fiesta_allennlp.core.seeding import strategy_rng
-from fiesta_allennlp.selection.progress import forecast_open_selection, forecast_text, time_forecast_text
+from fiesta_allennlp.selection.progress import forecast_open_selection
+from fiesta_allennlp.selection.texts import forecast_text, time_forecast_text
 from fiesta_allennlp.strategies.base import Minimising
 from fiesta_allennlp.strategies.forecast import StopAtConfidence, estimate_plain_loop, make_forecast
 from fiesta_allennlp.strategies.stopping_rules import BayesianStop, EarlyLooks, RuleOfThree
