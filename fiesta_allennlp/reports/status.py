@@ -126,7 +126,7 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
         error_text,
         *report.legend,
         *report.confirmation_sentences,
-        _last_finish_text(report.history),
+        None if report.confirmations else _last_finish_text(report.history),
     )
     sentences = tuple(filter(None, (*run_sentences, *last_sentences)))
     data = {

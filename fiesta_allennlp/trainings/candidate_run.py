@@ -73,7 +73,8 @@ class ReportedMetrics:
         value = self.values[name]
         if not is_number(value):
             where, shown = ", ".join(self.places), shown_value(value)
-            raise MetricError(f"the run did not report a number: in {where}, {name} is {shown}.")
+            found = f"in {where}, {name} is {shown}"
+            raise MetricError(f"the run did not report a number: {found}. Write a number, without quotes.")
         return checked_score(value, f"the run reported {name}")
 
     @property
