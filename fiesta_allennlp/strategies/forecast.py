@@ -126,9 +126,7 @@ def estimate_plain_loop(
         is_sure = ndtr(-lead / np.sqrt(variance)).sum(axis=1) <= allowed
         if round_number >= min_rounds:
             num_rounds = np.where(is_sure, np.minimum(num_rounds, round_number), num_rounds)
-        if (
-            100 * (num_rounds <= round_number).mean() > QUARTILES[1]
-        ):  # the others are longer, so both quartiles are known
+        if (num_rounds <= round_number).mean() > QUARTILES[1] / 100:  # the others are longer: both quartiles are known
             break
     low, high = np.percentile(num_rounds, QUARTILES, method="nearest") * num_candidates
     return LoopRuns(int(low), int(high), is_limited=bool(high >= max_rounds * num_candidates))

@@ -123,9 +123,10 @@ def pool_rows(
 ) -> List[Tuple[str, ...]]:
     """The counts of every family of a set, added up over the lines of these rules, or only of those with the highest
     share of wrong winners. One text for each of `HEADINGS`."""
+    names = {problem.name for problem in problems(set_name)}
     by_family: Dict[str, List[ResultRow]] = defaultdict(list)
     for result in results:
-        if result.rule in rules and result.set == set_name and (result.confidence, result.stop) == (CONFIDENCE, stop):
+        if result.rule in rules and result.family in names and (result.confidence, result.stop) == (CONFIDENCE, stop):
             by_family[result.family].append(result)
     table_rows = [cells(family, group) for family, group in by_family.items()]
     return sorted(table_rows, key=lambda row: row[3], reverse=True)[:highest] if highest else table_rows

@@ -88,7 +88,7 @@ def means_at_gaps(*gaps: float) -> Mapping[str, float]:
 
 @dataclass(frozen=True)
 class RandomFamily(Family):
-    """Normal scores of candidates whose means and noise are drawn anew for each repetition.
+    """Normal scores of candidates whose means and noise are drawn again for each repetition.
 
     The means are normal, with a standard deviation of one noise standard deviation, and so are the logarithms of the
     noise, with a standard deviation of `log_noise_sd`.
@@ -163,9 +163,9 @@ REPORTING_FAMILIES = (
 
 NOISE_FAMILIES = (
     *(
-        Family(f"{label} of {len(gaps)} is 5 times as noisy", means_at_gaps(*gaps), noisier(5, name))
-        for gaps in (LEAD_OF_7, LEAD_OF_10)
-        for label, name in (("best", BEST), ("second", SECOND))
+        family
+        for family in families_with_means(means_at_gaps(*LEAD_OF_10))
+        if family.name.startswith(("best 5 times as noisy", "second 5 times as noisy"))
     ),
     *(
         RandomFamily(f"noise of {number} drawn with a log sd of 0.7", means_at_gaps(*range(number)))

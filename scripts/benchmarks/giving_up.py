@@ -32,13 +32,13 @@ THRESHOLDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)
 LEAST_LOSS = 0.01
 """In run-to-run sds."""
 
-PRICES = (300, 400, 500, 600, 800)
-"""Runs for each further winner, at a chance below 0.3."""
+CHANCE, PRICES = stopping_rules.MIN_POWER, (300, 400, 500, 600, 800)
+"""The chance below which the rule gives up, if each further winner also costs more than so many runs."""
 
 LOSS_RULE = f"loss below {LEAST_LOSS:g} sd"
 RULES = (
     *(f"chance below {threshold:g}" for threshold in THRESHOLDS),
-    *(f"0.3, over {price} runs a winner" for price in PRICES),
+    *(f"{CHANCE:g}, over {price} runs a winner" for price in PRICES),
     LOSS_RULE,
 )
 HEADINGS = ("gives up at", "runs: mean, median", "names a winner", "wrong, of named", "runs saved per winner lost")
@@ -62,7 +62,7 @@ def rules_that_give_up(strategy: FixedConfidence, history: History) -> Iterator[
     lead = find_lead(history, analysis)
     chance = predictive_power(np.array(lead.size), lead.variances, lead.num_runs, CONFIDENCE, np.array(room))
     yield from (f"chance below {threshold:g}" for threshold in THRESHOLDS if chance < threshold)
-    yield from (f"0.3, over {price} runs a winner" for price in PRICES if chance < min(0.3, room / price))
+    yield from (f"{CHANCE:g}, over {price} runs a winner" for price in PRICES if chance < min(CHANCE, room / price))
     loss = analysis.expected_loss(analysis.decision.best, history)
     if loss is not None and loss < LEAST_LOSS * strategy.belief.noise_sd(history):
         yield LOSS_RULE
