@@ -257,7 +257,9 @@ def test_an_undecided_selection_can_be_confirmed_and_equal_models_are_not(
     write_program: Callable[..., str], call: Call, confirming: Call, run: Path
 ) -> None:
     equals = [write_program(name, f"{NOISY}; : {name}") for name in ("one", "two")]
-    call.done(*equals, "-s", run, "--metric", "accuracy", "--max-evaluations", 6, "--splits", "independent")
+    call.done(
+        *equals, "-s", run, "--metric", "accuracy", "--max-evaluations", 6, "--splits", "independent", "--seed", SEED
+    )
     assert summary_of(run)["best"] is None
     dry = confirming.done(run, "--dry-run")
     rows = [line.split()[0] for line in dry.splitlines() if line.strip()[:1].isdigit()]
