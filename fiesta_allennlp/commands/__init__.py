@@ -24,7 +24,7 @@ from fiesta_allennlp.commands.selecting import (
     detach,
     detach_interrupt_text,
 )
-from fiesta_allennlp.core.errors import COMMAND_PREFIX, ConfigError, did_you_mean, join_some
+from fiesta_allennlp.core.errors import COMMAND_PREFIX, TYPED_WORDS, ConfigError, did_you_mean, join_some
 
 COMMANDS: Dict[str, FiestaCommand] = {
     "select": SelectCommand(),
@@ -86,6 +86,7 @@ def add_command(commands: Any, name: str, *, command_name: str, program: str) ->
     def parse_all(*args: Any, **kwargs: Any) -> Any:
         words[:] = next(iter(args), None) or sys.argv[1:]
         namespace, unrecognized = parse(*args, **kwargs)
+        namespace.words = (name, *words)
         if unrecognized:
             typed_flag = unrecognized[0].partition("=")[0]
             hint = command.hint(typed_flag) or did_you_mean(typed_flag, list(parser._option_string_actions))
@@ -100,6 +101,7 @@ def _run_command(program_prefix: str, args: argparse.Namespace) -> None:
     """Do the work, or start it in the background, and end the process with its status. `program_prefix` is for
     messages."""
     command, prefix_token = COMMANDS[args.command], COMMAND_PREFIX.set(program_prefix)
+    words_token = TYPED_WORDS.set(args.words)
     if not command.starts_runs:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the arrays are small, and the threads cost 0.15 s
     is_detached = getattr(args, "detach", False)
@@ -108,3 +110,4 @@ def _run_command(program_prefix: str, args: argparse.Namespace) -> None:
         run_and_exit(partial(function, args), debug=args.debug, interrupt_text=partial(interrupt_text, args))
     finally:
         COMMAND_PREFIX.reset(prefix_token)
+        TYPED_WORDS.reset(words_token)

@@ -8,9 +8,9 @@ from fiesta_allennlp.reports.formats import Printable, TerminalLines, render_par
 from fiesta_allennlp.reports.undecided import best_set_in_words, margin_in_words, pair_in_words, undecided_in_words
 from fiesta_allennlp.selection.candidate_table import candidate_table, num_decimals
 from fiesta_allennlp.selection.texts import forecast_text, loss_text, time_forecast_text
-from fiesta_allennlp.tables.forms import Content
 from fiesta_allennlp.tables.next_runs import NextRuns, next_runs
 from fiesta_allennlp.tables.settings import NextSettings
+from fiesta_allennlp.tables.table_files import Content
 
 
 @dataclass(frozen=True, repr=False)

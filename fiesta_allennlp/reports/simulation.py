@@ -59,7 +59,6 @@ class SimulationResult(Printable, Simulation):
             "fewest_scores": self.fewest_scores,
             "strategy": settings.strategy_params(),
             "splits": settings.splits,
-            "evaluations_per_split": settings.evaluations_per_split,
             "batch_size": settings.batch_size,
             "max_evaluations": self.limit,
             "default": asdict(self.default),

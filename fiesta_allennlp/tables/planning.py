@@ -123,7 +123,7 @@ def replay(
     source: Optional[ScoreSource] = None,
     on_repetitions: OnRepetitions = lambda number, total: None,
 ) -> Simulation:
-    """Repeat a selection over a table of scores, or a preset, in parallel. The result depends on settings and seed
+    """Repeat a selection over a table of scores in parallel. The result depends on settings and seed
     alone.
 
     An interrupt (`KeyboardInterrupt`) ends it with the repetitions that have finished, and is passed on where there are
