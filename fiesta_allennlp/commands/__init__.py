@@ -18,7 +18,6 @@ from fiesta_allennlp.commands.read_only import (
 from fiesta_allennlp.commands.selecting import (
     ConfirmCommand,
     DocumentsCommand,
-    SearchCommand,
     SelectCommand,
     WorkerCommand,
     detach,
@@ -28,7 +27,6 @@ from fiesta_allennlp.core.errors import COMMAND_PREFIX, ConfigError, did_you_mea
 
 COMMANDS: Dict[str, FiestaCommand] = {
     "select": SelectCommand(),
-    "search": SearchCommand(),
     "confirm": ConfirmCommand(),
     "worker": WorkerCommand(),
     "plan": PlanCommand(),

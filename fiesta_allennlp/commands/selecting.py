@@ -1,4 +1,4 @@
-"""The commands that make runs: `select`, `search` and `documents`, also in the background, `confirm` and `worker`."""
+"""The commands that make runs: `select` and `documents`, also in the background, `confirm` and `worker`."""
 
 import argparse
 import os
@@ -100,7 +100,7 @@ class SelectionCommand(FiestaCommand):
 
     def interrupt_text(self, args: argparse.Namespace) -> str:
         directory = None if args.dry_run else args.directory
-        if directory is None or not any(path.exists() for path in RunDirectory(directory).stores):
+        if directory is None or not RunDirectory(directory).store.exists():
             return f"Interrupted before the first {self.run_noun}. Start over with the same command."
         return f"Interrupted; {self.interrupt_note}. Continue with: {recover_command(args)}"
 
@@ -228,34 +228,6 @@ selection with its original options."""
         console.print(trial_table(outcomes, settings.scored_by.name), *reasons)
         console.print("A single run says little about a candidate. Nothing was kept.")
         return EXIT_NO_COMPARISON if failures else 0
-
-
-class SearchCommand(SelectionCommand):
-    help = "screen many configs, then find the best of a few"
-    description = """Screen many configs with one run each, scored on the validation set, then select among the best few
-with new runs. The options below Selection, --min-score and --keep are those of the second stage. Both stages are kept
-in the directory passed with -s, and --recover resumes an interrupted search."""
-    examples = """examples:
-  %(prog)s template.jsonnet space.json -s runs/search --configs 40 --dry-run
-  %(prog)s template.jsonnet space.json -s runs/search --configs 40 --finalists 4
-  %(prog)s template.jsonnet space.json -s runs/search --runs 240 --workers 2
-  %(prog)s -s runs/search --recover"""
-    settings_class_path = "fiesta_allennlp.searches.search_settings.SearchSettings"
-    select_path = "fiesta_allennlp.searches.search.search"
-    plan_path = "fiesta_allennlp.searches.search.plan_search"
-    plan_view_path = "fiesta_allennlp.reports.dry_run.search_plan_in_words"
-    positional_settings = (("template", "?"), ("space", "?"))
-    force_help = "delete the search or selection in the directory first"
-
-    def print_result(self, summary: Any, args: argparse.Namespace, console: "Console") -> "Result":
-        from fiesta_allennlp.reports.screening import search_in_words
-
-        if summary.selection is not None:
-            super().print_result(summary.selection, args, console)
-        console.print(*search_in_words(summary))
-        if summary.selection is None and summary.screening.failed_from_the_start:
-            console.print(f"If the template is at fault, correct it, then continue with: {recover_command(args)}")
-        return summary.last_result
 
 
 class DocumentsCommand(SelectionCommand):
