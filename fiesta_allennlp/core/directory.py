@@ -44,7 +44,6 @@ class RunDirectory:
     lock = _path_below_root("store.lock")  # held by the one process that may write
     log = _path_below_root("selection.log")
     notify_log = _path_below_root("notify.log")  # the output of the command of `--notify`
-    detached_log = _path_below_root("detached.log")  # the output of a command in the background
     selection_json = _path_below_root("selection.json")
     confirmation_json = _path_below_root("confirmation.json")  # the verdicts, in the directory of a confirmation
     evaluations_csv = _path_below_root("evaluations.csv")

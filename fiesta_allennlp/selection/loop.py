@@ -120,7 +120,6 @@ class SelectionLoop:
         """
         working_time = WorkingTime(self.store, self.max_hours)
         logger.info("at work as process %d on %s", os.getpid(), platform.node())
-        self.store.record_start()
         try:
             decision = self._loop(working_time)
         except KeyboardInterrupt:

@@ -39,8 +39,7 @@ def check_no_foreign_files(directory: RunDirectory, *, force: bool) -> None:
             raise StoreError(f"{path} would be overwritten. Move it, or choose another directory with -s.")
     if force:
         return
-    own_names = {path.name for path in directory.contents()}
-    own_names |= {path.name for path in (directory.lock, directory.detached_log)}
+    own_names = {directory.lock.name, *(path.name for path in directory.contents())}
     names = sorted(path.name for path in directory.root.iterdir()) if directory.root.is_dir() else []
     foreign = [name for name in names if name not in own_names and not name.startswith((".", directory.answers.name))]
     if foreign:
