@@ -27,7 +27,6 @@ from fiesta_allennlp.selection.jsonnet import cached_evaluations
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.metrics import Metric, check_metric_sign
-from fiesta_allennlp.selection.notify import NotifyCommand
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import Result
@@ -154,8 +153,6 @@ class ScreeningSelection(TrainingSelection):
             console, settings.scored_by, num_configs=screener.num_configs, num_before=num_before
         )
         listeners: List[Listener] = [display, VersionNotes(console)]
-        if settings.notify:
-            listeners.append(NotifyUnlessComplete(settings.notify, self.directory))
         with reporting_jobs(self.executor, self.directory, console), display:
             yield SelectionLoop(
                 strategy=screener,
@@ -185,14 +182,6 @@ class ScreeningSelection(TrainingSelection):
 
     def conclude(self, history: History, decision: Decision) -> None:
         """Keep nothing, because `keep` is about the second stage."""
-
-
-class NotifyUnlessComplete(NotifyCommand):
-    """Announces the end of a first stage only if it ran too few configs, so that no second one follows."""
-
-    def on_end(self, history: History, decision: Decision) -> None:
-        if decision.stopped_by != STOPPED_BY_BUDGET:
-            super().on_end(history, decision)
 
 
 class ScreeningProgress(ProgressDisplay):

@@ -186,12 +186,8 @@ def test_a_deleted_confirmation_is_remembered(
 
 
 def test_the_end_is_the_verdict_and_nothing_before_it_shows_who_leads(decided: Path, confirming: Call) -> None:
-    output = confirming.done(
-        decided, "--runs", 3, "--require-decision", "--notify", 'echo "$FIESTA_EVENT: $FIESTA_MESSAGE"'
-    )
-    fresh, end = confirmation_of(decided), "confirmed: Confirmed: able is better than blind. Over 3 fresh runs each, "
-    until(lambda: end in (fresh / "notify.log").read_text())
-    assert end in (fresh / "selection.log").read_text()
+    output = confirming.done(decided, "--runs", 3, "--require-decision")
+    assert "Confirmed: able is better than blind. Over 3 fresh runs each, " in output
     lines = [line.partition(" finished in ")[2] for line in output.splitlines()]
     progress = [f"{k} of 6 fresh runs" for k in range(1, 7)]
     assert [line.partition("; ")[2] for line in lines if line] == progress
