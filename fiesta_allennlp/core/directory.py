@@ -43,8 +43,6 @@ class RunDirectory:
     store_log = _path_below_root("store.sqlite-wal")  # SQLite's, while the store is open, or after a kill
     lock = _path_below_root("store.lock")  # held by the one process that may write
     log = _path_below_root("selection.log")
-    notify_log = _path_below_root("notify.log")  # the output of the command of `--notify`
-    detached_log = _path_below_root("detached.log")  # the output of a command in the background
     selection_json = _path_below_root("selection.json")
     confirmation_json = _path_below_root("confirmation.json")  # the verdicts, in the directory of a confirmation
     evaluations_csv = _path_below_root("evaluations.csv")
@@ -115,7 +113,7 @@ class RunDirectory:
     def contents(self) -> List[Path]:
         """Everything here that a selection, or a report on it, made. Results come before the store, so that none is
         left without one."""
-        names = "selection.json evaluations.csv store.sqlite store.sqlite-wal store.sqlite-shm selection.log notify.log"
+        names = "selection.json evaluations.csv store.sqlite store.sqlite-wal store.sqlite-shm selection.log"
         names += " vectors checks evaluations failures systems tensorboard report next slurm queue"
         names += " confirmation.json"
         paths = [*(self.root / name for name in names.split()), *self.root.glob(f".*{PART_SUFFIX}*")]

@@ -211,10 +211,6 @@ class RunStore(StoreReader):
         written after this check, and each change of the store."""
         self._lock.check_files()
 
-    def record_start(self) -> None:
-        """Let other processes know that this one has begun its runs."""
-        self._lock.record_start()
-
     # What the selection is about.
 
     def set_meta(self, **values: Any) -> None:
