@@ -18,10 +18,10 @@ from fiesta_allennlp.selection.options import (
     option,
     option_words,
     resource_option,
+    restated_option,
     selection_option,
 )
 from fiesta_allennlp.selection.settings import (
-    CONFIG_METAVAR,
     OFFICIAL,
     ChoiceSettings,
     max_failures_option,
@@ -333,9 +333,9 @@ class PlanSettings(TableSettings, ChoiceSettings):
     )
     candidates: Optional[int] = _problem(None, f"number of candidates (default {DEFAULT_NUM_CANDIDATES})", least=2)
     seconds: Optional[float] = _problem(None, "duration of a run (default: the pilot's)", metavar="SECONDS", above=0)
-    belief: Any = selection_option(None, "model of the scores, as in a selection", metavar=CONFIG_METAVAR)
-    budget: Optional[int] = selection_option(
-        None, "fixed budget for comparison (default: the mean number of runs)", least=1
+    belief: Any = restated_option(ChoiceSettings, "belief", help="model of the scores, as in a selection")
+    budget: Optional[int] = restated_option(
+        ChoiceSettings, "budget", help="fixed budget for comparison (default: the mean number of runs)", least=1
     )
     confirm: Optional[int] = selection_option(
         None,
