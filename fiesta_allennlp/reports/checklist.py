@@ -25,7 +25,7 @@ def build_checklist(report: Any) -> Checklist:
     result, selection, settings = report.result, report.selection, report.settings
     if selection is None:
         texts = [f"{Path(file).name}, SHA-256 {file_digest(Path(file))}" for file in report.table_files]
-        values = {"files_text": join_some(texts, "; ") or "rows from Python", "origin": origin_here()}
+        values = {"files_text": join_some(texts, "; ") or "rows from Python or a pipe", "origin": origin_here()}
         return render_rows("checklist.j2", result=result, table=report.table, **values)
     run_candidates = [] if result.by_documents else selection.candidates
     program_names = [c.name for c in run_candidates if not stored_type_of(c.config).builds_model]

@@ -83,11 +83,12 @@ def _read_source(settings: ReportSettings, content: Any) -> Report:
 def default_output(source: Optional[PathLike], compare: Optional[Sequence[str]]) -> Path:
     """Return the default output directory: inside the selection, or next to the table. Refuse a symbolic link."""
     is_directory = source is None or Path(source).is_dir()
-    parent = Path(source or "") if is_directory else Path(source or "").parent
+    path = Path(source or "") if is_directory else Path(re.split(r"[{*]", str(source))[0].strip("-") or "table")
+    parent = path if is_directory else path.parent
     if compare is not None:
         output = parent / re.sub(r"[^\w.-]+", "-", "-".join(["compare", *compare]))
     else:
-        output = RunDirectory(parent).report if is_directory else parent / f"{Path(source or '').stem}-report"
+        output = RunDirectory(parent).report if is_directory else parent / f"{path.stem}-report"
     _refuse_symbolic_link(output)
     return output
 

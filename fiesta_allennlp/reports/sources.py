@@ -155,7 +155,7 @@ def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Rep
         strategy=strategy,
         table_notes=(*done_note(settings.done), *failed_notes(history)),
         table=table,
-        table_files=() if content is not None else (str(path), *settings.files),
+        table_files=() if content is not None else rows.files,
     )
 
 

@@ -267,9 +267,9 @@ class RoleFinder:
             self.used.update(filter(None, [self._find_column(role)]))
             return ()
         if header is None:
-            names = ("state", "status") if role == "state" else (role,)
-            own = tuple(column for column in map(self._find_column, names) if column is not None)[:1]
-            return own or (self._find_nested(names) if role in ("seed", "state") else ())
+            aliases = ("state", "status") if role == "state" else (role,)
+            own = tuple(column for column in map(self._find_column, aliases) if column is not None)[:1]
+            return own or (self._find_nested(aliases) if role in ("seed", "state") else ())
         column = self._find_column(header)
         if column is None and role == "score" and header[:1] in ("+", "-"):
             column = self._find_column(header[1:])

@@ -276,7 +276,8 @@ def _merge_rows(rows: Sequence[RunRow], roles: Roles, settings: Any) -> List[Run
         pairs = ((same[0], row) for same in differing for row in same[1:])
         first, second = next(pair for pair in pairs if pair[0].record.cells != pair[1].record.cells)
         _refuse_repeat(second, first, rows, roles, settings)
-    return [([row for row in same if row.is_scored] or same)[-1] for same in rows_by_run.values()]
+    kept = {id(([row for row in same if row.is_scored] or same)[-1]) for same in rows_by_run.values()}
+    return [row for row in rows if id(row) in kept]
 
 
 def _count_up(numbers: "Counter[Tuple[str, str]]", key: Tuple[str, str]) -> int:

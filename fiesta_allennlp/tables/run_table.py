@@ -42,6 +42,11 @@ class RunTable:
         return self.metric.minimise
 
     @property
+    def files(self) -> Tuple[str, ...]:
+        """The files with runs, without the standard input."""
+        return tuple(dict.fromkeys(row.record.file for row in self.rows if row.record.file != STANDARD_INPUT_NAME))
+
+    @property
     def has_splits(self) -> bool:
         """Whether runs have splits. Otherwise, all of them share one official split."""
         return self.read_back.has_splits

@@ -63,10 +63,15 @@ def shell_words(words: Iterable[str]) -> str:
     return " ".join(map(shlex.quote, words))
 
 
+MAX_COMMAND_CHARACTERS = 2000
+"""The length of the longest command in a message, which is complete or left out."""
+
+
 def refusal(settings: Any, problem: str, *changes: Mapping[str, Any]) -> DataError:
     """Return the error of a table whose message ends with complete commands: the user's own, each with other values of
     some settings. The key `pipe` is a command whose output is the table."""
-    return DataError("\n    ".join([problem, *dict.fromkeys(_corrected_command(settings, each) for each in changes)]))
+    commands = dict.fromkeys(_corrected_command(settings, each) for each in changes)
+    return DataError("\n    ".join([problem, *(each for each in commands if len(each) < MAX_COMMAND_CHARACTERS)]))
 
 
 def _corrected_command(settings: Any, changes: Mapping[str, Any]) -> str:
@@ -201,9 +206,7 @@ TABLE_OPTIONS = ("files", "columns", "score", "where", "wide", "parse", "finishe
 
 
 def is_selection(path: Path) -> bool:
-    """Return whether a path is a directory and not a table of scores. Refuse a path that does not exist."""
-    if not path.exists():
-        raise ConfigError(f"{path} does not exist. Pass the directory of a selection, or a table of scores.")
+    """Return whether a path is a directory and not a table of scores, whose reader refuses one that does not exist."""
     return path.is_dir()
 
 

@@ -33,6 +33,7 @@ FRAME_READERS = {".xlsx": ("read_excel", "openpyxl"), ".parquet": ("read_parquet
 """By ending, the function of pandas, and the package that it needs."""
 
 PATTERN_PIECE = re.compile(r"\{([^{}]+)\}|(\*\*/)|(\*)")
+URL = re.compile(r"(https?|s3|gs):/+(.*)")
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 MAX_CELL = 40
 """The most characters of a cell, or of the name of a column, in a message."""
@@ -137,11 +138,10 @@ def _find_files(path: str, settings: Any) -> List[Tuple[str, Dict[str, str]]]:
     """Return the files of a path or a pattern, each with the named parts of its path."""
     if path == STANDARD_INPUT:
         return [(path, {})]
-    if re.match(r"https?://|s3://|gs://", path):
-        raise refusal(
-            settings, f"{path} is a URL. Download the table, or pipe it.", {"pipe": f"curl -sL {shell_words([path])}"}
-        )
-    if not PATTERN_PIECE.search(path) or Path(path).exists():
+    if match := URL.match(path):
+        url = f"{match[1]}://{match[2]}"
+        raise refusal(settings, f"{url} is a URL. Download the table, or pipe it.", {"pipe": f"curl -sL {url}"})
+    if not is_pattern(path):
         if not Path(path).is_file():
             is_selection = (Path(path) / "store.sqlite").exists() or (Path(path) / "selection.json").exists()
             remedy = f"It is a selection: {full_command('report')} {path}" if is_selection else "Pass a table of scores"
@@ -157,6 +157,10 @@ def _find_files(path: str, settings: Any) -> List[Tuple[str, Dict[str, str]]]:
     if not files:
         raise ConfigError(f"{path}: no file matches the pattern. {{name}} and * stand for characters without '/'.")
     return files
+
+
+def is_pattern(path: str) -> bool:
+    return PATTERN_PIECE.search(path) is not None and not Path(path).exists()
 
 
 def match_pattern(pattern: str, text: str, character: str = ".") -> Optional[Dict[str, str]]:

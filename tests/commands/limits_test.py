@@ -200,12 +200,13 @@ def test_10000_unknown_options_make_a_message_of_a_few(in_process: Callable[[str
 
 def test_a_table_of_many_candidates_and_columns_is_read_back_in_three_lines() -> None:
     rows = [
-        {"candidate": name, "seed": k, "score": 0.5, **dict.fromkeys(MANY_NAMES[:9], k // 2)}
+        {"candidate": name, "seed": k, "score": 0.5 + k / 100, **dict.fromkeys(MANY_NAMES[:9], f"{name[:5]}/{k}")}
         for name in MANY_NAMES[:20]
         for k in range(4)
     ]
     lines = next_runs(rows, budget=100).read_back.lines
-    assert "and 12 more" in lines[0] and "and 1 more" in lines[2] and sum(map(len, lines)) < MAX_OUTPUT
+    assert "and 12 more" in lines[0] and len(lines) == 4 and sum(map(len, lines)) < MAX_OUTPUT
+    assert "and 12 more have the same score in every run: are they the same model?" in lines[3]
 
 
 def test_the_weights_of_10000_candidates_and_the_fields_of_a_file_are_a_line() -> None:
