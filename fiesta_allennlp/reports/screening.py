@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from fiesta_allennlp.searches.search_settings import stored_search
 from fiesta_allennlp.searches.searchers.covariances import pareto_front
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.selection.showing import Printable, TerminalLines, show
 from fiesta_allennlp.selection.store import open_for_reading
 
 if TYPE_CHECKING:
@@ -113,6 +115,26 @@ def read_screening(
         run_seconds=tuple(evaluation.seconds for evaluation in history.evaluations),
         second_objective=settings.second_objective,
     )
+
+
+@dataclass(frozen=True, repr=False)
+class SearchResult(Printable):
+    """The result of a search.
+
+    `screening` is the content of `screening/selection.json`. Its `candidates` are the screened configs in their order
+    as finalists, each with `name`, `values`, `score` and `seconds`. `selection` is the result of the second stage. It
+    is None if the search stopped in the first stage. `sentences` compare the order of the screening with the fresh
+    runs.
+    """
+
+    screening: Mapping[str, Any]
+    selection: Optional[Result]
+    sentences: Tuple[str, ...] = ()
+
+
+@show.register
+def _(result: SearchResult) -> TerminalLines:
+    return [*(() if result.selection is None else show(result.selection)), *result.sentences]
 
 
 def search_in_words(summary: "StageResults") -> Tuple[str, ...]:

@@ -101,20 +101,9 @@ def test_both_stages_run_and_the_second_one_begins_anew(undisturbed: Path, searc
         fiesta_allennlp.search(directory=undisturbed, recover=True, cofnigs=9)
 
 
-def test_the_report_has_the_screening(undisturbed: Path, tmp_path: Path) -> None:
-    made = report(undisturbed, output=tmp_path / "report")
-    found = made.screening
-    assert found is not None
-    assert (len(found.scores), found.num_points, found.searcher) == (CONFIGS, POOL, "gp_ei")
-    assert list(found.best_so_far) == [max(found.scores[: k + 1]) for k in range(CONFIGS)]
-    first = found.finalists[0]
-    assert first.score_before == max(found.scores) and first.num_runs == BUDGET // 2
-    assert first.mean_after is not None and first.optimism == pytest.approx(max(found.scores) - first.mean_after)
-    page = (tmp_path / "report" / "report.html").read_text()
-    assert [line.partition(": ")[0] for line in made.legend] == [finalist.name for finalist in found.finalists]
-    assert all(line in page and f"% {line}" in (tmp_path / "report" / "table.tex").read_text() for line in made.legend)
-    assert set(made.legend) <= set(read_status(undisturbed).sentences)
-    assert (tmp_path / "report" / "figures" / "best_so_far.png").is_file()
+def test_the_report_is_that_of_the_second_stage(undisturbed: Path) -> None:
+    made = report(undisturbed)
+    assert len(made.legend) == 2 and set(made.legend) <= set(read_status(undisturbed).sentences)
     with pytest.raises(ConfigError, match="first stage"):
         report(undisturbed / "screening")
 
