@@ -1,7 +1,6 @@
 """The checklist of a report: what you need to repeat what was read, walked from the settings and the result."""
 
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
@@ -15,7 +14,6 @@ from fiesta_allennlp.selection.options import command_words, declared_options, f
 from fiesta_allennlp.selection.settings import ChoiceSettings
 from fiesta_allennlp.selection.texts import duration_text
 from fiesta_allennlp.trainings.candidate_types import stored_type_of
-from fiesta_allennlp.trainings.settings import Settings
 
 DATA_TEXTS = {
     "official": "sizes of the files",
@@ -38,7 +36,6 @@ RESULT_FACTS = ("metric", "strategy", "belief", "target", "margin", "min_score",
 NOT_LISTED = (
     "candidates",
     "systems",
-    "notify",
     "seed",
     *RESULT_FACTS,
     *(name for name, _ in declared_options(ChoiceSettings)),
@@ -138,10 +135,8 @@ def _hardware_text(origin: Origin) -> str:
 
 def build_repeat_command(settings: Any, meta: Any) -> str:
     """Return the command that makes the same selection: options that are not defaults, the seed, and the table of runs
-    that were made before. It has no `--notify`, which can hold a secret and has no effect on a score."""
+    that were made before."""
     command_name, positional = ("documents", "systems") if meta.kind == "documents" else ("select", "candidates")
-    if isinstance(settings, Settings):
-        settings = replace(settings, notify=None)
     arguments = command_words(settings, positional=positional, seed=meta.seed)
     num_positional = len(getattr(settings, positional))
     scores = ["--scores", meta.brought_facts["file"]] if meta.brought_facts else []

@@ -29,9 +29,6 @@ from fiesta_allennlp.tables.settings import NextSettings, done_note, refuse_tabl
 from fiesta_allennlp.trainings.confirmation import read_confirmation, read_confirmations
 from fiesta_allennlp.trainings.settings import Settings
 
-SCREENING_KIND = "screening"
-"""The kind of a search's first stage."""
-
 
 def read_selection(root: Path, settings: ReportSettings) -> Report:
     """Read the selection in a directory. Refuse options that are for tables of scores, and a
@@ -46,10 +43,6 @@ def read_selection(root: Path, settings: ReportSettings) -> Report:
 def read_directory(root: Path) -> Report:
     """Read the selection in a directory."""
     with open_selection(root) as selection:
-        if selection.meta.kind == SCREENING_KIND:
-            raise ConfigError(
-                f"{root}: this is the first stage of a search. Pass the directory of the search, {root.parent}."
-            )
         if selection.meta.kind == "documents":
             return _read_documents(selection)
         return _read_runs(selection)

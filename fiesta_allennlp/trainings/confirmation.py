@@ -18,7 +18,7 @@ from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.confirmation import Confirmation, ConfirmationPlan, SeenLead
 from fiesta_allennlp.selection.environment import changed_code, check_current_directory, describe_environment
 from fiesta_allennlp.selection.lock import is_at_work
-from fiesta_allennlp.selection.options import settings_to_json
+from fiesta_allennlp.selection.options import deciding_options, settings_to_json
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import StoredState, run_selection
 from fiesta_allennlp.selection.settings import SHARED
@@ -130,7 +130,8 @@ class FinishedSelection:
     def settings_for(self, plan: ConfirmationPlan, *, seed: Optional[int], resources: Mapping[str, Any]) -> Settings:
         """Return the settings of the selection for the fresh runs, with other `resources`."""
         fixed: Dict[str, Any] = {
-            **dict.fromkeys(("confidence", "margin", "max_evaluations", "stop", "preset", "points", "max_hours")),
+            **dict.fromkeys(deciding_options(Settings, "confidence")),
+            **dict.fromkeys(("preset", "points", "max_hours")),
             "candidates": tuple(f"{name}={self.candidates[name].source}" for name in plan.names),
             "strategy": "non_adaptive_fb",
             "belief": self.settings.strategy_params()["belief"],
@@ -156,8 +157,7 @@ def _check_kind(meta: Meta, root: Path) -> None:
     if meta.kind == ConfirmationSelection.name:
         raise ConfigError(f"{root} is a confirmation itself. Pass the directory of its selection, {root.parent}.")
     if meta.kind != TrainingSelection.name:
-        reason = "made by documents" if meta.kind == "documents" else "the first stage of a search"
-        raise ConfigError(f"{root}: the selection is {reason}, and only one with training runs can be confirmed.")
+        raise ConfigError(f"{root}: `documents` made the selection, and only one with training runs can be confirmed.")
     if not meta.is_started:
         raise StoreError(f"{root}: the selection has not begun its first run, so there is nothing to confirm.")
     check_current_directory(meta.environments)
