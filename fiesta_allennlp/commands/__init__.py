@@ -20,7 +20,6 @@ from fiesta_allennlp.commands.selecting import (
     DocumentsCommand,
     SearchCommand,
     SelectCommand,
-    WorkerCommand,
     detach,
     detach_interrupt_text,
 )
@@ -30,7 +29,6 @@ COMMANDS: Dict[str, FiestaCommand] = {
     "select": SelectCommand(),
     "search": SearchCommand(),
     "confirm": ConfirmCommand(),
-    "worker": WorkerCommand(),
     "plan": PlanCommand(),
     "replay": ReplayCommand(),
     "next": NextCommand(),

@@ -46,7 +46,7 @@ from fiesta_allennlp.trainings.candidates import (
     take_candidate_snapshot,
 )
 from fiesta_allennlp.trainings.config import first_difference
-from fiesta_allennlp.trainings.listeners import VersionNotes, reporting_jobs
+from fiesta_allennlp.trainings.listeners import VersionNotes
 from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
@@ -156,7 +156,7 @@ class ScreeningSelection(TrainingSelection):
         listeners: List[Listener] = [display, VersionNotes(console)]
         if settings.notify:
             listeners.append(NotifyUnlessComplete(settings.notify, self.directory))
-        with reporting_jobs(self.executor, self.directory, console), display:
+        with display:
             yield SelectionLoop(
                 strategy=screener,
                 evaluator=self.evaluator(),

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Sequence
 
-from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, History, Outcome, Request
 
 EVENT_BY_REASON = {
@@ -36,9 +35,6 @@ class Listener:
 
     def on_outcome(self, outcome: Outcome) -> None:
         """Called for every finished run and failure once it is recorded."""
-
-    def on_broken_machine(self, machine: Machine, error: str) -> None:
-        """Called once for each machine that takes no more runs, with the last error there."""
 
     def on_start(self, request: Request) -> None:
         """Called before each run starts."""

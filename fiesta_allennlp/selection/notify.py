@@ -10,7 +10,6 @@ from typing import Callable, Iterator, Optional, Sequence
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError, describe, join_some
 from fiesta_allennlp.core.files import open_without_links
-from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import Decision, Failure, History, Outcome, Request
 from fiesta_allennlp.selection.listener import Ending, Listener
 from fiesta_allennlp.selection.store import RunStore
@@ -45,9 +44,6 @@ class NotifyCommand(Listener):
     def on_outcome(self, outcome: Outcome) -> None:
         if isinstance(outcome, Failure):
             self._start_command("failure", f"{outcome.request.name} failed ({outcome.kind}): {outcome.error}")
-
-    def on_broken_machine(self, machine: Machine, error: str) -> None:
-        self._start_command("machine", f"{machine} takes no more runs, because they fail there: {error}")
 
     def on_waiting(self, requests: Sequence[Request]) -> None:
         if requests and not self._num_waiting:

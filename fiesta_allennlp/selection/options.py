@@ -31,7 +31,6 @@ class Option:
         can_be_undone: whether a switch has a `--no-` form.
         is_repeated: it is typed once for each of several values.
         is_fixed: it decides which scores are made, so a resumed selection keeps it.
-        is_of_executor: it belongs to one executor or another, and is a key of `--executor` as JSON.
         sought_as: flags of other commands under which people look for it, each with what to write here instead.
     """
 
@@ -46,7 +45,6 @@ class Option:
     can_be_undone: bool = True
     is_repeated: bool = False
     is_fixed: bool = False
-    is_of_executor: bool = False
     sought_as: Mapping[str, str] = field(default_factory=dict)
 
 
