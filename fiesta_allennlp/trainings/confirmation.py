@@ -23,14 +23,11 @@ from fiesta_allennlp.selection.confirmation import (
     Confirmation,
     ConfirmationPlan,
     PlannedRival,
-    Verdict,
 )
 from fiesta_allennlp.selection.confirmation_progress import ConfirmationProgress
-from fiesta_allennlp.selection.confirmation_texts import end_in_words
 from fiesta_allennlp.selection.environment import changed_code, check_current_directory, describe_environment
-from fiesta_allennlp.selection.listener import Ending
 from fiesta_allennlp.selection.loop import SelectionLoop
-from fiesta_allennlp.selection.options import settings_to_json
+from fiesta_allennlp.selection.options import deciding_options, settings_to_json
 from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import StoredState, run_selection
@@ -45,13 +42,6 @@ from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
 from fiesta_allennlp.trainings.pool import preparation_from_facts
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
-
-EVENT_BY_VERDICT: Mapping[Verdict, str] = {
-    "confirmed": "confirmed",
-    "not confirmed": "not_confirmed",
-    "contradicted": "contradicted",
-}
-"""The event of `--notify` at the end of a confirmation."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +174,8 @@ class FinishedSelection:
     def settings_for(self, plan: ConfirmationPlan, *, seed: int, resources: Mapping[str, Any]) -> Settings:
         """Return the settings of the selection for the fresh runs, with other `resources`."""
         fixed: Dict[str, Any] = {
-            **dict.fromkeys(("confidence", "margin", "max_evaluations", "stop", "preset", "points", "max_hours")),
+            **dict.fromkeys(deciding_options(Settings, "confidence")),
+            **dict.fromkeys(("preset", "points", "max_hours")),
             "candidates": tuple(f"{name}={self.candidates[name].source}" for name in plan.names),
             "strategy": "non_adaptive_fb",
             "belief": self.settings.strategy_params()["belief"],
@@ -210,8 +201,7 @@ def _check_kind(meta: Meta, root: Path) -> None:
     if meta.kind == "confirmation":
         raise ConfigError(f"{root} is a confirmation itself. Pass the directory of its selection, {root.parent}.")
     if meta.kind != TrainingSelection.name:
-        reason = "made by documents" if meta.kind == "documents" else "the first stage of a search"
-        raise ConfigError(f"{root}: the selection is {reason}, and only one with training runs can be confirmed.")
+        raise ConfigError(f"{root}: `documents` made the selection, and only one with training runs can be confirmed.")
     if not meta.is_started:
         raise StoreError(f"{root}: the selection has not begun its first run, so there is nothing to confirm.")
     check_current_directory(meta.environments)
@@ -265,11 +255,6 @@ class ConfirmationSelection(TrainingSelection):
 
     def progress(self, console: Console, *, seconds_before: float, seed: int) -> ProgressDisplay:
         return ConfirmationProgress(console, self.read)
-
-    def describe_end(self, history: History, decision: Decision) -> Ending:
-        confirmation, ending = self.read(history), super().describe_end(history, decision)
-        event = EVENT_BY_VERDICT[confirmation.verdict] if confirmation.verdict else ending.event
-        return Ending(event, end_in_words(confirmation))
 
     def conclude(self, history: History, decision: Decision) -> None:
         super().conclude(history, decision)

@@ -12,8 +12,6 @@ from fiesta_allennlp.version import __version__
 from tests.conftest import until
 from tests.executors.light import start_selection, write_programs
 from tests.golden import project
-from tests.programs import program_config
-from tests.run_files import num_finished
 from tests.selections import ENVIRONMENT, write_selection
 
 
@@ -31,7 +29,6 @@ KEYS = [
     "error",
     "pending",
     "selection",
-    "screening",
     "forecast",
     "confirmations",
 ]
@@ -117,30 +114,9 @@ def test_a_finished_selection_as_json_is_its_result(
         data = json.loads(status.done(root, "--json"))
     assert list(data) == KEYS
     assert (data["format"], data["version"], data["directory"]) == (2, __version__, str(root))
-    ended = {key: data[key] for key in ("running", "error", "pending", "screening")}
-    assert ended == {"running": False, "error": None, "pending": [], "screening": None}
+    ended = {key: data[key] for key in ("running", "error", "pending")}
+    assert ended == {"running": False, "error": None, "pending": []}
     assert data["selection"] == json.loads((root / "selection.json").read_text())
-
-
-def test_the_screening_of_a_search_as_json(status: Any, reviews: Path, tmp_path: Path) -> None:
-    """The first run ends, and the others wait for ever."""
-    report = 'echo "{\\"validation_accuracy\\": 0.5}"'
-    config = program_config(reviews, f"mkdir {tmp_path}/first || sleep 600; {report}")
-    template, space = tmp_path / "template.jsonnet", tmp_path / "space.json"
-    template.write_text(f"{json.dumps(config)} + {{ environment: {{ LR: std.extVar('lr') }} }}")
-    space.write_text('{"lr": [0.1, 0.2, 0.3]}')
-    root = tmp_path / "run"
-    options = ("--configs", 3, "--finalists", 2, "--metric", "accuracy", "--pool", 3)
-    command = start("search", template, space, "-s", root, *options)
-    until(lambda: num_finished(root / "screening") == 1 and "1 of 3 configs finished" in status.done(root))
-    data = json.loads(status.done(root, "--json"))
-    command.terminate()
-    assert command.wait() == 130
-    assert (list(data), data["running"], data["selection"]) == (KEYS, True, None)
-    (best,) = data["screening"].pop("best").items()
-    assert data["screening"] == {"num_configs": 3, "num_finished": 1}
-    (pending,) = data["pending"]
-    assert best[1] == 0.5 and pending["state"] == "running" and pending["candidate"] != best[0]
 
 
 def test_followed_as_json_a_selection_prints_an_object_a_line(tmp_path: Path) -> None:
