@@ -54,8 +54,8 @@ changes nothing in the directory."""
 
 class ReportCommand(FiestaCommand):
     help = "write the report of a selection"
-    description = """Write an HTML page, its pictures as PDF, LaTeX tables and CSV files of a finished or running selection,
-or of a table of scores. The command locks nothing and changes nothing in the selection."""
+    description = """Write an HTML page, its pictures as PDF, LaTeX tables and CSV files of a finished or running
+selection, or of a table of scores. The command locks nothing and changes nothing in the selection."""
     examples = """examples:
   %(prog)s runs/first
   %(prog)s runs/first --compare cnn lstm"""
