@@ -96,7 +96,7 @@ class ScreeningSelection(TrainingSelection):
     strategy: Screener
 
     @classmethod
-    def check(cls, settings: TrainingSettings, stored: StoredState, *, allow_removed: bool) -> "ScreeningSelection":
+    def check(cls, settings: TrainingSettings, stored: StoredState) -> "ScreeningSelection":
         assert isinstance(settings, SearchSettings)
         if settings.metric is not None and not stored.candidates:
             check_metric_sign(settings.metric)
@@ -106,7 +106,7 @@ class ScreeningSelection(TrainingSelection):
             lambda: _load_stored(stored, settings) if stored.candidates else _draw_new(settings, searcher.most_points),
         )
         inputs = np.array([candidate.facts[INPUTS_KEY] for candidate in candidates.values()])
-        candidate_set = compare_with_store(candidates, stored, allow_removed=False, division=settings.division)
+        candidate_set = compare_with_store(candidates, stored, division=settings.division)
         if searcher.num_objectives > 1 and settings.second_objective is None:
             raise ConfigError(
                 f"--searcher {settings.searcher_params()['type']} is for two objectives. Add --second-objective "

@@ -108,7 +108,7 @@ class SelectionLoop:
     max_hours: Optional[float] = None
     retries: Retries = field(default_factory=lambda: Retries(RETRY_PAUSES))
     machine_watch: MachineWatch = field(default_factory=MachineWatch)
-    removal_advice: str = "list the others with --allow-removed"
+    removal_advice: str = "list the others with --allow removed"
     can_mark_unfit: bool = True
     describe_end: Callable[[History, Decision], Ending] = Ending.from_decision
 
