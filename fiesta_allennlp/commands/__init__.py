@@ -19,17 +19,13 @@ from fiesta_allennlp.commands.read_only import (
 from fiesta_allennlp.commands.selecting import (
     ConfirmCommand,
     DocumentsCommand,
-    SearchCommand,
     SelectCommand,
     WorkerCommand,
-    detach,
-    detach_interrupt_text,
 )
 from fiesta_allennlp.core.errors import COMMAND_PREFIX
 
 COMMANDS: Dict[str, FiestaCommand] = {
     "select": SelectCommand(),
-    "search": SearchCommand(),
     "confirm": ConfirmCommand(),
     "worker": WorkerCommand(),
     "plan": PlanCommand(),
@@ -58,14 +54,11 @@ def add_command(
 
 
 def _run_command(program_prefix: str, args: argparse.Namespace) -> None:
-    """Do the work, or start it in the background, and end the process with its status. `program_prefix` is for
-    messages."""
+    """Do the work and end the process with its status. `program_prefix` is for messages."""
     command, prefix_token = COMMANDS[args.command], COMMAND_PREFIX.set(program_prefix)
     if not command.starts_runs:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the arrays are small, and the threads cost 0.15 s
-    is_detached = getattr(args, "detach", False)
-    function, interrupt_text = (detach, detach_interrupt_text) if is_detached else (command.run, command.interrupt_text)
     try:
-        run_and_exit(partial(function, args), debug=args.debug, interrupt_text=partial(interrupt_text, args))
+        run_and_exit(partial(command.run, args), debug=args.debug, interrupt_text=partial(command.interrupt_text, args))
     finally:
         COMMAND_PREFIX.reset(prefix_token)

@@ -56,9 +56,7 @@ class WorkersExecutor(SharedQueueExecutor):
     def open_jobs(self) -> str:
         if self._live_workers():
             return ""
-        root = self.directory.root.absolute()
-        root = root.parent if RunDirectory(root.parent).screening.root == root else root  # workers serve both stages
-        return f"Waiting for workers: run `{full_command('worker')} {root}`"
+        return f"Waiting for workers: run `{full_command('worker')} {self.directory.root.absolute()}`"
 
     def close_jobs(self, runs: Mapping[str, ActiveRun]) -> str:
         """End all workers if the selection has ended. If it was interrupted, let them finish their runs."""

@@ -1,7 +1,6 @@
 """The checklist of a report: what you need to repeat what was read."""
 
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Tuple
 
@@ -17,7 +16,6 @@ from fiesta_allennlp.selection.options import command_words
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.trainings.candidate_types import stored_type_of
 from fiesta_allennlp.trainings.data_files import describe_starting_weights
-from fiesta_allennlp.trainings.settings import Settings
 
 Checklist = Tuple[Tuple[str, str], ...]
 
@@ -65,11 +63,8 @@ def _group_machines(result: Result, key: Callable[[Origin], Any]) -> List[Tuple[
 
 
 def build_repeat_command(settings: Any, meta: Any) -> str:
-    """Return the command that makes the same selection: options that are not defaults, and the seed. It has no
-    `--notify`, which can hold a secret and has no effect on a score."""
+    """Return the command that makes the same selection: options that are not defaults, and the seed."""
     command_name, positional = ("documents", "systems") if meta.kind == "documents" else ("select", "candidates")
-    if isinstance(settings, Settings):
-        settings = replace(settings, notify=None)
     arguments = command_words(settings, positional=positional, seed=meta.seed)
     num_positional = len(getattr(settings, positional))
     arguments[num_positional:num_positional] = ["-s", "NEW"]

@@ -1,4 +1,4 @@
-"""The current state of a selection or a search, for `fiesta status`. Nothing is locked or changed."""
+"""The current state of a selection, for `fiesta status`. Nothing is locked or changed."""
 
 from collections import Counter
 from contextlib import suppress
@@ -9,26 +9,20 @@ from typing import Any, Dict, Iterator, List, Literal, Mapping, Optional, Sequen
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import full_command, join_some
-from fiesta_allennlp.core.names import numbered_legend
 from fiesta_allennlp.core.records import Forecast, History
 from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
 from fiesta_allennlp.reports.fresh_runs import confirmation_in_words, confirmation_table
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.sources import read_directory
-from fiesta_allennlp.reports.stored_selection import StoredSelection, open_selection
 from fiesta_allennlp.reports.words import decision_in_words, failures_in_words
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
 from fiesta_allennlp.selection.confirmation_progress import progress_table
 from fiesta_allennlp.selection.progress import forecast_open_selection
-from fiesta_allennlp.selection.texts import count_text, duration_text, number_text
+from fiesta_allennlp.selection.texts import duration_text
 from fiesta_allennlp.version import __version__
 
-STATUS_FORMAT = 2
+STATUS_FORMAT = 3
 """The number of the format of `fiesta status --json`, raised where a key is renamed or removed."""
-
-MAX_CONFIGS_SHOWN = 5
-"""The number of best configs of a screening to show."""
-
 
 PendingState = Literal["queued", "running", "interrupted"]
 
@@ -80,16 +74,12 @@ class Status:
 
 
 def read_status(root: Path) -> Status:
-    """Return the state of the selection in a directory, or of the latest stage of a search."""
+    """Return the state of the selection in a directory."""
     directory = RunDirectory(root)
-    if directory.screening.store.is_file() and not directory.store.is_file():
-        with open_selection(directory.screening.root) as screening:
-            status, directory = _make_screening_status(screening), directory.screening
-    else:
-        status = _make_selection_status(read_directory(root), directory)
+    status = _make_selection_status(read_directory(root), directory)
     workers = read_workers(directory)
     shared_data = {"format": STATUS_FORMAT, "version": __version__, "directory": str(root), "running": status.running}
-    no_data: Dict[str, Any] = dict.fromkeys(("error", "pending", "selection", "screening", "forecast"))
+    no_data: Dict[str, Any] = dict.fromkeys(("error", "pending", "selection", "forecast"))
     data = {**shared_data, **no_data, "confirmations": [], **status.data, "workers": workers or []}
     return replace(status, sentences=(*status.sentences, *_describe_workers(workers, root)), data=data)
 
@@ -183,32 +173,6 @@ def _describe_jobs(pending_runs: Sequence[PendingRun]) -> Iterator[str]:
     if queued_runs:
         reason = queued_runs[0].reason
         yield f"Queued: {join_some([run.run for run in queued_runs])}{f' (Slurm: {reason})' if reason else ''}."
-
-
-def _make_screening_status(screening: StoredSelection) -> Status:
-    from fiesta_allennlp.searches.screener import failed_configs
-    from fiesta_allennlp.searches.search_settings import stored_search
-
-    settings = stored_search(screening.meta)
-    history, metric = screening.read_history(max_failures=settings.max_failures), settings.scored_by
-    ranked_evaluations = sorted(history.evaluations, key=lambda evaluation: -metric.sign * evaluation.score)
-    best_evaluations = ranked_evaluations[:MAX_CONFIGS_SHOWN]
-    rows = [[run.request.candidate, number_text(run.score), f"{run.seconds:.0f}"] for run in best_evaluations]
-    headings = ("best configs so far", "score", "seconds")
-    table = Table(headings, rows, title=f"validation {metric.display_name}")
-    num_configs = settings.num_configs or len(screening.candidates)
-    state, pending_word = ("running", "running") if screening.is_running else ("interrupted", "pending")
-    finished_text = f"{len(history.evaluations)} of {count_text(num_configs, 'config')} finished"
-    counts_text = f"{len(failed_configs(history))} failed, {len(history.pending)} {pending_word}"
-    value_lines = numbered_legend(screening.candidate_values(run.request.candidate for run in best_evaluations))
-    sentences = (f"The screening is {state}.", f"{finished_text}, {counts_text}.", *value_lines)
-    sentences = tuple(filter(None, (*sentences, _last_finish_text(history))))
-    pending_runs = read_pending_runs(screening.directory, history, is_running=screening.is_running)
-    best = {run.request.candidate: run.score for run in best_evaluations}
-    counts = {"num_configs": num_configs, "num_finished": len(history.evaluations), "best": best}
-    error = None if screening.is_running else screening.meta.error
-    data = {"error": error, "pending": pending_runs, "screening": counts}
-    return Status(table, sentences, screening.is_running, data)
 
 
 def _last_finish_text(history: History) -> Optional[str]:

@@ -20,12 +20,6 @@ def unfinished_in_words(confirmation: Confirmation) -> str:
     return f"{place} {state} {progress_in_words(confirmation)}. Its verdict comes after the last one."
 
 
-def end_in_words(confirmation: Confirmation) -> str:
-    """State all verdicts, or how far an unfinished confirmation is."""
-    verdicts = [verdict_in_words(confirmation, comparison) for comparison in confirmation.comparisons]
-    return " ".join(verdicts) or unfinished_in_words(confirmation)
-
-
 def verdict_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:
     """State the verdict about one rival with its numbers."""
     plan = confirmation.plan

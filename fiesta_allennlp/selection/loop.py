@@ -7,7 +7,7 @@ import platform
 import shutil
 import time
 from dataclasses import dataclass, field, replace
-from typing import Callable, List, Optional, Sequence, Set, Tuple
+from typing import List, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError, join_some
@@ -16,7 +16,7 @@ from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.selection.listener import Ending, Listener
+from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.retries import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy
@@ -93,7 +93,6 @@ class SelectionLoop:
     `max_failures` is the number of failures after which a candidate is withdrawn (`History.num_counted_failures`).
     `max_hours` limits the loops of all sessions together. `removal_advice` is the advice how to continue without a
     candidate. With `can_mark_unfit`, a lack that repeatedly hits one candidate alone is that candidate's failure.
-    `describe_end` describes the end for the log.
     """
 
     strategy: Strategy
@@ -110,7 +109,6 @@ class SelectionLoop:
     machine_watch: MachineWatch = field(default_factory=MachineWatch)
     removal_advice: str = "list the others with --allow removed"
     can_mark_unfit: bool = True
-    describe_end: Callable[[History, Decision], Ending] = Ending.from_decision
 
     def run(self) -> Decision:
         """Continue until the strategy is done, and return the decision, with `stopped_by` set.
@@ -120,7 +118,6 @@ class SelectionLoop:
         """
         working_time = WorkingTime(self.store, self.max_hours)
         logger.info("at work as process %d on %s", os.getpid(), platform.node())
-        self.store.record_start()
         try:
             decision = self._loop(working_time)
         except KeyboardInterrupt:
@@ -136,8 +133,7 @@ class SelectionLoop:
         history = self._read_history()
         rng = strategy_rng(self.seed, len(history.evaluations))
         decision = replace(decision, plain_loop=self.strategy.plain_loop(history, rng))
-        ending = self.describe_end(history, decision)
-        logger.info("%s: %s", ending.event, ending.message)
+        logger.info("ended after %d runs, stopped by %s", len(history.evaluations), decision.stopped_by)
         return decision
 
     def _read_history(self) -> History:

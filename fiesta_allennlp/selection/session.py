@@ -42,14 +42,13 @@ from fiesta_allennlp.selection.environment import (
 )
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
-from fiesta_allennlp.selection.notify import notifying_of_errors, recording_errors
 from fiesta_allennlp.selection.objections import REMOVED, kept_allowances
 from fiesta_allennlp.selection.options import changed_options, settings_to_json
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import SelectionSettings
 from fiesta_allennlp.selection.store import COMMAND_BY_KIND, Meta, RunStore, check_store_not_lost
 from fiesta_allennlp.selection.texts import count_text
-from fiesta_allennlp.selection.workspace import write_csv
+from fiesta_allennlp.selection.workspace import recording_errors, write_csv
 from fiesta_allennlp.strategies.base import is_recorded_margin, without_fixed_number
 from fiesta_allennlp.version import __version__
 
@@ -155,7 +154,6 @@ def run_selection(
         raise ConfigError(f"--allow {REMOVED.name} applies to a resumed selection. Add --recover.")
     with ExitStack() as stack:
         session = _Session(family, RunDirectory(root), console, stack)
-        stack.enter_context(notifying_of_errors(_notify_command(settings), session.directory))
         if isinstance(settings, SelectionSettings):
             return session.start(settings, force=force, beginning=beginning)
         if recover:
@@ -174,11 +172,6 @@ def dry_run(
         selection = family.check(settings, stored)
         with selection.prepare_runs(directory, console):
             yield selection
-
-
-def _notify_command(settings: Union[Mapping[str, Any], SelectionSettings]) -> Optional[str]:
-    """Return the command of `--notify`, which not every family has."""
-    return settings.get("notify") if isinstance(settings, Mapping) else getattr(settings, "notify", None)
 
 
 class CodeWatch(Listener):
@@ -222,8 +215,6 @@ class _Session(Generic[Family]):
                 check_private(path, directory.root)
         store = self._open_store(create=False)
         meta = store.meta()
-        if not _notify_command(new_settings):
-            self.stack.enter_context(notifying_of_errors(_notify_command(meta.settings or {}), directory))
         check_current_directory(meta.environments)
         all_history = store.history(max_failures=1)
         is_scored = bool(all_history.evaluations) or any(failure.kind == "score" for failure in all_history.failures)
@@ -288,10 +279,7 @@ class _Session(Generic[Family]):
             )
             decision = loop.run()
         history = store.history(max_failures=settings.max_failures)
-        result = self._write_results(selection, history, decision, store)
-        for listener in loop.listeners:
-            listener.on_end(history, decision)
-        return result
+        return self._write_results(selection, history, decision, store)
 
     def _write_results(self, selection: Family, history: History, decision: Decision, store: RunStore) -> Result:
         """Write the results, and return what `selection.json` says."""

@@ -23,12 +23,9 @@ from fiesta_allennlp.selection.confirmation import (
     Confirmation,
     ConfirmationPlan,
     PlannedRival,
-    Verdict,
 )
 from fiesta_allennlp.selection.confirmation_progress import ConfirmationProgress
-from fiesta_allennlp.selection.confirmation_texts import end_in_words
 from fiesta_allennlp.selection.environment import changed_code, check_current_directory, describe_environment
-from fiesta_allennlp.selection.listener import Ending
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.options import deciding_options, settings_to_json
 from fiesta_allennlp.selection.progress import ProgressDisplay
@@ -45,13 +42,6 @@ from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
 from fiesta_allennlp.trainings.pool import preparation_from_facts
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
-
-EVENT_BY_VERDICT: Mapping[Verdict, str] = {
-    "confirmed": "confirmed",
-    "not confirmed": "not_confirmed",
-    "contradicted": "contradicted",
-}
-"""The event of `--notify` at the end of a confirmation."""
 
 
 @dataclass(frozen=True)
@@ -211,8 +201,7 @@ def _check_kind(meta: Meta, root: Path) -> None:
     if meta.kind == "confirmation":
         raise ConfigError(f"{root} is a confirmation itself. Pass the directory of its selection, {root.parent}.")
     if meta.kind != TrainingSelection.name:
-        reason = "made by documents" if meta.kind == "documents" else "the first stage of a search"
-        raise ConfigError(f"{root}: the selection is {reason}, and only one with training runs can be confirmed.")
+        raise ConfigError(f"{root}: `documents` made the selection, and only one with training runs can be confirmed.")
     if not meta.is_started:
         raise StoreError(f"{root}: the selection has not begun its first run, so there is nothing to confirm.")
     check_current_directory(meta.environments)
@@ -266,11 +255,6 @@ class ConfirmationSelection(TrainingSelection):
 
     def progress(self, console: Console, *, seconds_before: float, seed: int) -> ProgressDisplay:
         return ConfirmationProgress(console, self.read)
-
-    def describe_end(self, history: History, decision: Decision) -> Ending:
-        confirmation, ending = self.read(history), super().describe_end(history, decision)
-        event = EVENT_BY_VERDICT[confirmation.verdict] if confirmation.verdict else ending.event
-        return Ending(event, end_in_words(confirmation))
 
     def conclude(self, history: History, decision: Decision) -> None:
         super().conclude(history, decision)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from fiesta_allennlp.isolation.run_queue import RunQueue, Terms
 
 WORKER_GROUP = "Worker"
-POLL_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,7 @@ class QueueWorkerSettings:
 
 
 def run_worker(settings: QueueWorkerSettings, report: Callable[[str], None]) -> None:
-    """Make runs until the selection ends, or for as long as the settings say. After the screening of a search, wait for
-    its selection.
+    """Make runs until the selection ends, or for as long as the settings say.
 
     Raises:
         ConfigError: if a selection that has not ended waits for no workers there, or this worker cannot make its runs.
@@ -66,17 +64,14 @@ def _run_worker(settings: QueueWorkerSettings, root: Path, report: Callable[[str
     queue = find_queue(root)
     if queue is None:
         report(f"The selection in {root} has ended and has no runs to make.")
-    while queue is not None:
-        terms = _check_terms(queue)
-        report(f"Working for {root} as {name}.")
-        with heartbeat(queue, name, terms.jobs["seconds_between_signs"]):
-            num_runs = make_queued_runs(queue, terms, name, seconds_idle=idle, deadline=deadline, report=report)
-        if not root.exists():
-            raise FiestaError(f"{root} was moved or deleted. The worker has ended, and another one takes its run.")
-        is_over, is_first = not queue.is_open, queue.root.parent == RunDirectory(root).screening.queue
-        ended_name = "this worker" if not is_over else "the screening" if is_first else "the selection"
-        report(f"{num_runs} run(s) made; {ended_name} has ended.")
-        queue = _wait_for_queue(root, min(deadline, time.monotonic() + idle)) if is_over and is_first else None
+        return
+    terms = _check_terms(queue)
+    report(f"Working for {root} as {name}.")
+    with heartbeat(queue, name, terms.jobs["seconds_between_signs"]):
+        num_runs = make_queued_runs(queue, terms, name, seconds_idle=idle, deadline=deadline, report=report)
+    if not root.exists():
+        raise FiestaError(f"{root} was moved or deleted. The worker has ended, and another one takes its run.")
+    report(f"{num_runs} run(s) made; {'this worker' if queue.is_open else 'the selection'} has ended.")
 
 
 def find_queue(root: Path) -> "Optional[RunQueue]":
@@ -85,7 +80,7 @@ def find_queue(root: Path) -> "Optional[RunQueue]":
     from fiesta_allennlp.isolation.run_queue import RunQueue  # which --help does without
 
     directory = RunDirectory(root)
-    if not any(store.exists() for store in directory.stores):
+    if not directory.store.exists():
         raise ConfigError(f"{root} contains no selection. Start one with {full_command('select')} --executor workers.")
     for queue_directory in (workplace.queue for workplace in directory.workplaces):
         if queue_directory.exists():
@@ -105,15 +100,6 @@ def _has_ended(directory: RunDirectory) -> bool:
     with suppress(OSError, ValueError, LookupError, TypeError):
         return read_json(directory.selection_json)["stopped_by"] not in (None, "interrupted")
     return False
-
-
-def _wait_for_queue(root: Path, deadline: float) -> "Optional[RunQueue]":
-    while time.monotonic() < deadline:
-        with suppress(ConfigError):
-            if queue := find_queue(root):
-                return queue
-        time.sleep(POLL_SECONDS)
-    return None
 
 
 def _check_terms(queue: "RunQueue") -> "Terms":

@@ -13,10 +13,9 @@ from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Candidate, Decision, History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request, strategy_rng
 from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.selection.listener import Ending, Listener
+from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.metrics import check_metric_sign
-from fiesta_allennlp.selection.notify import NotifyCommand
 from fiesta_allennlp.selection.objections import PRETRAINED, REMOVED
 from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import Result
@@ -235,8 +234,6 @@ class TrainingSelection(SelectionFamily):
             listeners: List[Listener] = [progress, self.metric_notes(evaluator, console), VersionNotes(console)]
             if settings.keep == "best":
                 listeners.append(BestModelKeeper(directory, settings.scored_by.sign))
-            if settings.notify:
-                listeners.append(NotifyCommand(settings.notify, directory, describe_end=self.describe_end))
             yield SelectionLoop(
                 strategy=strategy,
                 evaluator=evaluator,
@@ -248,7 +245,6 @@ class TrainingSelection(SelectionFamily):
                 max_failures=settings.max_failures,
                 shared_splits=settings.splits == "shared",
                 max_hours=settings.max_hours,
-                describe_end=self.describe_end,
             )
 
     def progress(self, console: Console, *, seconds_before: float, seed: int) -> ProgressDisplay:
@@ -263,10 +259,6 @@ class TrainingSelection(SelectionFamily):
             find_collapsed=partial(collapsed_notes, minimise=metric.minimise),
             find_queued=self.executor.queued_runs,
         )
-
-    def describe_end(self, history: History, decision: Decision) -> Ending:
-        """Describe the end for `--notify` and the log."""
-        return Ending.from_decision(history, decision)
 
     def result(self, history: History, decision: Decision, *, seed: str) -> Result:
         settings = self.settings

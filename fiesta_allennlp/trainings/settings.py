@@ -152,13 +152,6 @@ class TrainingSettings(SelectionSettings):
         choices=("none", "best", "all"),
         is_rare=True,
     )
-    notify: Optional[str] = resource_option(
-        None,
-        "shell command to run at the end, after an error or a failed run, when runs have to wait, and when a machine "
-        "takes no more runs; it receives FIESTA_EVENT, FIESTA_MESSAGE and FIESTA_DIRECTORY",
-        metavar="COMMAND",
-        is_rare=True,
-    )
     overrides: str = _fixed_option("", "a Jsonnet object with values for every config", short="-o")
     seed: Optional[int] = seed_option(SCORING_GROUP)
     include_package: Tuple[str, ...] = option((), "packages to import first")

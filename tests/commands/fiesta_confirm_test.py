@@ -1,7 +1,6 @@
 """`fiesta confirm` on programs, in real processes, with real kills."""
 
 import json
-import os
 import shutil
 import signal
 from pathlib import Path
@@ -19,7 +18,6 @@ from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.stored_confirmations import read_confirmations
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, history_of
 from tests.conftest import until, write_all_reviews
-from tests.executors.light import is_running
 from tests.programs import program_config
 from tests.run_files import num_finished, rows_of, scores_of, summary_of
 from tests.warm import Command
@@ -147,36 +145,6 @@ def test_an_interrupted_confirmation_says_how_to_continue(
     assert "fresh runs, so it has no verdict yet." in compose_paragraph(report(run))
 
 
-def test_a_confirmation_in_the_background_is_watched_ended_and_recovered(
-    write_program: Callable[..., str], call: Call, in_process: Callable[[str], Call], run: Path, confirming: Call
-) -> None:
-    pause = run.with_name("pause")
-    waits = f"while [ -e {pause} ]; do sleep 0.1; done"
-    paused = [write_program(name, f"{waits}; {script}") for name, script in (("one", GOOD), ("two", POOR))]
-    call.done(*paused, "-s", run, *EQUALLY, "--budget", 4, "--metric", "accuracy")
-
-    def detach(*options: Any) -> int:
-        output, _ = Command(["-m", "fiesta_allennlp", "confirm", run, *options, "--detach"]).communicate()
-        assert f"status {run} --follow" in output and f"Output: {RunDirectory(run).detached_log}" in output
-        return int(output.split()[-1])
-
-    def end(pid: int, number: int) -> None:
-        os.kill(pid, number)
-        until(lambda: not is_running(pid))
-
-    assert "cannot be combined with --dry-run" in confirming.refused(run, "--detach", "--dry-run")
-    pause.touch()
-    end(detach("--runs", 3), signal.SIGKILL)
-    end(detach("--recover"), signal.SIGTERM)
-    assert (
-        f"Continue with: python -m fiesta_allennlp confirm {run} --recover\n"
-        in RunDirectory(run).detached_log.read_text()
-    )
-    detach("--recover", "--workers", 2)
-    pause.unlink()
-    assert "Confirmed: one is better than two." in in_process("status").done(run, "--follow", "--every", 1)
-
-
 def test_a_second_confirmation_of_a_pair_is_refused_unless_every_report_says_so(
     decided: Path, confirming: Call, in_process: Callable[[str], Call]
 ) -> None:
@@ -218,12 +186,8 @@ def test_a_deleted_confirmation_is_remembered(
 
 
 def test_the_end_is_the_verdict_and_nothing_before_it_shows_who_leads(decided: Path, confirming: Call) -> None:
-    output = confirming.done(
-        decided, "--runs", 3, "--require-decision", "--notify", 'echo "$FIESTA_EVENT: $FIESTA_MESSAGE"'
-    )
-    fresh, end = confirmation_of(decided), "confirmed: Confirmed: able is better than blind. Over 3 fresh runs each, "
-    until(lambda: end in (fresh / "notify.log").read_text())
-    assert end in (fresh / "selection.log").read_text()
+    output = confirming.done(decided, "--runs", 3, "--require-decision")
+    assert "Confirmed: able is better than blind. Over 3 fresh runs each, " in output
     lines = [line.partition(" finished in ")[2] for line in output.splitlines()]
     progress = [f"{k} of 6 fresh runs" for k in range(1, 7)]
     assert [line.partition("; ")[2] for line in lines if line] == progress

@@ -18,9 +18,8 @@ from tests.warm import Command
 
 
 def test_a_selection_decides_and_leaves_its_files(trained: List[str], run: Path, call: Call) -> None:
-    options = ["--workers", 2, "--notify", 'echo "$FIESTA_EVENT: $FIESTA_MESSAGE"', "--keep", "best"]
+    options = ["--workers", 2, "--keep", "best"]
     assert "able is the best with probability" in call.done(*trained, "-s", run, "--metric", "accuracy", *options)
-    until(lambda: "decision: able after" in (run / "notify.log").read_text())
     summary = summary_of(run)
     assert (summary["best"], summary["stopped_by"], summary["strategy"]["type"]) == ("able", "confidence", "top_two")
     assert summary["confidence"] >= 0.95 and summary["belief"] == {"type": "split_paired"}

@@ -15,8 +15,6 @@ from fiesta_allennlp.version import __version__
 from tests.conftest import until
 from tests.executors.light import start_selection, write_programs
 from tests.golden import project
-from tests.programs import program_config
-from tests.run_files import num_finished
 from tests.selections import ENVIRONMENT, write_selection
 
 
@@ -34,7 +32,6 @@ KEYS = [
     "error",
     "pending",
     "selection",
-    "screening",
     "forecast",
     "confirmations",
     "workers",
@@ -122,8 +119,8 @@ def test_a_finished_selection_as_json_is_its_result(
         data = json.loads(status.done(root, "--json"))
     assert list(data) == KEYS
     assert (data["format"], data["version"], data["directory"]) == (2, __version__, str(root))
-    ended = {key: data[key] for key in ("running", "error", "pending", "screening", "workers")}
-    assert ended == {"running": False, "error": None, "pending": [], "screening": None, "workers": []}
+    ended = {key: data[key] for key in ("running", "error", "pending", "workers")}
+    assert ended == {"running": False, "error": None, "pending": [], "workers": []}
     assert data["selection"] == json.loads((root / "selection.json").read_text())
 
 
@@ -148,27 +145,6 @@ def test_runs_over_workers_as_json(status: Any, tmp_path: Path) -> None:
     assert [sum(counts) for counts in zip(*pending.values(), strict=True)] == [2, 1]
     command.send_signal(signal.SIGTERM)
     assert command.wait() == 130
-
-
-def test_the_screening_of_a_search_as_json(status: Any, reviews: Path, tmp_path: Path) -> None:
-    """The first run ends, and the others wait for ever."""
-    report = 'echo "{\\"validation_accuracy\\": 0.5}"'
-    config = program_config(reviews, f"mkdir {tmp_path}/first || sleep 600; {report}")
-    template, space = tmp_path / "template.jsonnet", tmp_path / "space.json"
-    template.write_text(f"{json.dumps(config)} + {{ environment: {{ LR: std.extVar('lr') }} }}")
-    space.write_text('{"lr": [0.1, 0.2, 0.3]}')
-    root = tmp_path / "run"
-    options = ("--configs", 3, "--finalists", 2, "--metric", "accuracy", "--pool", 3)
-    command = start("search", template, space, "-s", root, *options)
-    until(lambda: num_finished(root / "screening") == 1 and "1 of 3 configs finished" in status.done(root))
-    data = json.loads(status.done(root, "--json"))
-    command.terminate()
-    assert command.wait() == 130
-    assert (list(data), data["running"], data["selection"], data["workers"]) == (KEYS, True, None, [])
-    (best,) = data["screening"].pop("best").items()
-    assert data["screening"] == {"num_configs": 3, "num_finished": 1}
-    (pending,) = data["pending"]
-    assert best[1] == 0.5 and pending["state"] == "running" and pending["candidate"] != best[0]
 
 
 def test_followed_as_json_a_selection_prints_an_object_a_line(tmp_path: Path) -> None:

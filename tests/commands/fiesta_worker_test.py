@@ -227,22 +227,6 @@ def test_a_worker_that_is_interrupted_without_a_run_says_so(work: Start, run: Pa
     assert output.endswith("No run was under way.\nInterrupted.\n") and worker.returncode == 130
 
 
-def test_a_worker_serves_both_stages_of_a_search(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(run.parent)
-    queues, said = [write_queue(run / "screening")], []
-
-    def tell(text: str) -> None:
-        """End the stage at which a worker arrives, and begin the next one."""
-        said.append(text)
-        if text.startswith("Working"):
-            queues[-1].close()
-            if len(queues) == 1:
-                queues.append(write_queue(run))
-
-    run_worker(QueueWorkerSettings(run), tell)
-    assert said[1::2] == ["0 run(s) made; the screening has ended.", "0 run(s) made; the selection has ended."]
-
-
 def test_a_worker_whose_directory_is_moved_does_not_take_that_for_the_end(
     in_process: Callable[[str], Call], run: Path, tmp_path: Path
 ) -> None:

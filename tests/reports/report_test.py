@@ -116,7 +116,6 @@ def test_the_checklist_has_every_session_and_a_command_to_type(tmp_path: Path) -
     sessions = [{**ENVIRONMENT, "code": {"a.py": "abc"}}, {**ENVIRONMENT, "code": {"a.py": "def"}}]
     meta = {"environments": sessions, "working_seconds": 61.0}
     options = {
-        "notify": "curl --user me:secret x",
         "workers": 2,
         "belief": {"type": "student_t"},
         "ship_data": False,

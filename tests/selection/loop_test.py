@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import time
 from collections import Counter, deque
 from dataclasses import dataclass, field, replace
@@ -23,7 +22,6 @@ from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.selection.listener import Listener
-from fiesta_allennlp.selection.lock import pid_at_work
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.retries import RETRY_PAUSES, Retries
 from fiesta_allennlp.selection.store import RunStore
@@ -183,7 +181,6 @@ def test_the_best_is_found_by_keyed_seeds_and_not_searched_again(
     monkeypatch.setattr("fiesta_allennlp.selection.loop.strategy_rng", rng)
     with caplog.at_level(logging.INFO, "fiesta_allennlp"):
         decision = run.go(slots=slots)
-    assert pid_at_work(run.directory) == os.getpid()
     assert (decision.best, decision.stopped_by, run.history.pending) == ("b", "confidence", ())
     assert decision.confidence is not None and decision.confidence >= 0.99
     requests = [evaluation.request for evaluation in run.history.evaluations]
