@@ -20,14 +20,12 @@ from fiesta_allennlp.commands.selecting import (
     ConfirmCommand,
     DocumentsCommand,
     SelectCommand,
-    WorkerCommand,
 )
 from fiesta_allennlp.core.errors import COMMAND_PREFIX
 
 COMMANDS: Dict[str, FiestaCommand] = {
     "select": SelectCommand(),
     "confirm": ConfirmCommand(),
-    "worker": WorkerCommand(),
     "plan": PlanCommand(),
     "replay": ReplayCommand(),
     "next": NextCommand(),

@@ -2,7 +2,6 @@
 
 import argparse
 import shlex
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Type
 
@@ -263,12 +262,11 @@ the resources that you change. --recover continues them after an interruption.""
         add_require_decision(parser, decision="the winner was confirmed against every rival")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from fiesta_allennlp.selection.options import add_options
-        from fiesta_allennlp.trainings.confirm_settings import RESOURCE_GROUPS
+        from fiesta_allennlp.selection.options import RESOURCES_GROUP, add_options
         from fiesta_allennlp.trainings.settings import Settings
 
         super().add_arguments(parser)
-        add_options(parser, Settings, RESOURCE_GROUPS)
+        add_options(parser, Settings, (RESOURCES_GROUP,))
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0 if all fresh runs have ended, whatever their verdict; 2 invalid input; 3 with
@@ -291,25 +289,3 @@ the resources that you change. --recover continues them after an interruption.""
 
     def interrupt_text(self, args: argparse.Namespace) -> str:
         return f"Interrupted; no finished run is lost. Continue with: {recover_command(args)}"
-
-
-class WorkerCommand(FiestaCommand):
-    help = "make runs of a selection with --executor workers"
-    description = """Take runs from a selection with --executor workers, one after the other, until it ends. Start
-workers on any machines that share the directory of the selection, under the same path. They may join and
-leave at any time."""
-    examples = """examples:
-  %(prog)s runs/first
-  %(prog)s runs/first --cuda-device 1 --idle 5"""
-    settings_class_path = "fiesta_allennlp.trainings.fiesta_worker.QueueWorkerSettings"
-    starts_runs = True
-    positional_settings = (("directory", None),)
-    interrupt_message = "Interrupted."
-
-    def run(self, args: argparse.Namespace, console: "Console") -> int:
-        """Return the status: 0, also if the selection has ended; 2 if it waits for no workers or dismisses this one."""
-        settings = self.build_settings(args)
-        from fiesta_allennlp.trainings.fiesta_worker import run_worker
-
-        run_worker(settings, partial(console.print, markup=False))
-        return 0

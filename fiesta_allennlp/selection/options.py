@@ -33,7 +33,6 @@ class Option:
         is_added: its values are added to those of the layer below, instead of replacing them.
         is_fixed: it decides which scores are made, so a resumed selection keeps it.
         decides: it is an argument of the strategies for a target `confidence`, of those for a `budget`, or of `both`.
-        is_of_executor: it belongs to one executor or another, and is a key of `--executor` as JSON.
         is_rare: only `--help-all` lists it.
         sought_as: flags of other commands under which people look for it, each with what to write here instead.
     """
@@ -51,7 +50,6 @@ class Option:
     is_added: bool = False
     is_fixed: bool = False
     decides: str = ""
-    is_of_executor: bool = False
     is_rare: bool = False
     sought_as: Mapping[str, str] = field(default_factory=dict)
 
