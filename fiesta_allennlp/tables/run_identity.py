@@ -9,6 +9,7 @@ from typing import Any, DefaultDict, Dict, Iterable, List, Mapping, Sequence, Tu
 
 from fiesta_allennlp.core.errors import DataError, join_some
 from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.objections import UNITS
 from fiesta_allennlp.tables.columns import Roles, RunRow
 from fiesta_allennlp.tables.settings import join_names, refusal
 from fiesta_allennlp.tables.table_files import cell_name, cell_number, shown_cell, without_lines
@@ -56,7 +57,7 @@ def identify_runs(rows: Sequence[RunRow], roles: Roles, settings: Any) -> List[R
     _refuse_summaries(rows, roles, settings)
     rows = _keep_largest(rows, roles)
     _refuse_two_metrics(rows, roles, settings)
-    if not settings.allow:
+    if UNITS.name not in settings.allow:
         _refuse_two_units(rows, settings)
     factors = find_factors([row for row in rows if row.is_scored], roles)
     if factors:
@@ -250,7 +251,7 @@ def _refuse_two_units(rows: Sequence[RunRow], settings: Any) -> None:
                 settings,
                 f"{percents[0].place}: the score is {percents[0].outcome:g}, but in {fractions[0].place} it is "
                 f"{fractions[0].outcome:g}: percents among fractions? Correct the table. If the scores are right:",
-                {"allow": (*settings.allow, "units")},
+                {"allow": (*settings.allow, UNITS.name)},
             )
 
 

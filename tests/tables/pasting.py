@@ -34,7 +34,7 @@ def read_as_typed(command: str) -> RunTable:
     ):
         args = _parse()
         settings = COMMANDS[args.command].build_settings(args)
-        token = TYPED_WORDS.set(args.words)
+        token = TYPED_WORDS.set((args.command, *args.words))
         try:
             return read_run_table(Path(getattr(settings, "scores", "") or settings.source), settings)
         finally:
