@@ -9,6 +9,7 @@ from rich.console import Console
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.documents.select import select_system
+from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.isolation.fork_server import check_main_guard
 from fiesta_allennlp.reports.confirming import confirm as run_confirmation
 from fiesta_allennlp.reports.fresh_runs import ConfirmationResult
@@ -16,6 +17,7 @@ from fiesta_allennlp.reports.next_runs import ask_next_runs
 from fiesta_allennlp.reports.results import SelectionResult, SystemsResult
 from fiesta_allennlp.reports.simulation import SimulationResult, plan_with_bar, replay_with_bar
 from fiesta_allennlp.selection.console import PipeSafeConsole
+from fiesta_allennlp.selection.options import RESOURCES_GROUP, takes_options
 from fiesta_allennlp.selection.session import StoredState
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.settings import (
@@ -31,6 +33,7 @@ from fiesta_allennlp.tables.table_reader import read_brought_runs, read_rows
 from fiesta_allennlp.trainings.candidate_values import plain_points
 from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
 from fiesta_allennlp.trainings.select import select as run_select
+from fiesta_allennlp.trainings.settings import Settings
 
 Candidates = Union[Sequence[Union[str, Path]], Mapping[str, Union[str, Path]]]
 Scores = Any
@@ -38,6 +41,7 @@ Scores = Any
 or a `ScoreSource`."""
 
 
+@takes_options(Settings)
 def select(
     candidates: Candidates = (),
     *,
@@ -85,6 +89,7 @@ def select(
     return SelectionResult.read(path)
 
 
+@takes_options(Settings, headings=[RESOURCES_GROUP])
 def confirm(
     directory: Union[str, Path],
     *,
@@ -122,6 +127,7 @@ def confirm(
     return run_confirmation(settings, resources, _console(progress), recover=recover)
 
 
+@takes_options(DocumentSettings)
 def choose_system(
     systems: Candidates = (),
     *,
@@ -155,6 +161,7 @@ def choose_system(
     return SystemsResult.read(path)
 
 
+@takes_options(ReplaySettings)
 def replay(scores: Scores, *, progress: Optional[bool] = None, **settings: Any) -> SimulationResult:
     """Repeat a selection over existing scores, and measure how many runs it takes and how often it picks the best.
 
@@ -180,6 +187,7 @@ def replay(scores: Scores, *, progress: Optional[bool] = None, **settings: Any) 
     return replay_with_bar(replay_settings, _console(progress), source)
 
 
+@takes_options(PlanSettings)
 def plan(
     source: Optional[Union[str, Path]] = None, *, progress: Optional[bool] = None, **settings: Any
 ) -> SimulationResult:
@@ -200,6 +208,7 @@ def plan(
     return plan_with_bar(PlanSettings.from_layers(option_values), _console(progress))
 
 
+@takes_options(NextSettings)
 def next_runs(scores: Scores, **settings: Any) -> NextRuns:
     """Suggest the next runs of a selection whose runs you make yourself, from their table of scores alone.
 
