@@ -48,8 +48,6 @@ class RunDirectory:
     evaluations_csv = _path_below_root("evaluations.csv")
     report = _path_below_root("report")
     vectors = _path_below_root("vectors")
-    slurm = _path_below_root("slurm")  # files that Slurm jobs share with the command, and their logs
-    queue = _path_below_root("queue")  # files that workers share with the command
     answers = _path_below_root("answers.sqlite")  # not among `contents`: they were paid for
 
     def check_log(self, candidate: str) -> Path:
@@ -114,7 +112,7 @@ class RunDirectory:
         """Everything here that a selection, or a report on it, made. Results come before the store, so that none is
         left without one."""
         names = "selection.json evaluations.csv store.sqlite store.sqlite-wal store.sqlite-shm selection.log"
-        names += " vectors checks evaluations failures systems tensorboard report next slurm queue"
+        names += " vectors checks evaluations failures systems tensorboard report next"
         names += " confirmation.json"
         paths = [*(self.root / name for name in names.split()), *self.root.glob(f".*{PART_SUFFIX}*")]
         paths += [self.confirmation(number).root for number in self.confirmation_numbers]
