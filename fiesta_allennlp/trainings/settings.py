@@ -190,7 +190,7 @@ class Settings(TrainingSettings):
         metavar="STORAGE[#NAME]",
     )
     top: Optional[int] = _scoring_option(
-        None, f"with --study: number of its best trials to take (default {DEFAULT_TOP})", least=2
+        None, f"with --study: number of its best trials to take (default {DEFAULT_TOP})", least=2, is_rare=True
     )
     data: Tuple[str, ...] = _scoring_option(
         (),
