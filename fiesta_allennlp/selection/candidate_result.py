@@ -47,15 +47,15 @@ class CandidateResult:
     `failed_runs` has the first `MAX_FAILED_RUNS` failures, `further_failures` the number of the others by kind, and
     `num_counted_failures` is the number of those that count for `--max-failures`. Besides the `num_pending`, no job or
     worker has taken `num_queued` runs yet, and `num_waiting` wait for another try. `num_brought` of the finished runs
-    were made before the selection began. `seconds` is the sum over the
-    candidate's finished runs.
+    were made before the selection began. `seconds` is the sum over the candidate's finished runs. `study_score` is the
+    score of a trial in its study, which does not count.
 
     `interval` is the 95% credible interval of the mean from the candidate's own scores, mean +- t(.975; n - 1) sd /
     sqrt(n), the posterior under the prior 1 / sigma. It includes the variance of the splits, so two intervals may
     overlap although the paired comparison is clear.
 
-    `scores`, `split_seeds`, `replicates` and `development_scores` are by replicate and equally long. Runs with equal
-    split seed share a data split. A development score is the best validation score of a run, None if it reported none.
+    `scores`, `split_seeds` and `replicates` are by replicate and equally long. Runs with equal split seed share a data
+    split.
     """
 
     name: str
@@ -75,10 +75,10 @@ class CandidateResult:
     num_brought: int = 0
     interval: Optional[Interval] = None
     num_parameters: Optional[int] = None
+    study_score: Optional[float] = None
     scores: Tuple[float, ...] = ()
     split_seeds: Tuple[int, ...] = ()
     replicates: Tuple[int, ...] = ()
-    development_scores: Tuple[Optional[float], ...] = ()
 
     @classmethod
     def from_history(
@@ -89,7 +89,6 @@ class CandidateResult:
         runs = sorted(history.evaluations_of(name), key=lambda run: run.request.replicate)
         failures = [failure for failure in history.failures if failure.request.candidate == name]
         is_removed = name in history.removed
-        development_scores = [run.metrics.get(f"best_validation_{run.metric}", np.nan) for run in runs]
         return cls(
             name=name,
             num_evaluations=len(scores),
@@ -111,7 +110,6 @@ class CandidateResult:
             scores=tuple(scores.tolist()),
             split_seeds=tuple(run.request.split_seed for run in runs),
             replicates=tuple(run.request.replicate for run in runs),
-            development_scores=tuple(score if np.isfinite(score) else None for score in development_scores),
             **further_fields,
         )
 
