@@ -81,7 +81,7 @@ class SelectionLoop:
     shared_splits: bool = True
     max_hours: Optional[float] = None
     retries: Retries = field(default_factory=lambda: Retries(RETRY_PAUSES))
-    removal_advice: str = "list the others with --allow-removed"
+    removal_advice: str = "list the others with --allow removed"
     can_mark_unfit: bool = True
 
     def run(self) -> Decision:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.core.errors import MAX_LINE_CHARACTERS, ConfigError, DataChangedError, join_some
+from fiesta_allennlp.core.errors import MAX_LINE_CHARACTERS, DataChangedError, join_some
 from fiesta_allennlp.core.files import CHUNK_BYTES, file_digest, file_stamp
 from fiesta_allennlp.trainings.config import Config, absolute_paths, leaves_of, readers_of
 
@@ -206,18 +206,14 @@ def find_starting_weights(config: Config, snapshot: DataSnapshot) -> Tuple[Start
     return tuple(weights)
 
 
-def check_starting_weights(
-    weights_by_candidate: Mapping[str, Sequence[StartingWeights]], *, on_official_splits: bool, is_allowed: bool
-) -> None:
-    """Refuse weights that were trained on data of which a random split may make its test set."""
-    if on_official_splits or is_allowed:
-        return
+def seen_data_reasons(weights_by_candidate: Mapping[str, Sequence[StartingWeights]]) -> Iterator[str]:
+    """Yield which weights were trained on data of which a random split may make its test set."""
     for name, weights in weights_by_candidate.items():
         for start in weights:
             if start.pool_data:
-                raise ConfigError(
+                yield (
                     f"candidate '{name}' starts from {start.description}, so its test sets would hold records that it "
-                    "was trained on. Use --splits official, other weights, or --allow-pretrained-on-pool."
+                    "was trained on. Use --splits official or other weights"
                 )
 
 

@@ -17,6 +17,7 @@ from fiesta_allennlp.executors.slurm import end_left_jobs
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.metrics import check_metric_sign
+from fiesta_allennlp.selection.objections import PRETRAINED, REMOVED
 from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
@@ -30,8 +31,8 @@ from fiesta_allennlp.trainings.candidates import CandidateSet, compare_with_stor
 from fiesta_allennlp.trainings.data_files import (
     DataSnapshot,
     StartingWeights,
-    check_starting_weights,
     describe_starting_weights,
+    seen_data_reasons,
 )
 from fiesta_allennlp.trainings.listeners import (
     BestModelKeeper,
@@ -76,13 +77,14 @@ class TrainingSelection(SelectionFamily):
     preparations: Mapping[str, Preparation] = field(init=False)
 
     @classmethod
-    def check(cls, settings: Settings, stored: StoredState, *, allow_removed: bool) -> "TrainingSelection":
+    def check(cls, settings: Settings, stored: StoredState) -> "TrainingSelection":
         if settings.metric is not None and not stored.candidates:  # an old selection continues as it began
             check_metric_sign(settings.metric)
-        min_count = 1 if stored.candidates and not allow_removed else 2  # a single one is refused for the missing ones
+        # a single one is refused for the missing ones
+        min_count = 1 if stored.candidates and REMOVED.name not in settings.allow else 2
         packages, minimise = settings.include_package, settings.scored_by.minimise
         candidates = build_with_packages(packages, lambda: cls.load(settings, stored, min_count=min_count))
-        candidate_set = compare_with_store(candidates, stored, allow_removed=allow_removed, division=settings.division)
+        candidate_set = compare_with_store(candidates, stored, allowed=settings.allow, division=settings.division)
         active = list(candidate_set.active)
         strategy = build_with_packages(packages, lambda: build_strategy(settings, active, minimise=minimise))
         if candidate_set.joining:
@@ -138,11 +140,8 @@ class TrainingSelection(SelectionFamily):
             name: type_of(candidate.config).starting_weights(self.candidate_set.snapshots[name])
             for name, candidate in candidates.items()
         }
-        check_starting_weights(
-            weights,
-            on_official_splits=self.settings.on_official_splits,
-            is_allowed=self.settings.allow_pretrained_on_pool,
-        )
+        if not self.settings.on_official_splits:
+            PRETRAINED.check(seen_data_reasons(weights), self.settings.allow)
         if text := describe_starting_weights(weights):
             console.print(f"Note: {text}.")
         return weights
