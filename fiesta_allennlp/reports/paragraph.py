@@ -27,10 +27,10 @@ from fiesta_allennlp.reports.method import (
     stopping,
 )
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.undecided import best_set_in_words
 from fiesta_allennlp.reports.words import changes_in_words, own_limit_in_words
 from fiesta_allennlp.selection.confirmation import Confirmation, FreshComparison
 from fiesta_allennlp.selection.confirmation_texts import evidence_in_words, progress_in_words
+from fiesta_allennlp.selection.facts import describe_best_set
 from fiesta_allennlp.selection.texts import (
     count_text,
     interval_text,
@@ -172,8 +172,8 @@ def _outcome(report: Report) -> Slot:
     chance = best.prob_within_margin
     equal = "" if probability_text(chance)[0] in "<>" else "= "
     probability = "" if chance is None else f" with {p_best_text(report)} {equal}{probability_text(chance)}"
-    set_text = "" if result.decided else best_set_in_words(result)
-    return f"{text}{probability} ({_numbers(report, best)}).{set_text and f' {set_text}'}", ()
+    set_text = "".join(f" {text}" for text in describe_best_set(result))
+    return f"{text}{probability} ({_numbers(report, best)}).{set_text}", ()
 
 
 def _numbers(report: Report, candidate: Any) -> str:
@@ -188,9 +188,9 @@ def _failed_runs(report: Report) -> Slot:
     """Runs far below their candidate's others, and those that missed `--min-score`."""
     result, side = report.result, "above" if report.result.minimise else "below"
     sentences = [
-        f"{len(entry['scores'])} of {count_text(entry['num_runs'], 'run')} of {entry['candidate']} collapsed, with "
-        f"scores far {side} the others."
-        for entry in result.collapsed
+        f"{len(runs.scores)} of {count_text(runs.num_runs, 'run')} of {runs.candidate} collapsed, with scores far "
+        f"{side} the others."
+        for runs in result.collapsed
     ]
     missed = [f"{missed_text(c)} of {c.name} ({missed_runs_text(c)})" for c in result.candidates if c.num_missed]
     if missed:

@@ -192,7 +192,7 @@ class Report(Printable):
     @cached_property
     def path(self) -> Tuple[PathPoint, ...]:
         """P(best) over the runs."""
-        history = self.history.negated if self.result.minimise else self.history
+        history = self.history
         return compute_belief_path(history, self.belief)
 
     @cached_property
@@ -258,5 +258,5 @@ def compute_belief_path(history: History, belief: Belief) -> Tuple[PathPoint, ..
         prefix = prefix.with_finished(history.evaluations[len(prefix.evaluations) : num_evaluations])
         names = tuple(name for name in prefix.active if prefix.num_finished(name))
         active_history = prefix if names == prefix.active else replace(prefix, candidates=names, withdrawn=frozenset())
-        points.append(PathPoint(num_evaluations, analyse(active_history, belief).decision.prob_best))
+        points.append(PathPoint(num_evaluations, analyse(active_history, belief).prob_best))
     return tuple(point for point in points if point.prob_best)

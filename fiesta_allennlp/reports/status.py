@@ -2,7 +2,7 @@
 
 from collections import Counter
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, Tuple
@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterator, List, Literal, Mapping, Optional, Sequen
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import full_command, join_some
 from fiesta_allennlp.core.names import numbered_legend
-from fiesta_allennlp.core.records import Forecast, History
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
 from fiesta_allennlp.reports.fresh_runs import confirmation_in_words, confirmation_table
 from fiesta_allennlp.reports.record import Report
@@ -19,11 +19,12 @@ from fiesta_allennlp.reports.stored_selection import StoredSelection, open_selec
 from fiesta_allennlp.reports.words import decision_in_words, failures_in_words
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
 from fiesta_allennlp.selection.confirmation_progress import progress_table
-from fiesta_allennlp.selection.progress import forecast_open_selection
+from fiesta_allennlp.selection.facts import forecast_open_selection
 from fiesta_allennlp.selection.texts import count_text, duration_text, number_text
+from fiesta_allennlp.strategies.forecast import Forecast
 from fiesta_allennlp.version import __version__
 
-STATUS_FORMAT = 2
+STATUS_FORMAT = 3
 """The number of the format of `fiesta status --json`, raised where a key is renamed or removed."""
 
 MAX_CONFIGS_SHOWN = 5
@@ -89,7 +90,7 @@ def read_status(root: Path) -> Status:
         status = _make_selection_status(read_directory(root), directory)
     workers = read_workers(directory)
     shared_data = {"format": STATUS_FORMAT, "version": __version__, "directory": str(root), "running": status.running}
-    no_data: Dict[str, Any] = dict.fromkeys(("error", "pending", "selection", "screening", "forecast"))
+    no_data: Dict[str, Any] = dict.fromkeys(("error", "pending", "selection", "screening"))
     data = {**shared_data, **no_data, "confirmations": [], **status.data, "workers": workers or []}
     return replace(status, sentences=(*status.sentences, *_describe_workers(workers, root)), data=data)
 
@@ -114,14 +115,12 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
         replace(c, num_pending=c.num_pending - num_queued[c.name], num_queued=num_queued[c.name])
         for c in result.candidates
     )
-    result = replace(result, candidates=candidates)
+    num_running = len(report.history.pending) - num_queued.total() if result.running else 0
+    result = replace(result, candidates=candidates, forecast=_forecast(report, num_running=num_running))
     run_sentences = (*failures_in_words(result), *decision_in_words(result))
     error = None if report.selection is None or result.running else report.selection.meta.error
     error_text = error and f"The last session ended with an error: {error}"
-    num_running = len(report.history.pending) - num_queued.total() if result.running else 0
-    forecast, forecast_sentence = _forecast(report, num_running=num_running)
     last_sentences = (
-        forecast_sentence,
         *_describe_jobs(pending_runs),
         error_text,
         *report.legend,
@@ -133,7 +132,6 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
         "error": error,
         "pending": pending_runs,
         "selection": result.content(),
-        "forecast": forecast and asdict(forecast),
         "confirmations": [confirmation.content() for confirmation in report.confirmations],
     }
     return Status(candidate_table(result, title=result.metric_text), sentences, result.running, data)
@@ -160,17 +158,22 @@ def _make_confirmation_status(report: Report, directory: RunDirectory) -> Status
     return Status(table, tuple(filter(None, sentences)), result.running, data)
 
 
-def _forecast(report: Report, *, num_running: int) -> Tuple[Optional[Forecast], str]:
-    """Forecast the further runs of an open selection, as its live line does, and describe them. Their time is known
-    while runs are running."""
-    if report.selection is None:
-        return None, ""
+def _forecast(report: Report, *, num_running: int) -> Optional[Forecast]:
+    """Forecast the further runs of an open selection, as its live line does. Their time is known while runs are
+    running."""
+    if report.selection is None or not report.result.running:
+        return None
     meta, max_hours = report.selection.meta, getattr(report.settings, "max_hours", None)
     seconds_left = None if max_hours is None else 3600 * max_hours - meta.working_seconds
-    forecast, text = forecast_open_selection(
-        report.strategy, report.history, seed=int(meta.seed or 0), workers=num_running, seconds_left=seconds_left
+    decision = report.strategy.recommend(report.history)
+    return forecast_open_selection(
+        report.strategy,
+        report.history,
+        decision,
+        seed=int(meta.seed or 0),
+        workers=num_running,
+        seconds_left=seconds_left,
     )
-    return forecast, text and f"Forecast: {text}."
 
 
 def _describe_jobs(pending_runs: Sequence[PendingRun]) -> Iterator[str]:

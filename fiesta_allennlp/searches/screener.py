@@ -6,10 +6,11 @@ from typing import List, Set
 
 import numpy as np
 
-from fiesta_allennlp.core.records import Decision, Evaluation, History
+from fiesta_allennlp.core.records import Evaluation, History
 from fiesta_allennlp.searches.searchers.base import Points, Searcher, SearchHistory
 from fiesta_allennlp.searches.searchers.covariances import pareto_front
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.decision import Decision
 
 MAX_INITIAL_FAILURES = 10
 """The number of failed runs before the first score that end a screening: the mistake is probably in the template."""

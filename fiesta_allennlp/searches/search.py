@@ -15,7 +15,7 @@ from rich.console import Console
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import CandidateError, ConfigError, StoreError, combined_error, full_command
 from fiesta_allennlp.core.names import NUMBERED_PREFIX, values_text
-from fiesta_allennlp.core.records import Candidate, Decision, History
+from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.seeding import SEARCH_STREAM, fresh_seed, replay_rng, second_stage_seed
 from fiesta_allennlp.searches.screener import Screener, failed_configs
 from fiesta_allennlp.searches.search_settings import MIN_FINALISTS, SearchSettings, stored_search
@@ -37,6 +37,7 @@ from fiesta_allennlp.selection.store import Meta, RunStore, open_for_reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, build_with_packages
 from fiesta_allennlp.selection.texts import duration_text, number_text
 from fiesta_allennlp.selection.workspace import already_exists_error, clear_directory, has_selection
+from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec, parse_candidate
 from fiesta_allennlp.trainings.candidates import (
@@ -199,15 +200,17 @@ class ScreeningProgress(ProgressDisplay):
     """A line for every run: its score, how many have run, the best so far, and about how long the others take."""
 
     def __init__(self, console: Console, metric: Metric, *, num_configs: int, num_before: int) -> None:
-        super().__init__(console, metric.name, describe_forecast=self._status_text)
+        super().__init__(console, metric.name)
         self._live = None  # a table would have a row for every point
         self._sign, self._num_configs, self._num_before = metric.sign, num_configs, num_before
 
-    def _status_text(self, history: History) -> str:
+    @property
+    def _facts_text(self) -> str:
+        history = self._history
         num_finished, best = len(history.evaluations), max(history.evaluations, key=lambda run: self._sign * run.score)
         seconds_per_run = (time.monotonic() - self._start) / max(1, num_finished - self._num_before)
         time_left = f"; about {duration_text(round(seconds_per_run * (self._num_configs - num_finished)))} left"
-        text = f"{num_finished} of {self._num_configs}, best {number_text(best.score)}, {best.request.candidate}"
+        text = f"; {num_finished} of {self._num_configs}, best {number_text(best.score)}, {best.request.candidate}"
         return text + (time_left if self._num_configs > num_finished else "")
 
 

@@ -239,7 +239,7 @@ def _turn_round(verdict: Optional[Verdict]) -> Optional[Verdict]:
 
 
 def _count_runs(history: History, name: str, num_planned: int) -> FreshRuns:
-    scores = history.scores(name)
+    scores = history.sign * history.scores(name)
     ended = {run.request for run in history.evaluations_of(name)} | set(history.pending)
     failed = {failure.request for failure in history.failures if failure.request.candidate == name} - ended
     mean = float(np.mean(scores)) if len(scores) else None

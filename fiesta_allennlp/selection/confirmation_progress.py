@@ -4,11 +4,12 @@ from typing import Callable
 
 from rich.console import Console
 
-from fiesta_allennlp.core.records import Decision, Evaluation, History
+from fiesta_allennlp.core.records import Evaluation, History
 from fiesta_allennlp.selection.candidate_table import Table
 from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.confirmation_texts import progress_in_words
 from fiesta_allennlp.selection.progress import ProgressDisplay
+from fiesta_allennlp.strategies.decision import Decision
 
 
 def progress_table(confirmation: Confirmation, title: str = "") -> Table:
@@ -22,8 +23,12 @@ class ConfirmationProgress(ProgressDisplay):
     """The display of a confirmation at work. `read` returns what its history says."""
 
     def __init__(self, console: Console, read: Callable[[History], Confirmation]) -> None:
-        super().__init__(console, "", describe_forecast=lambda history: progress_in_words(read(history)))
+        super().__init__(console, "")
         self._read = read
+
+    @property
+    def _facts_text(self) -> str:
+        return f"; {progress_in_words(self._read(self._history))}"
 
     def on_state(self, history: History, decision: Decision) -> None:
         super().on_state(history, Decision(best=None))

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Sequence
 
 from fiesta_allennlp.core.origin import Machine
-from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, History, Outcome, Request
+from fiesta_allennlp.core.records import History, Outcome, Request
+from fiesta_allennlp.strategies.decision import INCONCLUSIVE_REASONS, Decision
 
 EVENT_BY_REASON = {
     **dict.fromkeys(INCONCLUSIVE_REASONS, "inconclusive"),

@@ -13,13 +13,14 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError, join_some
 from fiesta_allennlp.core.interrupts import raise_if_interrupted
 from fiesta_allennlp.core.origin import Machine
-from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, Failure, History, Outcome, Request
+from fiesta_allennlp.core.records import Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.selection.listener import Ending, Listener
 from fiesta_allennlp.selection.retries import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.decision import Decision
 
 logger = logging.getLogger(__name__)
 
@@ -125,18 +126,11 @@ class SelectionLoop:
             decision = self._loop(working_time)
         except KeyboardInterrupt:
             logger.info("interrupted")
-            decision = replace(self.strategy.describe(self._read_history()), stopped_by="interrupted")
+            decision = replace(self.strategy.recommend(self._read_history()), stopped_by="interrupted")
         finally:
             self.executor.close()
         working_time.save(force=True)
-        if decision.stopped_by in INCONCLUSIVE_REASONS:
-            history = self._read_history()
-            margin, undecided = self.strategy.credible_margin(history), self.strategy.undecided(history)
-            decision = replace(decision, credible_margin=margin, undecided=undecided)
-        history = self._read_history()
-        rng = strategy_rng(self.seed, len(history.evaluations))
-        decision = replace(decision, plain_loop=self.strategy.plain_loop(history, rng))
-        ending = self.describe_end(history, decision)
+        ending = self.describe_end(self._read_history(), decision)
         logger.info("%s: %s", ending.event, ending.message)
         return decision
 
@@ -148,9 +142,7 @@ class SelectionLoop:
         while True:
             history = self._stop_unwanted(active_requests)
             self.machine_watch.update(history, self.executor, self.listeners)
-            if margin := self.strategy.fix_margin(history):
-                self.store.record_margin(margin)
-            decision = self.strategy.describe(history)
+            decision = self.strategy.recommend(history)
             self._notify_state(history, decision)
             if decision.stopped_by is not None:
                 self._release_runs(history.pending)

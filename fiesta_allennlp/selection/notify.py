@@ -11,9 +11,10 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError, describe, join_some
 from fiesta_allennlp.core.files import open_without_links
 from fiesta_allennlp.core.origin import Machine
-from fiesta_allennlp.core.records import Decision, Failure, History, Outcome, Request
+from fiesta_allennlp.core.records import Failure, History, Outcome, Request
 from fiesta_allennlp.selection.listener import Ending, Listener
 from fiesta_allennlp.selection.store import RunStore
+from fiesta_allennlp.strategies.decision import Decision
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from fiesta_allennlp.core.defaults import NUM_FRESH_RUNS
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.files import write_json_file
-from fiesta_allennlp.core.records import Candidate, Decision, History, Request
+from fiesta_allennlp.core.records import Candidate, History, Request
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.confirmation import (
@@ -40,6 +40,7 @@ from fiesta_allennlp.selection.stored_confirmations import read_confirmations
 from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.selection.texts import names_text
 from fiesta_allennlp.selection.workspace import has_selection
+from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
 from fiesta_allennlp.trainings.pool import preparation_from_facts

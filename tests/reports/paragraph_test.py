@@ -7,6 +7,7 @@ from typing import Any, Dict, Tuple
 
 import pytest
 
+from fiesta_allennlp.probability.collapsed import CollapsedRuns
 from fiesta_allennlp.reports.paragraph import collect_bibtex, compose_paragraph, fill_slots
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report import render_html, render_markdown, report
@@ -26,7 +27,7 @@ HALVING = {"type": "sequential_halving", "budget": 20, "belief": {"type": "split
 EQUAL = {**TOP_TWO, "type": "non_adaptive_fc"}
 PAPER = {"type": "ttts", "belief": {"type": "student_t"}, "stop": {"type": "bayesian"}, "confidence": 0.95}
 GLR = {**TOP_TWO, "stop": {"type": "glr"}}
-COLLAPSED = {"candidate": "model_0", "num_runs": 9, "scores": {"model_0-3": 0.1, "model_0-5": 0.1}, "sds": 9.0}
+COLLAPSED = CollapsedRuns("model_0", num_runs=9, scores={"model_0-3": 0.1, "model_0-5": 0.1}, sds=9.0)
 
 
 def slot(made: Report, name: str) -> str:
