@@ -1,17 +1,9 @@
-"""The commands that make runs: `select`, `search` and `documents`, also in the background, `confirm` and `worker`."""
+"""The commands that make runs: `select`, `documents`, `confirm` and `worker`."""
 
 import argparse
-import os
-import platform
 import shlex
-import signal
-import subprocess
-import sys
-import time
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Dict, List, Optional, Type
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, Type
 
 from fiesta_allennlp.commands.command import (
     EXIT_INCONCLUSIVE,
@@ -25,7 +17,6 @@ from fiesta_allennlp.commands.command import (
 )
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, full_command, join_some
-from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, open_without_links
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,6 +39,7 @@ class SelectionCommand(FiestaCommand):
     """
 
     starts_runs = True
+    rare_modes = ("debug", "require_decision", "config")
     select_path: ClassVar[str]
     plan_path: ClassVar[str]
     plan_view_path: ClassVar[str]
@@ -64,7 +56,6 @@ class SelectionCommand(FiestaCommand):
         parser.add_argument("-f", "--force", action="store_true", help=self.force_help)
         parser.add_argument("--dry-run", action="store_true", help=self.dry_run_help)
         add_require_decision(parser)
-        add_detach(parser)
         parser.add_argument("--config", type=Path, help="a Jsonnet file with options, which the command line overrides")
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
@@ -79,7 +70,7 @@ class SelectionCommand(FiestaCommand):
             )
             console.print(*import_dotted(self.plan_view_path)(plan))
             return 0
-        modes = {name: getattr(args, name) for name in ("recover", "force", "allow_removed") if name in args}
+        modes = {name: getattr(args, name) for name in ("recover", "force")}
         modes.update(self.inputs(args, settings))
         result = import_dotted(self.select_path)(settings, required_directory(args), console=console, **modes)
         return exit_status(self.print_result(result, args, console), args, console)
@@ -100,7 +91,7 @@ class SelectionCommand(FiestaCommand):
 
     def interrupt_text(self, args: argparse.Namespace) -> str:
         directory = None if args.dry_run else args.directory
-        if directory is None or not any(path.exists() for path in RunDirectory(directory).stores):
+        if directory is None or not RunDirectory(directory).store.exists():
             return f"Interrupted before the first {self.run_noun}. Start over with the same command."
         return f"Interrupted; {self.interrupt_note}. Continue with: {recover_command(args)}"
 
@@ -128,7 +119,7 @@ def print_failures(result: "Result", args: argparse.Namespace, console: "Console
     console.print(*failures_in_words(result))
     failed = [candidate for candidate in result.candidates if candidate.state == "failed"]
     if any(candidate.failed_because == "no seed effect" for candidate in failed):
-        console.print(f"To accept runs with equal metrics, use: {recover_command(args)} --allow-unseeded")
+        console.print(f"To accept runs with equal metrics, use: {recover_command(args)} --allow unseeded")
     wrong_names = [c.name for c in failed if not c.num_own and not c.num_missed]
     if wrong_names and args.command == "select":
         correction = f"pass all candidates again, with the corrected command or config of {join_some(wrong_names)}"
@@ -173,6 +164,7 @@ selection with its original options."""
       --metric f1 --splits official
   %(prog)s -s runs/first --recover"""
     settings_class_path = "fiesta_allennlp.trainings.settings.Settings"
+    further_settings_paths = ("fiesta_allennlp.tables.settings.BroughtSettings",)
     select_path = "fiesta_allennlp.trainings.select.select"
     plan_path = "fiesta_allennlp.trainings.select.plan"
     plan_view_path = "fiesta_allennlp.reports.dry_run.show_training_plan"
@@ -205,14 +197,12 @@ selection with its original options."""
             help="make one short run of each candidate (200 records of a program's data files, one epoch of a config), "
             "print its score, seconds and memory, and keep nothing. A program without data files makes a whole run",
         )
-        help = "with --recover: remove the candidates that are not listed again, and keep their runs"
-        parser.add_argument("--allow-removed", action="store_true", help=help)
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Select, or with `--trial` make one short run of each candidate; the status is 1 if one of these failed."""
         if not args.trial:
             return super().run(args, console)
-        mode = next((flag for flag in ("dry_run", "recover", "force", "detach") if getattr(args, flag)), None)
+        mode = next((flag for flag in ("dry_run", "recover", "force") if getattr(args, flag)), None)
         if mode is not None:
             raise ConfigError(f"--trial cannot be combined with --{mode.replace('_', '-')}. Use one or the other.")
         from fiesta_allennlp.trainings.settings import Settings
@@ -228,34 +218,6 @@ selection with its original options."""
         console.print(trial_table(outcomes, settings.scored_by.name), *reasons)
         console.print("A single run says little about a candidate. Nothing was kept.")
         return EXIT_NO_COMPARISON if failures else 0
-
-
-class SearchCommand(SelectionCommand):
-    help = "screen many configs, then find the best of a few"
-    description = """Screen many configs with one run each, scored on the validation set, then select among the best few
-with new runs. The options below Selection, --min-score and --keep are those of the second stage. Both stages are kept
-in the directory passed with -s, and --recover resumes an interrupted search."""
-    examples = """examples:
-  %(prog)s template.jsonnet space.json -s runs/search --configs 40 --dry-run
-  %(prog)s template.jsonnet space.json -s runs/search --configs 40 --finalists 4
-  %(prog)s template.jsonnet space.json -s runs/search --runs 240 --workers 2
-  %(prog)s -s runs/search --recover"""
-    settings_class_path = "fiesta_allennlp.searches.search_settings.SearchSettings"
-    select_path = "fiesta_allennlp.searches.search.search"
-    plan_path = "fiesta_allennlp.searches.search.plan_search"
-    plan_view_path = "fiesta_allennlp.reports.dry_run.search_plan_in_words"
-    positional_settings = (("template", "?"), ("space", "?"))
-    force_help = "delete the search or selection in the directory first"
-
-    def print_result(self, summary: Any, args: argparse.Namespace, console: "Console") -> "Result":
-        from fiesta_allennlp.reports.screening import search_in_words
-
-        if summary.selection is not None:
-            super().print_result(summary.selection, args, console)
-        console.print(*search_in_words(summary))
-        if summary.selection is None and summary.screening.failed_from_the_start:
-            console.print(f"If the template is at fault, correct it, then continue with: {recover_command(args)}")
-        return summary.last_result
 
 
 class DocumentsCommand(SelectionCommand):
@@ -289,6 +251,7 @@ the resources that you change. --recover continues them after an interruption.""
   %(prog)s runs/first --against bert,roberta
   %(prog)s runs/first --recover"""
     settings_class_path = "fiesta_allennlp.trainings.confirm_settings.ConfirmSettings"
+    further_settings_paths = ("fiesta_allennlp.trainings.settings.Settings",)
     starts_runs = True
     positional_settings = (("directory", None),)
 
@@ -297,15 +260,13 @@ the resources that you change. --recover continues them after an interruption.""
         parser.add_argument("-r", "--recover", action="store_true", help="continue the latest confirmation")
         parser.add_argument("--dry-run", action="store_true", help="print what 5, 10, 20 and 40 runs can show")
         add_require_decision(parser, decision="the winner was confirmed against every rival")
-        add_detach(parser)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from fiesta_allennlp.selection.options import add_options
-        from fiesta_allennlp.trainings.confirm_settings import RESOURCE_GROUPS
+        from fiesta_allennlp.selection.options import RESOURCES_GROUP, add_options
         from fiesta_allennlp.trainings.settings import Settings
 
         super().add_arguments(parser)
-        add_options(parser, Settings, RESOURCE_GROUPS)
+        add_options(parser, Settings, (RESOURCES_GROUP,))
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0 if all fresh runs have ended, whatever their verdict; 2 invalid input; 3 with
@@ -313,14 +274,15 @@ the resources that you change. --recover continues them after an interruption.""
         settings = self.build_settings(args)
         from fiesta_allennlp.reports.confirming import confirm, plan_confirmation
         from fiesta_allennlp.selection.options import typed_options
+        from fiesta_allennlp.selection.showing import show
         from fiesta_allennlp.trainings.settings import Settings
 
         if args.dry_run:
-            console.print(*plan_confirmation(settings).shown())
+            console.print(*show(plan_confirmation(settings)))
             return 0
         resources = {name: value for name, value in typed_options(args, Settings).items() if name != "seed"}
         result = confirm(settings, resources, console, recover=args.recover)
-        console.print(*result.shown())
+        console.print(*show(result))
         if result.is_over:
             return EXIT_INCONCLUSIVE if args.require_decision and result.verdict != "confirmed" else 0
         console.print(f"Continue with: {recover_command(args)}")
@@ -328,92 +290,3 @@ the resources that you change. --recover continues them after an interruption.""
 
     def interrupt_text(self, args: argparse.Namespace) -> str:
         return f"Interrupted; no finished run is lost. Continue with: {recover_command(args)}"
-
-
-POLL_SECONDS = 0.1
-DETACH_FLAG = "--detach"
-
-
-def add_detach(parser: argparse.ArgumentParser) -> None:
-    help = "continue in the background after the checks; the output goes to DIR/detached.log"
-    parser.add_argument(DETACH_FLAG, action="store_true", help=help)
-
-
-def detach(args: argparse.Namespace, console: "Console") -> int:
-    """Start the same command in a session of its own, and show what it writes until it is at work."""
-    if args.dry_run:
-        raise ConfigError("--detach cannot be combined with --dry-run. Use one or the other.")
-    directory = RunDirectory(required_directory(args))
-    if directory.root.is_file():
-        raise ConfigError(f"{directory.root} is a file. Pass the directory of the selection.")
-    output = directory.detached_log
-    is_new = not output.exists()
-    directory.root.mkdir(mode=OWN_DIRECTORY_MODE, parents=True, exist_ok=True)
-    with open(output, "ab", opener=open_without_links) as log, output.open("rb") as log_reader:
-        log_reader.seek(0, os.SEEK_END)
-        process = subprocess.Popen(
-            _foreground_command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-        )
-        try:
-            status = _show_until_at_work(process, log_reader, directory, console)
-        except KeyboardInterrupt:
-            process.send_signal(signal.SIGTERM)
-            process.wait()
-            raise
-    if status is None:
-        watch = f"{full_command('status')} {shlex.quote(str(directory.root))} --follow"
-        console.print(f"Continuing in the background as process {process.pid} on {platform.node()}. Output: {output}")
-        console.print(f"To watch it: {watch}", f"To stop it: kill {process.pid}")
-        return 0
-    if is_new:  # all of it was shown
-        output.unlink(missing_ok=True)
-        with suppress(OSError):
-            directory.root.rmdir()
-    return status
-
-
-def detach_interrupt_text(args: argparse.Namespace) -> str:
-    return "Interrupted. Nothing is running in the background."
-
-
-def _foreground_command() -> List[str]:
-    script = sys.argv[0]  # `fiesta`, `allennlp`, or the file that `python -m` runs
-    start = [script] if Path(script).stem != "__main__" else ["-m", Path(script).parent.name]
-    return [sys.executable, *start, *(word for word in sys.argv[1:] if word != DETACH_FLAG)]
-
-
-def _show_until_at_work(
-    process: "subprocess.Popen[bytes]", log_reader: BinaryIO, directory: RunDirectory, console: "Console"
-) -> Optional[int]:
-    """Show what the command writes. Return its exit status if it ended, and None if it continues."""
-    from fiesta_allennlp.selection.lock import pid_at_work
-
-    while True:
-        status = process.poll()
-        is_at_work = status is None and process.pid in map(pid_at_work, directory.workplaces)
-        console.print(log_reader.read().decode(errors="replace"), end="")
-        if status is not None or is_at_work:
-            return status
-        time.sleep(POLL_SECONDS)
-
-
-class WorkerCommand(FiestaCommand):
-    help = "make runs of a selection with --executor workers"
-    description = """Take runs from a selection with --executor workers, one after the other, until it ends. Start
-workers on any machines that share the directory of the selection, under the same path. They may join and
-leave at any time."""
-    examples = """examples:
-  %(prog)s runs/first
-  %(prog)s runs/first --cuda-device 1 --idle 5"""
-    settings_class_path = "fiesta_allennlp.trainings.fiesta_worker.QueueWorkerSettings"
-    starts_runs = True
-    positional_settings = (("directory", None),)
-    interrupt_message = "Interrupted."
-
-    def run(self, args: argparse.Namespace, console: "Console") -> int:
-        """Return the status: 0, also if the selection has ended; 2 if it waits for no workers or dismisses this one."""
-        settings = self.build_settings(args)
-        from fiesta_allennlp.trainings.fiesta_worker import run_worker
-
-        run_worker(settings, partial(console.print, markup=False))
-        return 0

@@ -3,9 +3,10 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Dict, List
 
-from fiesta_allennlp.reports.formats import Printable, TerminalLines, render_paragraphs
+from fiesta_allennlp.reports.formats import render_paragraphs
 from fiesta_allennlp.selection.candidate_table import candidate_table
 from fiesta_allennlp.selection.facts import NEXT, fact_sentences, fact_values
+from fiesta_allennlp.selection.showing import Printable, TerminalLines, show
 from fiesta_allennlp.selection.texts import time_forecast_text
 from fiesta_allennlp.tables.forms import Content
 from fiesta_allennlp.tables.next_runs import NextRuns, next_runs
@@ -15,9 +16,6 @@ from fiesta_allennlp.tables.settings import NextSettings
 @dataclass(frozen=True, repr=False)
 class PrintableNextRuns(Printable, NextRuns):
     """`NextRuns` that print as a table and sentences, on a terminal and in a notebook."""
-
-    def shown(self) -> TerminalLines:
-        return [candidate_table(self.result, title=self.metric.display_name), *self.sentences]
 
     @property
     def data(self) -> Dict[str, Any]:
@@ -47,6 +45,11 @@ class PrintableNextRuns(Printable, NextRuns):
             time=time and time_forecast_text(time),
             facts=fact_sentences(self.result, NEXT),
         )
+
+
+@show.register
+def _(answer: PrintableNextRuns) -> TerminalLines:
+    return [candidate_table(answer.result, title=answer.metric.display_name), *answer.sentences]
 
 
 def ask_next_runs(settings: NextSettings, content: Content = None) -> PrintableNextRuns:

@@ -14,7 +14,7 @@ FOLLOW_GROUP = "Following"
 REPORT_GROUP = "Report"
 _report_option = partial(option, group=REPORT_GROUP)
 
-UNRECORDED_OPTIONS = (*TABLE_OPTIONS, "done", "splits", "belief", "max_failures")
+UNRECORDED_OPTIONS = (*TABLE_OPTIONS, "done", "splits", "belief", "max_failures", "min_score")
 """The settings of a report that a selection has recorded."""
 
 
@@ -24,7 +24,7 @@ class StatusSettings:
 
     GROUPS: ClassVar[Tuple[str, ...]] = (FOLLOW_GROUP,)
 
-    directory: Path = option(Path(), "the directory of the selection or the search", metavar="DIR", parse=Path)
+    directory: Path = option(Path(), "the directory of the selection", metavar="DIR", parse=Path)
     follow: bool = option(
         False, "print the table repeatedly until the selection ends", group=FOLLOW_GROUP, can_be_undone=False
     )

@@ -60,11 +60,6 @@ class DirectoryLock:
                 "stopped. If you moved the directory, continue there with --recover."
             )
 
-    def record_start(self) -> None:
-        """Write down that this process has begun its runs (`pid_at_work`)."""
-        assert self._file is not None
-        os.pwrite(self._file, str(os.getpid()).encode(), 0)
-
     def release(self) -> None:
         """Release the lock, if it is still held."""
         file, self._file = self._file, None
@@ -97,14 +92,6 @@ def is_at_work(directory: RunDirectory, environments: Sequence[Mapping[str, Any]
     return log.exists() and time.time() - log.stat().st_mtime < MAX_SECONDS_OF_SILENCE
 
 
-def pid_at_work(directory: RunDirectory) -> Optional[int]:
-    """Return the process that began its runs last in the directory, which may have ended; None if none did."""
-    try:
-        return int(directory.lock.read_text(encoding="ascii") or 0) or None
-    except (OSError, ValueError):
-        return None
-
-
 def _acquire(path: Path) -> int:
     deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
     while True:
@@ -112,7 +99,6 @@ def _acquire(path: Path) -> int:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(file), path.stat()):
-                os.truncate(file, 0)
                 return file
         except FileNotFoundError:  # it was deleted before it was locked
             pass

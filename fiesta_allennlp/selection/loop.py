@@ -7,16 +7,15 @@ import platform
 import shutil
 import time
 from dataclasses import dataclass, field, replace
-from typing import Callable, List, Optional, Sequence, Set, Tuple
+from typing import List, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError, join_some
 from fiesta_allennlp.core.interrupts import raise_if_interrupted
-from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.selection.listener import Ending, Listener
+from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.retries import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy
@@ -63,30 +62,6 @@ class WorkingTime:
             self._last_save = time.monotonic()
 
 
-class MachineWatch:
-    """Tells the executor how runs have fared on machines, and the listeners which machines are broken.
-
-    It is kept in memory only: each session tries all machines again.
-    """
-
-    def __init__(self) -> None:
-        self._first_failure: Optional[int] = None
-        self._broken: Set[Machine] = set()
-
-    def update(self, history: History, executor: Executor, listeners: Sequence[Listener]) -> None:
-        """Take in the outcomes so far. Raise a `FiestaError` if no machine is left."""
-        if self._first_failure is None:
-            self._first_failure = history.machines.num_failures
-        facts = history.machines.facts(first_failure=self._first_failure)
-        for machine, error in facts.broken.items():
-            if machine not in self._broken:
-                logger.warning("machine %s takes no more runs: %s", machine, error)
-                for listener in listeners:
-                    listener.on_broken_machine(machine, error)
-        self._broken = set(facts.broken)
-        executor.use_machines(facts)
-
-
 @dataclass(frozen=True, kw_only=True)
 class SelectionLoop:
     """A selection with everything that its loop needs. If the store has a history, the loop continues from there.
@@ -94,7 +69,6 @@ class SelectionLoop:
     `max_failures` is the number of failures after which a candidate is withdrawn (`History.num_counted_failures`).
     `max_hours` limits the loops of all sessions together. `removal_advice` is the advice how to continue without a
     candidate. With `can_mark_unfit`, a lack that repeatedly hits one candidate alone is that candidate's failure.
-    `describe_end` describes the end for the log.
     """
 
     strategy: Strategy
@@ -108,10 +82,8 @@ class SelectionLoop:
     shared_splits: bool = True
     max_hours: Optional[float] = None
     retries: Retries = field(default_factory=lambda: Retries(RETRY_PAUSES))
-    machine_watch: MachineWatch = field(default_factory=MachineWatch)
-    removal_advice: str = "list the others with --allow-removed"
+    removal_advice: str = "list the others with --allow removed"
     can_mark_unfit: bool = True
-    describe_end: Callable[[History, Decision], Ending] = Ending.from_decision
 
     def run(self) -> Decision:
         """Continue until the strategy is done, and return the decision, with `stopped_by` set.
@@ -121,7 +93,6 @@ class SelectionLoop:
         """
         working_time = WorkingTime(self.store, self.max_hours)
         logger.info("at work as process %d on %s", os.getpid(), platform.node())
-        self.store.record_start()
         try:
             decision = self._loop(working_time)
         except KeyboardInterrupt:
@@ -130,8 +101,8 @@ class SelectionLoop:
         finally:
             self.executor.close()
         working_time.save(force=True)
-        ending = self.describe_end(self._read_history(), decision)
-        logger.info("%s: %s", ending.event, ending.message)
+        history = self._read_history()
+        logger.info("ended after %d runs, stopped by %s", len(history.evaluations), decision.stopped_by)
         return decision
 
     def _read_history(self) -> History:
@@ -141,7 +112,6 @@ class SelectionLoop:
         active_requests = self._resume_pending()
         while True:
             history = self._stop_unwanted(active_requests)
-            self.machine_watch.update(history, self.executor, self.listeners)
             decision = self.strategy.recommend(history)
             self._notify_state(history, decision)
             if decision.stopped_by is not None:
@@ -193,7 +163,6 @@ class SelectionLoop:
         """Take over finished work that was not recorded, and start the other pending requests again."""
         active_requests: Set[Request] = set()
         history = self._read_history()
-        self.machine_watch.update(history, self.executor, self.listeners)
         for request in history.pending:
             run = self.evaluator.for_request(request)
             evaluation = run.salvage(request, self.directory.evaluation(request.name))
@@ -207,7 +176,7 @@ class SelectionLoop:
         return active_requests
 
     def _stop_unwanted(self, active_requests: Set[Request]) -> History:
-        """Stop runs of withdrawn candidates, and those that wait for another machine although their failure counts by
+        """Stop runs of withdrawn candidates, and those that wait for their next try although their failure counts by
         now, so that their slots are free. Return the history."""
         history = self._read_history()
         unwanted_runs = [
@@ -281,17 +250,12 @@ class SelectionLoop:
         return failure, should_retry
 
     def _retry(self, outcome: Outcome, active_requests: Set[Request]) -> None:
-        """Start a run again: elsewhere if its machine may be broken, at once if its process died, and after a pause if
-        the machine lacked something."""
+        """Start a run again: at once if its process died, and after a pause if the machine lacked something, or may be
+        broken."""
         request, history = outcome.request, self._read_history()
         if not isinstance(outcome, Failure):
             return
-        is_elsewhere = not history.machines.is_of_candidate(outcome)
-        if is_elsewhere and self.executor.can_choose_machines:
-            logger.info("%s goes to another machine", request.name)
-            self.retries.schedule_elsewhere(request)
-            return
-        if outcome.kind != "machine" and not is_elsewhere:
+        if outcome.kind != "machine" and history.machines.is_of_candidate(outcome):
             self._submit(request, active_requests)
             return
         self.retries.schedule(request)

@@ -1,13 +1,14 @@
 """The result of a selection: one record, which is the content of `selection.json`."""
 
+import csv
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple, Type, TypeVar, Union
+from typing import Any, ClassVar, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError
-from fiesta_allennlp.core.files import check_format, read_json, write_json_file
+from fiesta_allennlp.core.files import check_format, from_csv_cell, read_json, write_json_file
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.selection.candidate_result import CandidateResult
@@ -16,6 +17,7 @@ from fiesta_allennlp.selection.environment import MachineRuns, count_machine_run
 from fiesta_allennlp.selection.facts import DecisionFacts, computed_facts, fact_values
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL
+from fiesta_allennlp.selection.showing import Printable
 from fiesta_allennlp.selection.texts import RUN_WORDS, Words
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.version import __version__
@@ -30,8 +32,8 @@ DECIDED_REASONS = ("confidence", "budget", "documents")
 ResultType = TypeVar("ResultType", bound="Result")
 
 
-@dataclass(frozen=True)
-class Result(DecisionFacts):
+@dataclass(frozen=True, repr=False)
+class Result(DecisionFacts, Printable):
     """The content of `selection.json`, together with the directory of the selection.
 
     Its facts about the decision are those of `DecisionFacts`, too.
@@ -119,6 +121,15 @@ class Result(DecisionFacts):
         entries = [{**values, **vars(c)} for values, c in zip(columns, self.candidates, strict=True)]
         return {**content, "candidates": entries}
 
+    def scores(self) -> Dict[str, List[float]]:
+        """Return the scores of every candidate, in the order in which they arrived."""
+        scores: Dict[str, List[float]] = {candidate.name: [] for candidate in self.candidates}
+        with RunDirectory(self.directory).evaluations_csv.open(encoding="utf-8", newline="") as csv_file:
+            for row in csv.DictReader(csv_file):
+                if row["status"] == "finished":
+                    scores[from_csv_cell(row["candidate"])].append(float(row["score"]))
+        return scores
+
     @property
     def decided(self) -> bool:
         """True if the selection named a winner, by its probability or at the end of a budget."""
@@ -173,6 +184,11 @@ class Result(DecisionFacts):
             return candidate.name != self.leading, candidate.withdrawn, -gain
 
         return tuple(sorted(self.candidates, key=rank_key))
+
+    @property
+    def compared(self) -> Tuple[Any, ...]:
+        """The ranked candidates, if their scores are those of whole runs, so that two can be compared by them."""
+        return self.ranked
 
     @property
     def confidence(self) -> Optional[float]:

@@ -42,13 +42,13 @@ from fiesta_allennlp.selection.environment import (
 )
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
-from fiesta_allennlp.selection.notify import notifying_of_errors, recording_errors
+from fiesta_allennlp.selection.objections import REMOVED, kept_allowances
 from fiesta_allennlp.selection.options import changed_options, settings_to_json
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import SelectionSettings
 from fiesta_allennlp.selection.store import COMMAND_BY_KIND, Meta, RunStore, check_store_not_lost
 from fiesta_allennlp.selection.texts import count_text
-from fiesta_allennlp.selection.workspace import write_csv
+from fiesta_allennlp.selection.workspace import recording_errors, write_csv
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.version import __version__
 
@@ -87,7 +87,7 @@ class SelectionFamily(ABC):
 
     @classmethod
     @abstractmethod
-    def check(cls: Type[Family], settings: Any, stored: StoredState, *, allow_removed: bool) -> Family:
+    def check(cls: Type[Family], settings: Any, stored: StoredState) -> Family:
         """Check everything that can be known without writing: files and options, also against the store."""
 
     @abstractmethod
@@ -133,7 +133,6 @@ def run_selection(
     console: Console,
     recover: bool = False,
     force: bool = False,
-    allow_removed: bool = False,
     beginning: Optional[StoredState] = None,
 ) -> Result:
     """Run a selection to its decision, or resume one, and return its result.
@@ -145,21 +144,20 @@ def run_selection(
         recover: continue the selection in the directory.
         force: delete the selection in the directory, but only once the new one has passed all checks.
         beginning: what a new selection begins with.
-        allow_removed: if recovering, withdraw candidates of the store that are not given, instead of refusing.
     """
     if recover and force:
         raise ConfigError("--recover continues a selection and --force deletes it. Use one or the other.")
     if beginning is not None and recover:
         raise ConfigError("--scores is for a new selection, but --recover resumes one. Remove --scores.")
-    if allow_removed and not recover:
-        raise ConfigError("--allow-removed applies to a resumed selection. Add --recover.")
+    allowed = settings.get("allow", ()) if isinstance(settings, Mapping) else getattr(settings, "allow", ())
+    if REMOVED.name in allowed and not recover:
+        raise ConfigError(f"--allow {REMOVED.name} applies to a resumed selection. Add --recover.")
     with ExitStack() as stack:
         session = _Session(family, RunDirectory(root), console, stack)
-        stack.enter_context(notifying_of_errors(_notify_command(settings), session.directory))
         if isinstance(settings, SelectionSettings):
             return session.start(settings, force=force, beginning=beginning)
         if recover:
-            return session.resume(settings, allow_removed=allow_removed)
+            return session.resume(settings)
         return session.start(family.settings_class.from_layers(settings), force=force, beginning=beginning)
 
 
@@ -171,14 +169,9 @@ def dry_run(
     with tempfile.TemporaryDirectory() as scratch:
         directory = RunDirectory(Path(scratch))
         stored = replace(beginning or StoredState(), directory=directory)
-        selection = family.check(settings, stored, allow_removed=False)
+        selection = family.check(settings, stored)
         with selection.prepare_runs(directory, console):
             yield selection
-
-
-def _notify_command(settings: Union[Mapping[str, Any], SelectionSettings]) -> Optional[str]:
-    """Return the command of `--notify`, which not every family has."""
-    return settings.get("notify") if isinstance(settings, Mapping) else getattr(settings, "notify", None)
 
 
 class CodeWatch(Listener):
@@ -215,22 +208,20 @@ class _Session(Generic[Family]):
     console: Console
     stack: ExitStack
 
-    def resume(self, new_settings: Mapping[str, Any], *, allow_removed: bool) -> Result:
+    def resume(self, new_settings: Mapping[str, Any]) -> Result:
         family, directory = self.family, self.directory
         for path in (directory.store, directory.store_log):  # which name the programs and packages that will run
             if path.exists():
                 check_private(path, directory.root)
         store = self._open_store(create=False)
         meta = store.meta()
-        if not _notify_command(new_settings):
-            self.stack.enter_context(notifying_of_errors(_notify_command(meta.settings or {}), directory))
         check_current_directory(meta.environments)
         all_history = store.history(max_failures=1)
         is_scored = bool(all_history.evaluations) or any(failure.kind == "score" for failure in all_history.failures)
         settings = self._merge_settings(new_settings, meta, is_scored=is_scored)
         history = store.history(max_failures=settings.max_failures)
         stored = StoredState(directory, meta, tuple(store.candidates()), history)
-        selection = family.check(settings, stored, allow_removed=allow_removed)
+        selection = family.check(settings, stored)
         num_finished = len(history.evaluations)
         self.console.print(f"{directory.root}: continuing after {count_text(num_finished, family.run_noun)}.")
         self._prepare_runs(selection, directory)
@@ -246,7 +237,7 @@ class _Session(Generic[Family]):
         if not replaces_selection:
             workspace.check_no_foreign_files(directory, force=force)
         stored = replace(beginning or StoredState(), directory=directory)
-        selection = self.family.check(settings, stored, allow_removed=False)
+        selection = self.family.check(settings, stored)
         if not replaces_selection:
             workspace.clear_directory(directory)
             store = self._open_store(create=True)
@@ -288,10 +279,7 @@ class _Session(Generic[Family]):
             )
             decision = loop.run()
         history = store.history(max_failures=settings.max_failures)
-        result = self._write_results(selection, history, decision, store)
-        for listener in loop.listeners:
-            listener.on_end(history, decision)
-        return result
+        return self._write_results(selection, history, decision, store)
 
     def _write_results(self, selection: Family, history: History, decision: Decision, store: RunStore) -> Result:
         """Write the results, and return what `selection.json` says."""
@@ -332,9 +320,11 @@ class _Session(Generic[Family]):
             self._check_can_resume(new_settings)
         stored_settings = meta.settings or {}
         if stored_settings and meta.kind != family.name:
-            of = f" {shlex.quote(str(root.parent))} --recover" if meta.confirmation else ""
+            of = f" {shlex.quote(str(root.parent))} --recover" if meta.kind == "confirmation" else ""
             raise StoreError(f"{root}: resume this selection with {full_command(COMMAND_BY_KIND[meta.kind])}{of}.")
         replaced: Dict[str, Any] = {}
+        if "allow" in stored_settings:
+            replaced["allow"] = kept_allowances(stored_settings["allow"])
         if str(new_settings.get("seed")) == meta.seed:
             new_settings = {name: value for name, value in new_settings.items() if name != "seed"}
         settings = meta.to_settings(family.settings_class, new_settings, **replaced)

@@ -13,7 +13,6 @@ from fiesta_allennlp.core.errors import StoreError, full_command
 from fiesta_allennlp.core.origin import PackageSource
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.registry import build_record
-from fiesta_allennlp.selection.confirmation import BegunConfirmation, Confirmation, ConfirmationPlan
 from fiesta_allennlp.selection.database import (
     FAILURE_FIELDS,
     REQUEST_FIELDS,
@@ -32,13 +31,12 @@ from fiesta_allennlp.version import __version__
 COMMAND_BY_KIND = {
     "trainings": "select",
     "documents": "documents",
-    "screening": "search",
     "confirmation": "confirm",
 }
 """The commands, by the kind of selection that they make."""
 
 JUDGED_KINDS = ("trainings", "confirmation")
-"""The kinds of selections whose finished runs are judged. The first stage of a search only ranks."""
+"""The kinds of selections whose finished runs are judged."""
 
 REQUEST_COLUMNS = ", ".join(REQUEST_FIELDS)
 
@@ -55,9 +53,8 @@ class Meta:
     seed as text. `removed` are the candidates that the user removed; their runs stay. `environments` and
     `working_seconds` are about all sessions. `error` ended the last session. `brought_facts` are the `file` that runs
     were taken from, and its `digest`. `changes` record how the choice of runs, or their end, was changed: option,
-    before, now, and the number of runs. `confirmation` is the plan of a confirmation, and `confirmations` are those
-    that began of this selection, in order. The others belong to a selection by documents: the fingerprint of the file,
-    its facts, and the name under which answers are paid for.
+    before, now, and the number of runs. The others belong to a selection by documents: the fingerprint of the file, its
+    facts, and the name under which answers are paid for.
     """
 
     version: str = __version__
@@ -71,16 +68,9 @@ class Meta:
     changes: Tuple[Dict[str, Any], ...] = ()
     error: Optional[str] = None
     brought_facts: Optional[Mapping[str, Any]] = None
-    confirmation: Optional[ConfirmationPlan] = None
-    confirmations: Tuple[BegunConfirmation, ...] = ()
     documents: Optional[str] = None
     document_facts: Optional[Mapping[str, Any]] = None
     run: Optional[str] = None
-
-    def deleted_confirmations(self, known: Sequence[Confirmation]) -> Tuple[BegunConfirmation, ...]:
-        """Return the confirmations that began and are not among the `known` ones, so that their directory is gone."""
-        seeds = {confirmation.seed for confirmation in known}
-        return tuple(begun for begun in self.confirmations if begun.seed not in seeds)
 
     @property
     def is_started(self) -> bool:
@@ -175,8 +165,6 @@ def open_for_reading(directory: RunDirectory) -> Iterator[StoreReader]:
     if not directory.store.is_file():
         check_store_not_lost(directory)
         remedy = f"Pass the directory from `{full_command('select')} -s DIR`."
-        if directory.screening.store.is_file():
-            remedy = f"The search here is still screening configs. Continue it with {full_command('search')} --recover."
         raise StoreError(f"{directory.root}: no selection found: '{directory.store.name}' is missing. {remedy}")
     with closing(open_database(directory.store, read_only=True)) as database:
         yield StoreReader(database, directory.store)
@@ -215,10 +203,6 @@ class RunStore(StoreReader):
         """Raise a `StoreError` if the path belongs to this selection no longer (`DirectoryLock.check`). The results are
         written after this check, and each change of the store."""
         self._lock.check_files()
-
-    def record_start(self) -> None:
-        """Let other processes know that this one has begun its runs."""
-        self._lock.record_start()
 
     # What the selection is about.
 

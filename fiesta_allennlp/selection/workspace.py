@@ -4,16 +4,18 @@ import csv
 import json
 import logging
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, StoreError, escape_invisible
+from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, FiestaError, StoreError, describe, escape_invisible
 from fiesta_allennlp.core.files import atomic_replacement, delete, open_without_links, to_csv_cell
 from fiesta_allennlp.selection.lock import DirectoryLock
 from fiesta_allennlp.selection.store import RunStore, check_store_not_lost, open_for_reading
+
+logger = logging.getLogger(__name__)
 
 
 def has_selection(directory: RunDirectory) -> bool:
@@ -39,8 +41,7 @@ def check_no_foreign_files(directory: RunDirectory, *, force: bool) -> None:
             raise StoreError(f"{path} would be overwritten. Move it, or choose another directory with -s.")
     if force:
         return
-    own_names = {path.name for path in directory.contents()}
-    own_names |= {path.name for path in (directory.lock, directory.detached_log)}
+    own_names = {directory.lock.name, *(path.name for path in directory.contents())}
     names = sorted(path.name for path in directory.root.iterdir()) if directory.root.is_dir() else []
     foreign = [name for name in names if name not in own_names and not name.startswith((".", directory.answers.name))]
     if foreign:
@@ -63,11 +64,8 @@ def clear_directory(
     new one made in the place `staging` here."""
     if not directory.store.exists() and not directory.finished_runs:
         return
-    from fiesta_allennlp.executors.shared_queue import end_earlier_queues  # which a new directory needs not
-
     lock = DirectoryLock(directory)
     try:
-        end_earlier_queues(directory)
         for path in directory.contents():
             if path not in (keep, staging and staging.root):
                 delete(path)
@@ -91,6 +89,18 @@ def open_store(directory: RunDirectory, *, create: bool) -> Iterator[RunStore]:
             yield store
     finally:
         store.close(keep=store.meta().is_started)
+
+
+@contextmanager
+def recording_errors(store: RunStore) -> Iterator[None]:
+    """Write an error that ends the block into the log and, where there is room, into the store."""
+    try:
+        yield
+    except Exception as error:
+        logger.error("ended by an error: %s", describe(error))
+        with suppress(FiestaError, OSError):
+            store.record_error(describe(error))
+        raise
 
 
 class _LogFileHandler(logging.FileHandler):

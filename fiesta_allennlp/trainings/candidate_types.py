@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
 from fiesta_allennlp.core.directory import OUTCOME_FILE
 from fiesta_allennlp.core.errors import ALLENNLP_MISSING_MESSAGE, ConfigError
@@ -40,12 +40,12 @@ from fiesta_allennlp.trainings.programs.config import (
     check_keys,
     check_no_split_options,
     check_program,
-    check_program_is_seeded,
     code_of,
     division_for,
     example_command,
     notes_on_program,
     program_paths,
+    unseeded_reasons,
 )
 from fiesta_allennlp.trainings.programs.pool import program_pool
 from fiesta_allennlp.trainings.programs.run import ProgramRun
@@ -91,8 +91,9 @@ class AnyCandidate(Registrable):
     def check_metric(self, metric: Metric) -> None:
         """Refuse a metric that contradicts the config."""
 
-    def check_is_seeded(self) -> None:
-        """Refuse a candidate whose runs get no seed."""
+    def unseeded_reasons(self) -> Iterable[str]:
+        """Return why the runs of the candidate may all be the same."""
+        return ()
 
     def check_installed(self) -> None:
         """Refuse a candidate whose libraries are not installed."""
@@ -233,7 +234,8 @@ class AllenNLPCandidate(AnyCandidate):
         wrong = f"'trainer.cuda_device' is {json.dumps(device)}, but"
         if executor.hides_gpus and device not in (None, -1, "-1", "cpu"):
             raise ConfigError(
-                f"{wrong} runs on a cluster see a GPU only if they request one. Use --gpus-per-evaluation 1, or "
+                f"{wrong} runs on a cluster see a GPU only if they request one. Use --executor-option gres=gpu:1 "
+                "with Slurm, num_gpus=1 with Ray, or "
                 "--overrides '{\"trainer.cuda_device\": -1}' for the CPU."
             )
         is_own = trainer.get("type", "gradient_descent") != "gradient_descent"  # which may accept other devices
@@ -300,8 +302,8 @@ class ProgramCandidate(AnyCandidate):
                 check_group_by(self.config, group_by)
         check_program(self.config, group_by=group_by, division=division)
 
-    def check_is_seeded(self) -> None:
-        check_program_is_seeded(self.config)
+    def unseeded_reasons(self) -> Iterable[str]:
+        return unseeded_reasons(self.config)
 
     def notes(self, division: Division) -> Iterator[str]:
         return notes_on_program(self.config, division)

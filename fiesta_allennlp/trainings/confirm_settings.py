@@ -16,12 +16,9 @@ from fiesta_allennlp.selection.options import (
     option,
 )
 from fiesta_allennlp.selection.settings import seed_option
-from fiesta_allennlp.trainings.settings import CLUSTER_GROUPS, Settings
+from fiesta_allennlp.trainings.settings import Settings
 
 CONFIRMATION_GROUP = "Confirmation"
-
-RESOURCE_GROUPS = (RESOURCES_GROUP, *CLUSTER_GROUPS)
-"""The headings of the settings of `fiesta select` that a confirmation may have other values of."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +41,6 @@ class ConfirmSettings:
         metavar="NAME,...",
         parse=split_names,
     )
-    again: bool = option(
-        False,
-        "confirm a pair once more; every report then says which confirmation of the pair it is",
-        group=CONFIRMATION_GROUP,
-        can_be_undone=False,
-    )
     seed: Optional[int] = seed_option(CONFIRMATION_GROUP, "a confirmation (default: random, recorded)")
 
     def __post_init__(self) -> None:
@@ -57,14 +48,14 @@ class ConfirmSettings:
 
     def check_can_resume(self) -> None:
         """Refuse everything that was fixed when the confirmation began."""
-        for name in ("runs", "against", "again", "seed"):
+        for name in ("runs", "against", "seed"):
             if getattr(self, name):
                 raise ConfigError(f"{flag(name)} was fixed when the confirmation began. Remove it, or --recover.")
 
 
 def check_resources(values: Mapping[str, Any]) -> None:
     """Refuse a setting of `fiesta select` that is not about resources: it is that of the selection."""
-    resources = [name for name, declaration in declared_options(Settings) if declaration.group in RESOURCE_GROUPS]
+    resources = [name for name, declaration in declared_options(Settings) if declaration.group == RESOURCES_GROUP]
     for name in values:
         if name not in resources:
             hint = did_you_mean(name, resources)

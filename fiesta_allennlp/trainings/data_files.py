@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.core.errors import MAX_LINE_CHARACTERS, ConfigError, DataChangedError, join_some
+from fiesta_allennlp.core.errors import MAX_LINE_CHARACTERS, DataChangedError, join_some
 from fiesta_allennlp.core.files import CHUNK_BYTES, file_digest, file_stamp
-from fiesta_allennlp.trainings.config import Config, absolute_paths, leaves_of, readers_of, replace_paths
+from fiesta_allennlp.trainings.config import Config, absolute_paths, leaves_of, readers_of
 
 logger = logging.getLogger(__name__)
 
@@ -128,33 +128,31 @@ def _take_file_snapshot(source: str, file: Path, *digests: Any) -> FileSnapshot:
 
 
 @contextmanager
-def checking_unchanged(snapshot: DataSnapshot, new_paths: Mapping[str, str]) -> Iterator[None]:
+def checking_unchanged(snapshot: DataSnapshot) -> Iterator[None]:
     """Check the data before the work and after it, even if the work fails: it may have read them half written.
 
     Raise a `DataChangedError` for the first file that has changed or is new. Raise a `FileNotFoundError` if a file is
     missing before the work; it may return later. A file that is missing after the work is ignored.
     """
-    local_mark = _check_files(snapshot, new_paths)
+    local_mark = _check_files(snapshot)
     try:
         yield
     finally:
         with suppress(FileNotFoundError):
-            _check_files(local_mark, {})
+            _check_files(local_mark)
 
 
-def _check_files(snapshot: DataSnapshot, new_paths: Mapping[str, str]) -> DataSnapshot:
-    """Return the mark with the places and the stamps of this machine. Raise the errors of `checking_unchanged`."""
-    data_paths = replace_paths(list(snapshot.data_paths), new_paths)
-    files_by_path = {new_paths.get(file.path, file.path): file for file in snapshot.files}
-    new_files = sorted({str(file) for file in files_behind(data_paths)} - set(files_by_path))
+def _check_files(snapshot: DataSnapshot) -> DataSnapshot:
+    """Return the mark with the stamps of this machine. Raise the errors of `checking_unchanged`."""
+    known_paths = {file.path for file in snapshot.files}
+    new_files = sorted({str(file) for file in files_behind(list(snapshot.data_paths))} - known_paths)
     if new_files:
         raise DataChangedError(f"{new_files[0]} is a new data file that did not exist when the selection began")
-    files = tuple(_check_same_content(file, source) for source, file in files_by_path.items())
-    return replace(snapshot, data_paths=tuple(data_paths), files=files)
+    return replace(snapshot, files=tuple(map(_check_same_content, snapshot.files)))
 
 
-def _check_same_content(file: FileSnapshot, source: str) -> FileSnapshot:
-    local_file = _find_local_file(source)
+def _check_same_content(file: FileSnapshot) -> FileSnapshot:
+    local_file = _find_local_file(file.path)
     if local_file is None:
         return file
     stamp = file_stamp(local_file)
@@ -162,7 +160,7 @@ def _check_same_content(file: FileSnapshot, source: str) -> FileSnapshot:
         old_size, new_size = file.stamp[0], stamp[0]
         change = f" ({old_size} bytes then, {new_size} now)" if old_size != new_size else ""
         raise DataChangedError(f"{file.path} has changed since the selection began{change}")
-    return FileSnapshot(source, stamp, file.digest)
+    return replace(file, stamp=stamp)
 
 
 WEIGHT_KEYS = ("archive_file", "weights_file_path", "model_name")
@@ -208,18 +206,14 @@ def find_starting_weights(config: Config, snapshot: DataSnapshot) -> Tuple[Start
     return tuple(weights)
 
 
-def check_starting_weights(
-    weights_by_candidate: Mapping[str, Sequence[StartingWeights]], *, on_official_splits: bool, is_allowed: bool
-) -> None:
-    """Refuse weights that were trained on data of which a random split may make its test set."""
-    if on_official_splits or is_allowed:
-        return
+def seen_data_reasons(weights_by_candidate: Mapping[str, Sequence[StartingWeights]]) -> Iterator[str]:
+    """Yield which weights were trained on data of which a random split may make its test set."""
     for name, weights in weights_by_candidate.items():
         for start in weights:
             if start.pool_data:
-                raise ConfigError(
+                yield (
                     f"candidate '{name}' starts from {start.description}, so its test sets would hold records that it "
-                    "was trained on. Use --splits official, other weights, or --allow-pretrained-on-pool."
+                    "was trained on. Use --splits official or other weights"
                 )
 
 

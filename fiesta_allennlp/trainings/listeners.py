@@ -1,10 +1,9 @@
 """The observers of a selection: the live table, and others that the settings ask for, such as a command of the user."""
 
 import logging
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Collection, Iterator, List, Mapping, Optional, Set
+from typing import Collection, List, Mapping, Optional, Set
 
 from rich.console import Console
 
@@ -13,7 +12,6 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.files import delete
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, History, Outcome
-from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.selection.environment import describe_different_versions
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.strategies.decision import Decision
@@ -84,19 +82,3 @@ class VersionNotes(Listener):
         if text := describe_different_versions([*self._origins[:1], origin]):
             self._console.print(f"Note: {outcome.request.name}: {text}")
         self._origins.append(origin)
-
-
-@contextmanager
-def reporting_jobs(executor: Executor, directory: RunDirectory, console: Console) -> Iterator[None]:
-    """End the jobs that an earlier session left on a cluster, unless this one continues with them. At the end, print
-    the fate of this session's jobs."""
-    from fiesta_allennlp.executors.shared_queue import end_earlier_queues  # a dry run needs none of it
-
-    for sentence in (end_earlier_queues(directory, kept_queue=executor.queue_name), executor.resume()):
-        if sentence:
-            console.print(sentence)
-    try:
-        yield
-    finally:
-        if executor.last_words:
-            console.print(executor.last_words)

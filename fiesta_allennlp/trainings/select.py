@@ -15,10 +15,10 @@ from fiesta_allennlp.core.records import Candidate, History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.selection.facts import forecast_open_selection
-from fiesta_allennlp.selection.listener import Ending, Listener
+from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.metrics import check_metric_sign
-from fiesta_allennlp.selection.notify import NotifyCommand
+from fiesta_allennlp.selection.objections import PRETRAINED, REMOVED
 from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
@@ -33,14 +33,13 @@ from fiesta_allennlp.trainings.candidates import CandidateSet, compare_with_stor
 from fiesta_allennlp.trainings.data_files import (
     DataSnapshot,
     StartingWeights,
-    check_starting_weights,
     describe_starting_weights,
+    seen_data_reasons,
 )
 from fiesta_allennlp.trainings.listeners import (
     BestModelKeeper,
     MetricNotes,
     VersionNotes,
-    reporting_jobs,
 )
 from fiesta_allennlp.trainings.pool import (
     Pool,
@@ -79,13 +78,14 @@ class TrainingSelection(SelectionFamily):
     preparations: Mapping[str, Preparation] = field(init=False)
 
     @classmethod
-    def check(cls, settings: Settings, stored: StoredState, *, allow_removed: bool) -> "TrainingSelection":
+    def check(cls, settings: Settings, stored: StoredState) -> "TrainingSelection":
         if settings.metric is not None and not stored.candidates:  # an old selection continues as it began
             check_metric_sign(settings.metric)
-        min_count = 1 if stored.candidates and not allow_removed else 2  # a single one is refused for the missing ones
+        # a single one is refused for the missing ones
+        min_count = 1 if stored.candidates and REMOVED.name not in settings.allow else 2
         packages, minimise = settings.include_package, settings.scored_by.minimise
         candidates = build_with_packages(packages, lambda: cls.load(settings, stored, min_count=min_count))
-        candidate_set = compare_with_store(candidates, stored, allow_removed=allow_removed, division=settings.division)
+        candidate_set = compare_with_store(candidates, stored, allowed=settings.allow, division=settings.division)
         active = list(candidate_set.active)
         strategy = build_with_packages(packages, lambda: build_strategy(settings, active, minimise=minimise))
         if candidate_set.joining:
@@ -141,11 +141,8 @@ class TrainingSelection(SelectionFamily):
             name: type_of(candidate.config).starting_weights(self.candidate_set.snapshots[name])
             for name, candidate in candidates.items()
         }
-        check_starting_weights(
-            weights,
-            on_official_splits=self.settings.on_official_splits,
-            is_allowed=self.settings.allow_pretrained_on_pool,
-        )
+        if not self.settings.on_official_splits:
+            PRETRAINED.check(seen_data_reasons(weights), self.settings.allow)
         if text := describe_starting_weights(weights):
             console.print(f"Note: {text}.")
         return weights
@@ -169,7 +166,10 @@ class TrainingSelection(SelectionFamily):
     def prepare(
         self, candidates: Mapping[str, Candidate], directory: RunDirectory, console: Console
     ) -> Dict[str, Preparation]:
-        return prepare_candidates(candidates, self.settings, self.candidate_set, directory, console)
+        num_threads = self.executor.num_threads
+        return prepare_candidates(
+            candidates, self.settings, self.candidate_set, directory, console, num_threads=num_threads
+        )
 
     # What the store keeps.
 
@@ -233,13 +233,11 @@ class TrainingSelection(SelectionFamily):
         settings, executor, strategy, directory = self.settings, self.executor, self.strategy, self.directory
         progress = self.progress(console, seconds_before=store.meta().working_seconds, seed=seed)
         console.print(f"Training {executor.describe()}.")
-        with reporting_jobs(executor, directory, console), progress:
+        with progress:
             evaluator = self.evaluator()
             listeners: List[Listener] = [progress, self.metric_notes(evaluator, console), VersionNotes(console)]
             if settings.keep == "best":
                 listeners.append(BestModelKeeper(directory, settings.scored_by.sign))
-            if settings.notify:
-                listeners.append(NotifyCommand(settings.notify, directory, describe_end=self.describe_end))
             yield SelectionLoop(
                 strategy=strategy,
                 evaluator=evaluator,
@@ -251,7 +249,6 @@ class TrainingSelection(SelectionFamily):
                 max_failures=settings.max_failures,
                 shared_splits=settings.splits == "shared",
                 max_hours=settings.max_hours,
-                describe_end=self.describe_end,
             )
 
     def progress(self, console: Console, *, seconds_before: float, seed: int) -> ProgressDisplay:
@@ -274,10 +271,6 @@ class TrainingSelection(SelectionFamily):
             make_result=make_result,
             find_queued=self.executor.queued_runs,
         )
-
-    def describe_end(self, history: History, decision: Decision) -> Ending:
-        """Describe the end for `--notify` and the log."""
-        return Ending.from_decision(history, decision)
 
     def result(self, history: History, decision: Decision, *, seed: str) -> Result:
         settings = self.settings

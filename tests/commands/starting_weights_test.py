@@ -38,11 +38,11 @@ def test_weights_that_were_trained_on_the_pool_are_refused_or_listed(
     model = {"model": {"type": "from_archive", "archive_file": str(archive)}}
     candidates = [write_config("scratch"), write_config("finetuned", model)]
     fact = f"'finetuned' starts from {archive}, trained on .*train.jsonl.*, which this selection splits"
-    call.refused(*candidates, "-s", run, said=f"{fact}.*--splits official.*--allow-pretrained-on-pool")
+    call.refused(*candidates, "-s", run, said=f"{fact}.*--splits official.*--allow pretrained")
     options = ["--strategy", "non_adaptive_fb", "--budget", 2]
     output = call.done(*candidates, "--dry-run", "--splits", "official", *options)
     assert f"finetuned starts from {archive}" in output
-    output = call.done(*candidates, "-s", run, "--allow-pretrained-on-pool", *options)
+    output = call.done(*candidates, "-s", run, "--allow", "pretrained", *options)
     assert f"finetuned starts from {archive}" in output
     assert f"finetuned starts from {archive}, trained on" in dict(report(run).checklist)["trained weights"]
     call.done("--recover", "-s", run, "--budget", 4)  # a selection stays allowed

@@ -15,7 +15,7 @@ def test_a_directory_with_other_files_is_refused_and_ours_are_not(tmp_path: Path
     directory = RunDirectory(tmp_path / "run")
     check_no_foreign_files(directory, force=False)
     directory.root.mkdir()
-    for name in ("store.lock", "answers.sqlite", "answers.sqlite-wal", "detached.log", "selection.log", ".gitignore"):
+    for name in ("store.lock", "answers.sqlite", "answers.sqlite-wal", "selection.log", ".gitignore"):
         (directory.root / name).touch()
     check_no_foreign_files(directory, force=False)
     for name in ("thesis.tex", "b", "c", "d"):

@@ -10,6 +10,7 @@ import pytest
 from fiesta_allennlp import next_runs
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
+from fiesta_allennlp.selection.showing import show
 from tests.selection.loop_test import MEANS, Run
 
 HEADER = "candidate,split,seed,score\n"
@@ -202,6 +203,6 @@ def test_a_decided_table_has_no_forecast() -> None:
 
 def test_an_inconclusive_end_names_what_is_missing() -> None:
     rows = [{"candidate": name, "split": k, "score": 0.8 + 0.01 * k} for name in "ab" for k in range(3)]
-    sentences = next_runs(rows, max_evaluations=6).shown()
+    sentences = show(next_runs(rows, max_evaluations=6))
     assert sentences[-1] == "Stop: inconclusive. --max-evaluations was reached."
     assert "P(best) is below the target 0.95: a margin or more runs can change that." in sentences

@@ -1,5 +1,3 @@
-import json
-import sys
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -14,12 +12,10 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import PEAK_MEMORY, Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.dry_run import trial_table
-from fiesta_allennlp.selection.notify import NotifyCommand
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.trainings.listeners import BestModelKeeper, VersionNotes
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings
-from tests.conftest import until
 from tests.selections import ORIGIN
 
 
@@ -86,41 +82,6 @@ def test_a_selection_that_may_go_on_keeps_the_models_of_all(
 
 
 REQUEST = make_request(0, "a", 1, shared_splits=True)
-COMMAND = f"""{sys.executable} -c '
-import json, os
-names = "EVENT", "MESSAGE", "DIRECTORY"
-print(json.dumps(dict((name, os.environ["FIESTA_" + name]) for name in names)))'"""
-
-
-def told(directory: RunDirectory, number: int) -> List[Dict[str, Any]]:
-    until(lambda: directory.notify_log.read_text().count("\n") == number)
-    return [json.loads(line) for line in directory.notify_log.read_text().splitlines()]
-
-
-def test_a_command_is_told_of_failures_waiting_and_the_decision(tmp_path: Path) -> None:
-    directory = RunDirectory(tmp_path)
-    notify = NotifyCommand(COMMAND, directory)
-    history = History(("a", "b"), evaluations=(Evaluation(REQUEST, 0.5, "m"),))
-    notify.on_outcome(history.evaluations[0])
-    notify.on_waiting([])
-    notify.on_outcome(Failure(REQUEST, "error", "ValueError: no"))
-    (failed,) = told(directory, 1)
-    assert failed == {"EVENT": "failure", "MESSAGE": "a-1 failed (error): ValueError: no", "DIRECTORY": str(tmp_path)}
-    for _ in range(2):  # the same pause is told once
-        notify.on_waiting([REQUEST])
-    assert told(directory, 2)[1]["EVENT"] == "waiting"
-    events = {"confidence": "decision", "max_hours": "inconclusive", "failures": "no_comparison"}
-    for number, (stopped_by, event) in enumerate({**events, "interrupted": "interrupted"}.items(), start=3):
-        notify.on_end(history, Decision(best="a", stopped_by=stopped_by))
-        assert told(directory, number)[-1]["EVENT"] == event
-
-
-@pytest.mark.parametrize("gone", [False, True])
-def test_a_command_that_fails_or_cannot_start_does_no_harm(tmp_path: Path, gone: bool) -> None:
-    directory = RunDirectory(tmp_path / "gone" if gone else tmp_path)
-    NotifyCommand("no-such-program-here", directory).on_outcome(Failure(REQUEST, "error", "x"))
-    if not gone:
-        until(lambda: "not found" in directory.notify_log.read_text())
 
 
 def test_the_table_of_a_trial_has_the_memory_of_a_gpu_where_a_run_used_one() -> None:

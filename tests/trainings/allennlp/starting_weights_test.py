@@ -8,12 +8,13 @@ import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.seeding import make_request
+from fiesta_allennlp.selection.objections import PRETRAINED
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPRun
 from fiesta_allennlp.trainings.config import official_paths
 from fiesta_allennlp.trainings.data_files import (
     StartingWeights,
-    check_starting_weights,
     find_starting_weights,
+    seen_data_reasons,
     take_snapshot,
 )
 from tests.conftest import classifier_config
@@ -50,9 +51,8 @@ def test_weights_that_have_seen_the_pool_are_found_and_refused_on_random_splits(
     assert set(weights.data) == set(weights.pool_data) == files
     candidates = {"scratch": (), "finetuned": (weights,)}
     with pytest.raises(ConfigError, match="'finetuned' starts from .*train.jsonl.*--splits official"):
-        check_starting_weights(candidates, on_official_splits=False, is_allowed=False)
-    check_starting_weights(candidates, on_official_splits=True, is_allowed=False)
-    check_starting_weights(candidates, on_official_splits=False, is_allowed=True)
+        PRETRAINED.check(seen_data_reasons(candidates), allowed=("unseeded",))
+    PRETRAINED.check(seen_data_reasons(candidates), allowed=("pretrained",))
 
 
 def test_a_copy_of_the_data_counts_and_other_data_are_named_without_a_refusal(reviews: Path, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_copy_of_the_data_counts_and_other_data_are_named_without_a_refusal(re
     (weights_directory / "config.json").write_text(json.dumps({"train_data_path": str(other)}))
     (weights,) = find_starting_weights(config, take_snapshot(official_paths(config)))
     assert (weights.data, weights.pool_data) == ((str(other),), ())
-    check_starting_weights({"a": (weights,)}, on_official_splits=False, is_allowed=False)
+    assert list(seen_data_reasons({"a": (weights,)})) == []
     assert weights.description.endswith(f"weights.th, trained on {other}")
 
 
