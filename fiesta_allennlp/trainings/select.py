@@ -14,6 +14,7 @@ from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import Candidate, History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.executors.slurm import end_left_jobs
 from fiesta_allennlp.selection.facts import forecast_open_selection
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
@@ -253,6 +254,8 @@ class TrainingSelection(SelectionFamily):
         settings, executor, strategy, directory = self.settings, self.executor, self.strategy, self.directory
         progress = self.progress(console, seconds_before=store.meta().working_seconds, seed=seed)
         console.print(f"Training {executor.describe()}.")
+        if executor.is_local:
+            end_left_jobs(directory)
         with progress:
             evaluator = self.evaluator()
             listeners: List[Listener] = [progress, self.metric_notes(evaluator, console), VersionNotes(console)]
