@@ -7,12 +7,11 @@ from typing import Any, Dict
 
 import numpy as np
 import pytest
-from pebble import ProcessExpired
 
 from fiesta_allennlp import choose_system, replay, select
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.documents.result import DocumentsResult
-from fiesta_allennlp.isolation.fork_server import EXIT_WITHOUT_GUARD, process_error
+from fiesta_allennlp.isolation.fork_server import EXIT_WITHOUT_GUARD, ProcessDied, process_error
 from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.tables.sources import PRESETS
@@ -135,4 +134,4 @@ def test_a_script_without_a_guard_is_told_what_to_write() -> None:
     with pytest.raises(ConfigError, match=r'`if __name__ == "__main__":`'):
         exec(code, {"__name__": "__mp_main__"})  # as a process that the call starts would import it
     with pytest.raises(ConfigError, match="__main__"):
-        process_error(ProcessExpired("it ended", code=EXIT_WITHOUT_GUARD))
+        process_error(ProcessDied(EXIT_WITHOUT_GUARD))

@@ -9,7 +9,6 @@ import numpy as np
 
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.core.errors import ConfigError, join_some
-from fiesta_allennlp.core.names import numbered_legend
 from fiesta_allennlp.core.origin import PackageSource, package_source
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.reports.checklist import Checklist, build_checklist
@@ -32,6 +31,7 @@ from fiesta_allennlp.selection.showing import Printable, TerminalLines, show
 from fiesta_allennlp.selection.texts import duration_text, probability_text
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import analyse
+from fiesta_allennlp.trainings.candidate_values import Point
 
 if TYPE_CHECKING:
     from fiesta_allennlp.tables.read_back import ReadBack
@@ -170,10 +170,9 @@ class Report(Printable):
 
     @cached_property
     def legend(self) -> Tuple[str, ...]:
-        """The values of numbered candidates."""
-        if self.selection is None:
-            return ()
-        return numbered_legend(self.selection.candidate_values(self.history.candidates))
+        """The values of candidates that are trials of a study."""
+        trials = {} if self.selection is None else self.selection.trials
+        return tuple(f"{name}: {Point(trials[name].values).text}" for name in self.history.candidates if name in trials)
 
     @cached_property
     def decimals(self) -> int:

@@ -70,6 +70,7 @@ def _read_runs(selection: StoredSelection) -> Report:
         sets=tuple(selection.preparations[selection.names[0]].pool.official),
         seed=str(selection.meta.seed),
         num_parameters={name: preparation.num_parameters for name, preparation in selection.preparations.items()},
+        study_scores={name: trial.score for name, trial in selection.trials.items()},
     )
     return Report(
         source=str(selection.directory.root),
@@ -238,6 +239,7 @@ def restrict_to_pair(report: Report, names: Sequence[str]) -> Report:
     signed_history = history.negated if whole.minimise else history
     decision = analyse(signed_history, report.belief, margin=whole.margin).decision
     facts = {name: getattr(whole, name) for name in PAIR_FACTS}
-    parameters = {candidate.name: candidate.num_parameters for candidate in whole.candidates}
-    result = Result.from_decision(history, decision, whole.parsed_metric, num_parameters=parameters, **facts)
+    for plural, name in (("num_parameters", "num_parameters"), ("study_scores", "study_score")):
+        facts[plural] = {candidate.name: getattr(candidate, name) for candidate in whole.candidates}
+    result = Result.from_decision(history, decision, whole.parsed_metric, **facts)
     return replace(report, result=replace(result, running=whole.running), history=history, whole=report)

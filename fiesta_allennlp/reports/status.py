@@ -1,14 +1,18 @@
 """The current state of a selection, for `fiesta status`. Nothing is locked or changed."""
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Literal, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import Forecast, History
+from fiesta_allennlp.executors.jobs import JobStatus
+from fiesta_allennlp.executors.slurm import SlurmUnavailable, query_jobs
+from fiesta_allennlp.isolation.attempts import Attempt
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.sources import read_directory
 from fiesta_allennlp.reports.words import decision_in_words, failures_in_words
@@ -139,6 +143,29 @@ def _last_finish_text(history: History) -> Optional[str]:
 
 
 def read_pending_runs(directory: RunDirectory, history: History, *, is_running: bool) -> List[PendingRun]:
-    """Return the pending runs of a history in order."""
+    """Return the pending runs of a history in order. Folders that this user cannot read tell nothing."""
     state: PendingState = "running" if is_running else "interrupted"
-    return [PendingRun(request.name, state, request.candidate) for request in history.pending]
+    attempts: Mapping[str, List[Attempt]] = {}
+    with suppress(OSError):
+        attempts = Attempt.find_all(directory.jobs)
+    latest = {name: found[-1] for name, found in attempts.items() if found[-1].read_outcome() is None}
+    statuses = _query_jobs([job for attempt in latest.values() if (job := attempt.job)])
+    runs: List[PendingRun] = []
+    for request in history.pending:
+        run, attempt = PendingRun(request.name, state, request.candidate), latest.get(request.name)
+        if attempt is not None:
+            job = attempt.job or ""
+            status = statuses.get(job, JobStatus())
+            is_queued = not attempt.has_begun and (is_running or status.state == "PENDING")
+            job_number = job if job.isdigit() else ""
+            reason = status.reason if is_queued and status.reason != "None" else ""
+            run = replace(run, state="queued" if is_queued else state, job=job_number, host=status.host, reason=reason)
+        runs.append(run)
+    return runs
+
+
+def _query_jobs(jobs: Sequence[str]) -> Mapping[str, JobStatus]:
+    """Ask Slurm, if it makes runs of this selection. An answer that does not come tells nothing."""
+    with suppress(SlurmUnavailable):
+        return query_jobs() if any(job.isdigit() for job in jobs) else {}
+    return {}

@@ -47,8 +47,8 @@ class CandidateResult:
     `failed_runs` has the first `MAX_FAILED_RUNS` failures, `further_failures` the number of the others by kind, and
     `num_counted_failures` is the number of those that count for `--max-failures`. Besides the `num_pending`, no job or
     worker has taken `num_queued` runs yet, and `num_waiting` wait for another try. `num_brought` of the finished runs
-    were made before the selection began. `seconds` is the sum over the
-    candidate's finished runs.
+    were made before the selection began. `seconds` is the sum over the candidate's finished runs. `study_score` is the
+    score of a trial in its study, which does not count.
 
     `interval` is the 95% credible interval of the mean from the candidate's own scores, mean +- t(.975; n - 1) sd /
     sqrt(n), the posterior under the prior 1 / sigma. It includes the variance of the splits, so two intervals may
@@ -75,6 +75,7 @@ class CandidateResult:
     num_brought: int = 0
     interval: Optional[Interval] = None
     num_parameters: Optional[int] = None
+    study_score: Optional[float] = None
     scores: Tuple[float, ...] = ()
     split_seeds: Tuple[int, ...] = ()
     replicates: Tuple[int, ...] = ()

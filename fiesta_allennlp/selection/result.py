@@ -118,6 +118,7 @@ class Result(Printable):
         metric: Metric,
         *,
         num_parameters: Mapping[str, Optional[int]] = {},
+        study_scores: Mapping[str, Optional[float]] = {},
         **further_fields: Any,
     ) -> ResultType:
         """Return the result of a decision. `further_fields` are added, or take the place of those computed here."""
@@ -134,7 +135,13 @@ class Result(Printable):
             "machines": count_machine_runs(history),
         }
         candidates = tuple(
-            cls.candidate_class.from_history(history, decision, name, num_parameters=num_parameters.get(name))
+            cls.candidate_class.from_history(
+                history,
+                decision,
+                name,
+                num_parameters=num_parameters.get(name),
+                study_score=study_scores.get(name),
+            )
             for name in history.candidates
         )
         return cls(

@@ -13,6 +13,7 @@ from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Candidate, Decision, History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request, strategy_rng
 from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.executors.slurm import end_left_jobs
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.metrics import check_metric_sign
@@ -22,11 +23,18 @@ from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, build_with_packages, translated_option_errors
-from fiesta_allennlp.selection.texts import collapsed_notes, forecast_text
+from fiesta_allennlp.selection.texts import collapsed_notes, forecast_text, number_text
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_run import MemoryMeasuringEvaluator
 from fiesta_allennlp.trainings.candidate_types import type_of
-from fiesta_allennlp.trainings.candidates import CandidateSet, compare_with_store, equal_candidates, load_candidates
+from fiesta_allennlp.trainings.candidate_values import Point
+from fiesta_allennlp.trainings.candidates import (
+    CandidateSet,
+    compare_with_store,
+    equal_candidates,
+    load_candidates,
+    take_trials,
+)
 from fiesta_allennlp.trainings.data_files import (
     DataSnapshot,
     StartingWeights,
@@ -56,6 +64,7 @@ from fiesta_allennlp.trainings.preparation import (
     worker_packages,
 )
 from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
+from fiesta_allennlp.trainings.studies import study_scores, trials_of
 
 
 @dataclass
@@ -100,7 +109,7 @@ class TrainingSelection(SelectionFamily):
     @classmethod
     def load(cls, settings: Settings, stored: StoredState, *, min_count: int) -> Mapping[str, Candidate]:
         """Return the candidates by name, as they are now."""
-        return load_candidates(settings, min_count=min_count)
+        return load_candidates(settings, trials=take_trials(settings, stored), min_count=min_count)
 
     @contextmanager
     def prepare_runs(self, directory: RunDirectory, console: Console) -> Iterator[None]:
@@ -155,11 +164,21 @@ class TrainingSelection(SelectionFamily):
             )
         if corrected := self.candidate_set.corrected:
             yield f"{join_some(corrected)}: the config was changed, so failed runs start again. None had finished."
+        yield from self._trial_notes()
         names_by_note: Dict[str, List[str]] = {}
         for name, config in configs.items():
             for note in type_of(config).notes(self.candidate_set.division):
                 names_by_note.setdefault(note, []).append(name)
         yield from (f"{join_some(names)}: {note}" for note, names in names_by_note.items())
+
+    def _trial_notes(self) -> Iterator[str]:
+        """Yield the trials of a study that are candidates, and whether it ranks them by another direction."""
+        metric, trials = self.settings.scored_by, trials_of(self.candidate_set.active)
+        for name, trial in trials.items():
+            yield f"{name}: {Point(trial.values).text}; {number_text(trial.score)} in the study, which does not count."
+        if any(trial.minimise != metric.minimise for trial in trials.values()):
+            verbs = ("minimizes", "maximizes") if metric.minimise else ("maximizes", "minimizes")
+            yield f"the study {verbs[1]} its objective, but the selection {verbs[0]} {metric.name}."
 
     def prepare(
         self, candidates: Mapping[str, Candidate], directory: RunDirectory, console: Console
@@ -173,17 +192,19 @@ class TrainingSelection(SelectionFamily):
 
     @property
     def candidates(self) -> List[Candidate]:
+        snapshots = self.candidate_set.snapshots
+        files = {name: {"files": {f.path: f.digest for f in data.files}} for name, data in snapshots.items()}
         return [
-            replace(candidate, facts={**preparation_to_facts(self.preparations[name]), **self.further_facts(name)})
+            replace(
+                candidate,
+                facts={**candidate.facts, **preparation_to_facts(self.preparations[name]), **files[name]},
+            )
             for name, candidate in self.candidate_set.active.items()
         ]
 
     @property
     def corrected(self) -> Tuple[str, ...]:
         return self.candidate_set.corrected
-
-    def further_facts(self, name: str) -> Dict[str, Any]:
-        return {"files": {file.path: file.digest for file in self.candidate_set.snapshots[name].files}}
 
     @property
     def meta(self) -> Mapping[str, Any]:
@@ -231,6 +252,8 @@ class TrainingSelection(SelectionFamily):
         settings, executor, strategy, directory = self.settings, self.executor, self.strategy, self.directory
         progress = self.progress(console, seconds_before=store.meta().working_seconds, seed=seed)
         console.print(f"Training {executor.describe()}.")
+        if executor.is_local:
+            end_left_jobs(directory)
         with progress:
             evaluator = self.evaluator()
             listeners: List[Listener] = [progress, self.metric_notes(evaluator, console), VersionNotes(console)]
@@ -278,6 +301,7 @@ class TrainingSelection(SelectionFamily):
             sets=tuple(self.pool.official),
             seed=seed,
             num_parameters={name: preparation.num_parameters for name, preparation in self.preparations.items()},
+            study_scores=study_scores({**self.candidate_set.stored, **self.candidate_set.active}),
         )
 
     def conclude(self, history: History, decision: Decision) -> None:
