@@ -157,13 +157,6 @@ class Report(Printable):
         """The verdicts of the confirmations."""
         return tuple(text for confirmation in self.confirmations for text in confirmation_in_words(confirmation))
 
-    @property
-    def confirmation(self) -> Optional[Confirmation]:
-        """The latest confirmation of the candidate that leads, if all its runs have ended."""
-        leads = self.result.leading
-        own = [c for c in self.confirmations if c.is_over and c.winner == leads]
-        return own[-1] if own else None
-
     @cached_property
     def notes(self) -> Tuple[str, ...]:
         changes = () if self.selection is None else changes_in_words(self.selection.meta.changes, self.result.words)

@@ -115,7 +115,7 @@ def single_runs_in_words(result: Result, share_wrong: Optional[float]) -> str:
     """State how often single runs would have named another candidate than `leading`; empty if that is unknown."""
     if share_wrong is None:
         return ""
-    return f"A single run of each would have named another one than {result.leading} in {share_wrong:.0%} of cases."
+    return f"One run of each would have named another {result.words.candidate} in {share_wrong:.0%} of cases."
 
 
 def ended_in_words(result: Result) -> str:

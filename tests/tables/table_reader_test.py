@@ -431,7 +431,7 @@ def test_the_metric_column_names_the_metric_or_else_the_score_column(
     path.write_text(text + rows)
     reported = report(path, output=tmp_path / "report", **settings)
     assert reported.result.metric_text == metric.display_name and f"by {metric.display_name}" in reported.title
-    assert f"in terms of {metric.display_name}." in compose_paragraph(reported)
+    assert f"by {metric.display_name}, over" in compose_paragraph(reported)
     assert next_runs(path, **settings).result.metric == metric.option_text
     assert open_scores(ReplaySettings(scores=str(path), **settings)).metric == metric
     assert report(tmp_path / "report" / "scores.csv").result.metric_text == metric.display_name
