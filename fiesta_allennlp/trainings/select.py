@@ -1,5 +1,6 @@
 """Selections among configs and programs: the family of `fiesta select`, its dry run and its trial."""
 
+import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,10 +11,11 @@ from rich.console import Console
 from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, join_some
-from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Candidate, Decision, History, Outcome
-from fiesta_allennlp.core.seeding import fresh_seed, make_request, strategy_rng
+from fiesta_allennlp.core.records import Candidate, History, Outcome
+from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.slurm import end_left_jobs
+from fiesta_allennlp.selection.facts import forecast_open_selection
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.metrics import check_metric_sign
@@ -23,8 +25,9 @@ from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, build_with_packages, translated_option_errors
-from fiesta_allennlp.selection.texts import collapsed_notes, forecast_text, number_text
+from fiesta_allennlp.selection.texts import forecast_text, number_text
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.decision import INCONCLUSIVE_REASONS, Decision
 from fiesta_allennlp.trainings.candidate_run import MemoryMeasuringEvaluator
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import Point
@@ -45,7 +48,6 @@ from fiesta_allennlp.trainings.listeners import (
     BestModelKeeper,
     MetricNotes,
     VersionNotes,
-    forecast_describer,
 )
 from fiesta_allennlp.trainings.pool import (
     Pool,
@@ -274,14 +276,22 @@ class TrainingSelection(SelectionFamily):
 
     def progress(self, console: Console, *, seconds_before: float, seed: int) -> ProgressDisplay:
         """Return the display of the running selection, which earlier sessions worked on for `seconds_before`."""
-        metric, max_hours = self.settings.scored_by, self.settings.max_hours
-        estimate = partial(forecast_describer, self.strategy, self.executor, seed=seed)
+        metric, start = self.settings.scored_by, time.monotonic() - seconds_before
+
+        def make_result(history: History, decision: Decision) -> Result:
+            max_hours, workers = self.settings.max_hours, max(self.executor.slots, 1)
+            seconds_left = None if max_hours is None else 3600 * max_hours - (time.monotonic() - start)
+            forecast = forecast_open_selection(
+                self.strategy, history, decision, seed=seed, workers=workers, seconds_left=seconds_left
+            )
+            target = self.strategy.confidence or CONFIDENCE
+            return Result.from_decision(history, decision, metric, target=target, forecast=forecast, running=True)
+
         return ProgressDisplay(
             console,
             metric.name,
             title=metric.display_name,
-            describe_forecast=estimate(seconds_before=seconds_before, max_hours=max_hours),
-            find_collapsed=partial(collapsed_notes, minimise=metric.minimise),
+            make_result=make_result,
             find_queued=self.executor.queued_runs,
         )
 
@@ -338,9 +348,12 @@ def plan(
     expected = ""
     if prepared.brought is not None:
         console.print(*(f"Note: {sentence}" for sentence in prepared.brought.sentences))
-        history = History(tuple(prepared.candidate_set.active)).with_outcomes(prepared.brought.outcomes)
-        forecast = prepared.strategy.forecast(history, strategy_rng(settings.seed or 0, len(history.evaluations)))
-        expected = forecast_text(forecast)
+        history = History(tuple(prepared.candidate_set.active), sign=prepared.settings.scored_by.sign)
+        history, strategy = history.with_outcomes(prepared.brought.outcomes), prepared.strategy
+        decision = strategy.recommend(history)
+        expected = forecast_text(
+            forecast_open_selection(strategy, history, decision, seed=settings.seed or 0, workers=0)
+        )
     candidate_set = prepared.candidate_set
     least, most = prepared.strategy.bounds(len(candidate_set.active))
     commands: Dict[str, str] = {}
