@@ -19,7 +19,6 @@ export UV_NATIVE_TLS = 1
 CERTS := $(firstword $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/ca-bundle.pem /etc/ssl/cert.pem))
 
 PYTEST := -m pytest -q --numprocesses auto --maxprocesses 4 --dist loadgroup
-TESTS := $(BIN)/python $(PYTEST)
 LIGHT := $(VENV)-light
 
 .PHONY: install select restaurants test test-light check docs format requirements clean
@@ -35,7 +34,7 @@ restaurants: $(INSTALLED)  ## choose among eight models of the FIESTA paper; tra
 		-s runs/restaurants --split-ratios 0.64,0.16,0.2 --workers 2 $(if $(PRESET),--preset $(PRESET)) $(if $(wildcard runs/restaurants/store.sqlite),--recover)
 
 test: $(INSTALLED)  ## run the tests
-	$(TESTS)
+	$(BIN)/python $(PYTEST)
 
 test-light: $(LIGHT)/installed  ## run the tests that need neither torch nor AllenNLP, in an install without them
 	$(LIGHT)/bin/python $(PYTEST)
@@ -45,11 +44,10 @@ $(LIGHT)/installed: setup.py
 	$(LIGHT)/bin/pip install --quiet --disable-pip-version-check -e '.[test]'
 	touch $@
 
-check: $(INSTALLED)  ## what CI runs: format, lint, types, tests
+check: $(INSTALLED)  ## format, lint, types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(TESTS)
 
 docs: $(INSTALLED)  ## build the site into build/docs; a warning is an error
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs

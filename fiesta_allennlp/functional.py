@@ -1,6 +1,6 @@
 """Select the best of several models that are plain Python functions: no configs, no AllenNLP models, no command line.
 
-The calls are those of the package that accompanies the FIESTA paper, without its argument `samples`. A model is a
+The calls are those of the package that accompanies the FIESTA paper, with its arguments in its order. A model is a
 function of a training set and a test set that returns a score; more is better. Without an `rng`, every call makes fresh
 random choices.
 
@@ -13,10 +13,12 @@ All calls have these arguments in common:
   calls then cannot find the model that is best whatever the seed is.
 - With `logit_transform`, log(x / (1 - x)) replaces every score x in [0, 1], also in the result.
   `fiesta_allennlp.probability.logit` documents the treatment of scores of exactly 0 and 1.
+- `samples` is the number of posterior draws with which the paper's package estimates P(best). `TTTS` and
+  `non_adaptive_fc` compute P(best) exactly, so they accept any number of at least 1, and it changes nothing.
 - `rng` makes the choices repeatable, as far as the functions are. By default it is fresh.
 
 All raise `ValueError` if there are fewer than two models, if a score is not a finite number or has no logit, and if
-`p_value` or `budget` is invalid.
+`p_value`, `samples` or `budget` is invalid.
 """
 
 import math
@@ -40,6 +42,9 @@ from fiesta_allennlp.strategies import (
     Strategy,
     TopTwoThompson,
 )
+
+SAMPLES = 100_000
+"""The default of `samples` in the paper's package."""
 
 Model = Callable[[Any, Any], float]
 SplitFunction = Callable[[Any], Tuple[Any, Any]]
@@ -86,6 +91,7 @@ def TTTS(
     split_function: SplitFunction,
     p_value: float,
     logit_transform: bool = False,
+    samples: int = SAMPLES,
     *,
     max_evaluations: Optional[int] = None,
     rng: Optional[np.random.Generator] = None,
@@ -96,13 +102,25 @@ def TTTS(
     `fiesta_allennlp.strategies.TopTwoThompson`.
 
     Args:
+        data: what `split_function` splits.
+        model_functions: the models, each a function of a training and a test set that returns its score.
+        split_function: returns a training and a test set of `data`, a new one each time.
+        p_value: the probability that the named model is not the best, such as 0.05 for a confidence of 0.95.
+        logit_transform: whether to replace each score by its logit, also in the result.
+        samples: the number of draws in the paper's package. P(best) is exact here, so it changes nothing.
         max_evaluations: stop as inconclusive after this number of evaluations (default: no limit). Without a limit, the
             call never ends if each of two models repeats one constant score.
+        rng: the generator of all choices (default: a fresh one).
+
+    Returns:
+        A tuple of P(best) of each model, each model's share of the evaluations, their number, and the scores of each
+        model in order of its runs.
 
     Raises:
-        ValueError: if `p_value` is not above 0 and below 1, if there are fewer than two models, or if a score is not a
-            finite number or has no logit.
+        ValueError: if `p_value` is not above 0 and below 1, if `samples` is below 1, if there are fewer than two
+            models, or if a score is not a finite number or has no logit.
     """
+    _check_samples(samples)
     problem = _Problem(data, model_functions, split_function, logit_transform)
     return problem.run_to_confidence(TopTwoThompson, p_value, max_evaluations, slots=1, rng=rng)
 
@@ -135,6 +153,7 @@ def non_adaptive_fc(
     split_function: SplitFunction,
     p_value: float,
     logit_transform: bool = False,
+    samples: int = SAMPLES,
     *,
     max_evaluations: Optional[int] = None,
     rng: Optional[np.random.Generator] = None,
@@ -144,6 +163,7 @@ def non_adaptive_fc(
     Use it as a baseline: it needs about twice as many evaluations as `TTTS`. It uses
     `fiesta_allennlp.strategies.NonAdaptiveFixedConfidence`.
     """
+    _check_samples(samples)
     problem, slots = _Problem(data, model_functions, split_function, logit_transform), len(model_functions)
     return problem.run_to_confidence(NonAdaptiveFixedConfidence, p_value, max_evaluations, slots=slots, rng=rng)
 
@@ -246,6 +266,11 @@ class _Problem:
         if not self.logit_transform:
             return score
         return float(logit(np.array([score]), candidate=f"model_functions[{name}]")[0])
+
+
+def _check_samples(samples: int) -> None:
+    if not samples >= 1:
+        raise ValueError(f"samples must be at least 1, such as {SAMPLES}, but got {samples}. P(best) is exact here.")
 
 
 def _proportions(history: History) -> List[float]:

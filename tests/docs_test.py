@@ -27,6 +27,18 @@ def check_docs(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return import_module("check_docs")
 
 
+def test_the_readme_begins_with_the_two_commands_that_the_makefile_has_and_ci_runs() -> None:
+    first_screen = "\n".join((REPOSITORY / "README.md").read_text(encoding="utf-8").splitlines()[:25])
+    (block,) = re.findall(r"```bash\n(make .*?)```", first_screen, re.DOTALL)
+    commands = [line.partition("#")[0].strip() for line in block.splitlines()]
+    assert commands == ["make select", "make test"]
+    targets = re.findall(
+        r"^([a-z]+): \$\(INSTALLED\)", (REPOSITORY / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert {"select", "test"} <= set(targets), "each sets everything up"
+    assert "bare make test" in (REPOSITORY / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+
+
 def test_every_page_is_in_a_menu() -> None:
     menus = re.findall(r"```\{toctree\}\n.*?\n\n(.*?)```", (DOCS / "index.md").read_text(encoding="utf-8"), re.DOTALL)
     entries = [entry for menu in menus for entry in menu.splitlines()]

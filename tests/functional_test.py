@@ -1,3 +1,4 @@
+import inspect
 import math
 import re
 from itertools import chain, repeat
@@ -47,6 +48,24 @@ def scripted(*scores: Sequence[float]) -> List[Callable[..., float]]:
 def noisy(*means: float, seed: int = 1) -> List[Callable[..., float]]:
     rng = np.random.default_rng(seed)
     return [lambda train, test, mean=mean: rng.normal(mean, 0.03) for mean in means]
+
+
+PAPER_CALL = ["data", "model_functions", "split_function", "p_value", "logit_transform", "samples"]
+
+
+@pytest.mark.parametrize("call", [TTTS, non_adaptive_fc])
+def test_the_calls_of_the_paper_take_its_arguments_by_position(call: Callable[..., Any]) -> None:
+    parameters = inspect.signature(call).parameters.values()
+    assert [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD] == PAPER_CALL
+    assert [p.default for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD][4:] == [False, 100_000]
+    confidence_scores, proportions, num_evaluations, scores = call(DATA, scripted(*CLEAR), split, 0.05, False, 10_000)
+    assert (len(confidence_scores), len(proportions), num_evaluations) == (3, 3, 9)
+    assert scores == [list(values) for values in CLEAR]
+    assert confidence_scores == call(DATA, scripted(*CLEAR), split, 0.05, samples=1).confidence_scores, "it is exact"
+    with pytest.raises(ValueError, match="samples must be at least 1"):
+        call(DATA, scripted(*CLEAR), split, 0.05, samples=0)
+    with pytest.raises(TypeError, match="positional"):
+        call(DATA, scripted(*CLEAR), split, 0.05, False, 10_000, 50)
 
 
 CLEAR = ([0.50, 0.52, 0.51], [0.80, 0.81, 0.79], [0.60, 0.61, 0.63])

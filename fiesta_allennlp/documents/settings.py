@@ -11,6 +11,7 @@ from fiesta_allennlp.selection.options import (
     SELECTION_GROUP,
     option,
     resource_option,
+    restated_option,
     selection_option,
 )
 from fiesta_allennlp.selection.settings import (
@@ -54,15 +55,23 @@ class DocumentSettings(SelectionSettings):
         f"model of the scores: {DEFAULT_BELIEF} (default), another name, or a JSON object with a `type`",
         factory=lambda: {"type": DEFAULT_BELIEF},
         metavar=CONFIG_METAVAR,
+        decides="both",
     )
-    stop: Any = selection_option(
-        None,
-        f"stopping rule: {DEFAULT_STOP} (default), rule_of_three, bayesian or glr (guaranteed error rate); or JSON",
-        metavar=CONFIG_METAVAR,
+    stop: Any = restated_option(
+        SelectionSettings,
+        "stop",
+        help=f"stopping rule: {DEFAULT_STOP} (default), rule_of_three, bayesian or glr (guaranteed error rate); or "
+        "JSON",
     )
-    budget: Optional[int] = selection_option(None, "select the leader after this many queries, whatever the confidence")
-    margin: Optional[float] = selection_option(None, "accept a system within MARGIN of the best (default 0)")
-    max_evaluations: Optional[int] = selection_option(None, "stop as inconclusive after this many queries")
+    budget: Optional[int] = restated_option(
+        SelectionSettings, "budget", help="select the leader after this many queries, whatever the confidence"
+    )
+    margin: Optional[float] = restated_option(
+        SelectionSettings, "margin", help="accept a system within MARGIN of the best (default 0)", parse=None
+    )
+    max_evaluations: Optional[int] = restated_option(
+        SelectionSettings, "max_evaluations", help="stop as inconclusive after this many queries"
+    )
     systems: Tuple[str, ...] = option(
         (),
         "two or more of NAME=model.tar.gz, NAME=predictions.jsonl, NAME=system.jsonnet",

@@ -9,7 +9,7 @@ import argparse
 import json
 import re
 import typing
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -31,6 +31,7 @@ class Option:
         can_be_undone: whether a switch has a `--no-` form.
         is_repeated: it is typed once for each of several values.
         is_fixed: it decides which scores are made, so a resumed selection keeps it.
+        decides: it is an argument of the strategies for a target `confidence`, of those for a `budget`, or of `both`.
         is_of_executor: it belongs to one executor or another, and is a key of `--executor` as JSON.
         sought_as: flags of other commands under which people look for it, each with what to write here instead.
     """
@@ -46,6 +47,7 @@ class Option:
     can_be_undone: bool = True
     is_repeated: bool = False
     is_fixed: bool = False
+    decides: str = ""
     is_of_executor: bool = False
     sought_as: Mapping[str, str] = field(default_factory=dict)
 
@@ -55,6 +57,13 @@ def option(default: Any, help: str, *, factory: Optional[Callable[[], Any]] = No
     makes a default that is not plain; `option_fields` are fields of `Option`."""
     metadata = {"option": Option(mention_default(help, default), **option_fields)}
     return field(default_factory=factory, metadata=metadata) if factory else field(default=default, metadata=metadata)
+
+
+def restated_option(settings: type, name: str, **changes: Any) -> Any:
+    """Declare an option of another record again, with these changes: `default`, or fields of `Option`."""
+    declared = settings.__dataclass_fields__[name]  # type: ignore[attr-defined]
+    default = changes.pop("default", declared.default)
+    return field(default=default, metadata={"option": replace(declared.metadata["option"], **changes)})
 
 
 SELECTION_GROUP = "Selection"
@@ -78,6 +87,11 @@ def mention_default(help: str, default: Any) -> str:
 def declared_options(settings: Any) -> "Iterator[Tuple[str, Option]]":
     """Return the names and declarations of the fields of a record or its class, in order."""
     return ((f.name, f.metadata["option"]) for f in fields(settings))
+
+
+def deciding_options(settings: Any, *kinds: str) -> List[str]:
+    """Return the options that are arguments of strategies of these kinds, `confidence`, `budget` or `both`."""
+    return [name for name, declaration in declared_options(settings) if declaration.decides in kinds]
 
 
 def base_type(annotation: Any) -> Any:

@@ -26,6 +26,7 @@ from fiesta_allennlp.selection.options import (
     check_options,
     check_setting_names,
     check_values,
+    deciding_options,
     declared_options,
     flag,
     list_to_tuple,
@@ -74,24 +75,29 @@ class ChoiceSettings:
         f"sampling rule: {STRATEGY} (default), ttts, bts, thompson or non_adaptive_fc; with --budget: "
         f"{BUDGET_STRATEGY} (default) or non_adaptive_fb; or JSON with a `type`",
         metavar=CONFIG_METAVAR,
+        decides="both",
     )
     belief: Any = selection_option(
         None,
         f"model of the scores: {BELIEF} (default), {OFFICIAL_SPLITS_BELIEF} (default with --splits official) or "
         "student_t, each optionally with the prefix logit_; or a JSON object",
         metavar=CONFIG_METAVAR,
+        decides="both",
     )
     confidence: Optional[float] = selection_option(
-        None, f"target confidence: stop once P(best) reaches it and the stopping rule agrees (default {CONFIDENCE})"
+        None,
+        f"target confidence: stop once P(best) reaches it and the stopping rule agrees (default {CONFIDENCE})",
+        decides="confidence",
     )
     stop: Any = selection_option(
         None,
         f"stopping rule: {STOPPING_RULE} (default), rule_of_three (for models that fail at times), bayesian (as in the "
         "paper) or glr (guaranteed error rate); or JSON",
         metavar=CONFIG_METAVAR,
+        decides="confidence",
     )
     budget: Optional[int] = selection_option(
-        None, "make this many runs in total, then select the leader, whatever the confidence"
+        None, "make this many runs in total, then select the leader, whatever the confidence", decides="budget"
     )
     margin: Any = selection_option(
         None,
@@ -99,9 +105,12 @@ class ChoiceSettings:
         "run-to-run sd, such as 0.25sd",
         metavar="MARGIN",
         parse=parse_margin,
+        decides="confidence",
     )
     max_evaluations: Optional[int] = selection_option(
-        None, f"stop as inconclusive after this many runs (default {MAX_EVALUATIONS_PER_CANDIDATE} per candidate)"
+        None,
+        f"stop as inconclusive after this many runs (default {MAX_EVALUATIONS_PER_CANDIDATE} per candidate)",
+        decides="confidence",
     )
 
     def __post_init__(self) -> None:
@@ -131,8 +140,8 @@ class ChoiceSettings:
         """Return everything that decides which candidate runs next and when the selection ends, by option, defaults
         included. None stands for no limit, and for the default of `max_evaluations`."""
         params = self.strategy_params()
-        options = ("belief", "budget", "confidence", "margin", "max_evaluations", "stop")
-        named_options = {name: params.pop(name, None) for name in options}
+        names = deciding_options(self, "confidence", "budget", "both")
+        named_options = {name: params.pop(name, None) for name in names if name != "strategy"}
         defaults: Dict[str, Any] = {"margin": 0.0, "stop": {"type": self.default_stop}}
         if named_options["budget"] is None:
             defaults["confidence"] = CONFIDENCE
@@ -147,13 +156,9 @@ class ChoiceSettings:
         for name in ("stop", "belief"):
             if name in params:
                 params[name] = to_config(params[name], f"--strategy: '{name}'")
-        options = {
-            "confidence": self.confidence,
-            "budget": self.budget,
-            "margin": self.margin,
-            "max_evaluations": self.max_evaluations,
-            "stop": None if self.stop is None else to_config(self.stop, "--stop"),
-        }
+        names = deciding_options(self, "confidence", "budget", "both")
+        options = {name: getattr(self, name) for name in names if name not in ("strategy", "belief")}
+        options["stop"] = None if self.stop is None else to_config(self.stop, "--stop")
         fill_options(params, options, "--strategy")
         params.setdefault("belief", to_config(self.belief or self.default_belief, "--belief"))
         return params
@@ -237,7 +242,10 @@ def merge_settings(*layers: Mapping[str, Any], settings_class: Type[ChoiceSettin
     """
     annotations = typing.get_type_hints(settings_class)
     settings: Dict[str, Any] = {}
-    exclusive_options = {"budget": ("confidence", "margin", "max_evaluations", "stop"), "confidence": ("budget",)}
+    exclusive_options = {
+        "budget": deciding_options(settings_class, "confidence"),
+        "confidence": deciding_options(settings_class, "budget"),
+    }
     for layer in _with_presets(layers, settings_class):
         replaced_options = [
             name

@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence, TypeVar
 
 from fiesta_allennlp.core.errors import ConfigError, OptionError
 from fiesta_allennlp.core.registry import build, import_package
-from fiesta_allennlp.selection.options import flag
+from fiesta_allennlp.selection.options import deciding_options, flag
 from fiesta_allennlp.selection.settings import ChoiceSettings
 from fiesta_allennlp.strategies.base import Minimising, Strategy
 from fiesta_allennlp.strategies.fixed_budget import FixedBudget
@@ -19,7 +19,7 @@ def build_strategy(
     """Build the strategy with its belief, and check it for these candidates. `has_counts` says whether runs report
     counts of right and wrong answers, which some beliefs need."""
     params = choice.strategy_params()
-    _check_strategy_options(params)
+    _check_strategy_options(params, choice)
     try:
         strategy = build(Strategy, params)
     except ConfigError as error:
@@ -74,13 +74,13 @@ def packages_named_in_errors(packages: Sequence[str]) -> Iterator[None]:
         raise ConfigError(f"{error} The selection uses code of its author: if you trust it, add {options}.") from error
 
 
-def _check_strategy_options(params: Dict[str, Any]) -> None:
+def _check_strategy_options(params: Dict[str, Any], choice: ChoiceSettings) -> None:
     """Refuse an option that belongs to the other kind of strategy, and a missing budget."""
     name = params["type"]
     strategy_class = Strategy.find(name)
     if strategy_class is not None:
         has_budget = issubclass(strategy_class, FixedBudget)
-        forbidden_options = ("confidence", "margin", "max_evaluations", "stop") if has_budget else ("budget",)
+        forbidden_options = deciding_options(choice, "confidence" if has_budget else "budget")
         if wrong_options := [key for key in forbidden_options if key in params]:
             option = "--budget" if has_budget else f"--strategy {name}"
             raise ConfigError(f"{flag(wrong_options[0])} cannot be combined with {option}. Use one or the other.")

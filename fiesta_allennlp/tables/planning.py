@@ -9,6 +9,7 @@ from fiesta_allennlp.core.defaults import num_cores
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import TimeForecast, count_runs
 from fiesta_allennlp.selection.confirmation import LEVEL
+from fiesta_allennlp.selection.options import deciding_options
 from fiesta_allennlp.selection.settings import INDEPENDENT, SHARED
 from fiesta_allennlp.selection.t_tests import t_test_power
 from fiesta_allennlp.strategies.base import unwrap_minimising
@@ -199,7 +200,8 @@ def _find_min_budget(settings: PlanSettings, simulator: Simulator) -> int:
 def _list_alternatives(simulator: Simulator, margins: Sequence[float], *, budget: int) -> Mapping[Any, ReplaySettings]:
     """Return the other ways to choose: the larger margins, `equal` and `halving`."""
     params = simulator.settings.strategy_params()
-    shared = {name: params[name] for name in ("confidence", "margin", "max_evaluations", "stop") if name in params}
+    names = deciding_options(simulator.settings, "confidence")
+    shared = {name: params[name] for name in names if name in params}
     in_rounds = {"belief": params["belief"], "batch_size": len(simulator.true_means)}
     kinds: Dict[Any, Dict[str, Any]] = {
         **{margin: {"strategy": {**params, "margin": margin}} for margin in margins},

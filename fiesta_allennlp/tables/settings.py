@@ -1,7 +1,7 @@
 """The options of `fiesta replay`, `fiesta next` and `fiesta plan`, each as one record."""
 
 import argparse
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
@@ -16,10 +16,10 @@ from fiesta_allennlp.selection.options import (
     flag,
     option,
     resource_option,
+    restated_option,
     selection_option,
 )
 from fiesta_allennlp.selection.settings import (
-    CONFIG_METAVAR,
     OFFICIAL,
     ChoiceSettings,
     max_failures_option,
@@ -112,12 +112,6 @@ class TableSettings:
     )
 
 
-def table_option(name: str, group: str) -> Any:
-    """Declare an option of `TableSettings` for another record, below this heading."""
-    declared = TableSettings.__dataclass_fields__[name]
-    return field(default=declared.default, metadata={"option": replace(declared.metadata["option"], group=group)})
-
-
 BROUGHT_GROUP = "Runs that exist already"
 
 
@@ -133,9 +127,9 @@ class BroughtSettings:
         group=BROUGHT_GROUP,
         metavar="FILE",
     )
-    columns: Optional[Mapping[str, str]] = table_option("columns", BROUGHT_GROUP)
-    where: Tuple[str, ...] = table_option("where", BROUGHT_GROUP)
-    wide: Optional[str] = table_option("wide", BROUGHT_GROUP)
+    columns: Optional[Mapping[str, str]] = restated_option(TableSettings, "columns", group=BROUGHT_GROUP)
+    where: Tuple[str, ...] = restated_option(TableSettings, "where", group=BROUGHT_GROUP)
+    wide: Optional[str] = restated_option(TableSettings, "wide", group=BROUGHT_GROUP)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -276,9 +270,9 @@ class PlanSettings(TableSettings, ChoiceSettings):
     )
     candidates: Optional[int] = _problem(None, f"number of candidates (default {DEFAULT_NUM_CANDIDATES})", least=2)
     seconds: Optional[float] = _problem(None, "duration of a run (default: the pilot's)", metavar="SECONDS", above=0)
-    belief: Any = selection_option(None, "model of the scores, as in a selection", metavar=CONFIG_METAVAR)
-    budget: Optional[int] = selection_option(
-        None, "fixed budget for comparison (default: the mean number of runs)", least=1
+    belief: Any = restated_option(ChoiceSettings, "belief", help="model of the scores, as in a selection")
+    budget: Optional[int] = restated_option(
+        ChoiceSettings, "budget", help="fixed budget for comparison (default: the mean number of runs)", least=1
     )
     confirm: Optional[int] = selection_option(
         None,

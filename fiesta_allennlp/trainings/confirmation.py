@@ -27,7 +27,7 @@ from fiesta_allennlp.selection.confirmation import (
 from fiesta_allennlp.selection.confirmation_progress import ConfirmationProgress
 from fiesta_allennlp.selection.environment import changed_code, check_current_directory, describe_environment
 from fiesta_allennlp.selection.loop import SelectionLoop
-from fiesta_allennlp.selection.options import settings_to_json
+from fiesta_allennlp.selection.options import deciding_options, settings_to_json
 from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import StoredState, run_selection
@@ -174,7 +174,8 @@ class FinishedSelection:
     def settings_for(self, plan: ConfirmationPlan, *, seed: int, resources: Mapping[str, Any]) -> Settings:
         """Return the settings of the selection for the fresh runs, with other `resources`."""
         fixed: Dict[str, Any] = {
-            **dict.fromkeys(("confidence", "margin", "max_evaluations", "stop", "preset", "points", "max_hours")),
+            **dict.fromkeys(deciding_options(Settings, "confidence")),
+            **dict.fromkeys(("preset", "points", "max_hours")),
             "candidates": tuple(f"{name}={self.candidates[name].source}" for name in plan.names),
             "strategy": "non_adaptive_fb",
             "belief": self.settings.strategy_params()["belief"],
