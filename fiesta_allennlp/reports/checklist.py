@@ -15,7 +15,6 @@ from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.options import command_words
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.trainings.candidate_types import stored_type_of
-from fiesta_allennlp.trainings.data_files import describe_starting_weights
 
 Checklist = Tuple[Tuple[str, str], ...]
 
@@ -43,7 +42,6 @@ def build_checklist(report: Any) -> Checklist:
             candidates=selection.candidates,
             settings=settings,
             program_names=program_names,
-            starts=describe_starting_weights({n: p.starting_weights for n, p in selection.preparations.items()}),
             work_noun="queries" if result.by_documents else "runs",
             config_text=_describe_config,
             brought_caution=BROUGHT_CAUTION,

@@ -12,7 +12,6 @@ from fiesta_allennlp.core.errors import ConfigError, DataError, escape_invisible
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.core.splits import Division, split_pool, target_sizes
-from fiesta_allennlp.trainings.data_files import StartingWeights
 
 
 @dataclass(frozen=True)
@@ -76,15 +75,13 @@ class Pool:
 class Preparation:
     """The result of building a candidate once. For a program, only the pool is known. `vectors` are pairs of a file of
     word vectors that the config names and the filtered file to read instead; `coverage` is, for each of these files,
-    the share of the tokens in the data that have a vector. `starting_weights` are the weights that its runs start
-    from, as far as the config names them."""
+    the share of the tokens in the data that have a vector."""
 
     pool: Pool
     num_parameters: Optional[int] = None
     metrics: Optional[Sequence[str]] = None
     vectors: Sequence[Tuple[str, str]] = ()
     coverage: Sequence[float] = ()
-    starting_weights: Sequence[StartingWeights] = ()
 
     def with_vectors_in(self, vectors: Path) -> "Preparation":
         """Return the same with the filtered files in this directory."""

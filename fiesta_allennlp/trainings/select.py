@@ -9,7 +9,7 @@ from rich.console import Console
 
 from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, join_some
+from fiesta_allennlp.core.errors import CandidateError, ConfigError, join_some
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Candidate, Decision, History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request, strategy_rng
 from fiesta_allennlp.executors.base import Executor
@@ -26,12 +26,7 @@ from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.trainings.candidate_run import MemoryMeasuringEvaluator
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import CandidateSet, compare_with_store, equal_candidates, load_candidates
-from fiesta_allennlp.trainings.data_files import (
-    DataSnapshot,
-    StartingWeights,
-    check_starting_weights,
-    describe_starting_weights,
-)
+from fiesta_allennlp.trainings.data_files import DataSnapshot
 from fiesta_allennlp.trainings.listeners import (
     BestModelKeeper,
     MetricNotes,
@@ -114,11 +109,10 @@ class TrainingSelection(SelectionFamily):
             complete = {name for name, preparation in preparations.items() if vectors_exist(preparation)}
             missing = {name: candidate for name, candidate in active.items() if name not in complete}
             if missing:
-                weights = self.find_starting_weights(missing, console)
+                self.check_weights(missing)
                 vectors = self.directory.vectors.resolve()  # which `directory` becomes
                 for name, preparation in self.prepare(missing, directory, console).items():
-                    located = preparation.with_vectors_in(vectors)
-                    preparations[name] = replace(located, starting_weights=weights[name])
+                    preparations[name] = preparation.with_vectors_in(vectors)
                 check_same_pool({name: preparations[name].pool for name in active})
                 pools = [preparations[name].pool for name in missing]
                 for text in dict.fromkeys(content.text for pool in pools for content in pool.contents_read):
@@ -129,23 +123,16 @@ class TrainingSelection(SelectionFamily):
             self.settings = resolve_metric(settings, active, {name: preparations[name] for name in active}, console)
             yield
 
-    def find_starting_weights(
-        self, candidates: Mapping[str, Candidate], console: Console
-    ) -> Dict[str, Tuple[StartingWeights, ...]]:
-        """Return the weights that these candidates start from, and print them. Refuse weights that have seen the data
-        of random splits, unless the settings allow them."""
-        weights = {
-            name: type_of(candidate.config).starting_weights(self.candidate_set.snapshots[name])
-            for name, candidate in candidates.items()
-        }
-        check_starting_weights(
-            weights,
-            on_official_splits=self.settings.on_official_splits,
-            is_allowed=self.settings.allow_pretrained_on_pool,
-        )
-        if text := describe_starting_weights(weights):
-            console.print(f"Note: {text}.")
-        return weights
+    def check_weights(self, candidates: Mapping[str, Candidate]) -> None:
+        """Refuse candidates that start from weights which have seen the data of random splits, unless the settings
+        allow them."""
+        if self.settings.on_official_splits or self.settings.allow_pretrained_on_pool:
+            return
+        for name, candidate in candidates.items():
+            try:
+                type_of(candidate.config).check_weights(self.candidate_set.snapshots[name])
+            except ConfigError as error:
+                raise CandidateError(f"candidate '{name}'", str(error)) from error
 
     def notes(self) -> Iterator[str]:
         """Yield what is doubtful about the configs."""

@@ -27,7 +27,6 @@ from fiesta_allennlp.reports.sources import read_selection
 from fiesta_allennlp.selection.candidate_result import MAX_FAILED_RUNS
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.trainings.candidate_run import ReportedMetrics
-from fiesta_allennlp.trainings.data_files import StartingWeights, describe_starting_weights
 from fiesta_allennlp.trainings.pool import FileContent
 from fiesta_allennlp.trainings.programs.data import FORMATS, DataFile, Record
 from tests.commands.conftest import EQUALLY, Call
@@ -208,7 +207,5 @@ def test_a_table_of_many_candidates_and_columns_is_read_back_in_three_lines() ->
     assert "and 12 more" in lines[0] and "and 1 more" in lines[2] and sum(map(len, lines)) < MAX_OUTPUT
 
 
-def test_the_weights_of_10000_candidates_and_the_fields_of_a_file_are_a_line() -> None:
-    weights = {name: [StartingWeights(f"{name}.tar.gz", MANY_NAMES)] for name in MANY_NAMES}
-    assert len(describe_starting_weights(weights)) < 2 * MAX_OUTPUT
+def test_the_fields_of_a_file_are_a_line() -> None:
     assert len(FileContent("a.jsonl", 1, "records", tuple(MANY_NAMES)).text) < MAX_OUTPUT
