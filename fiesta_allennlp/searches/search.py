@@ -45,7 +45,7 @@ from fiesta_allennlp.trainings.candidates import (
     take_candidate_snapshot,
 )
 from fiesta_allennlp.trainings.config import first_difference
-from fiesta_allennlp.trainings.listeners import VersionNotes, reporting_jobs
+from fiesta_allennlp.trainings.listeners import reporting_jobs
 from fiesta_allennlp.trainings.pool import Preparation
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
@@ -152,7 +152,7 @@ class ScreeningSelection(TrainingSelection):
         display = ScreeningProgress(
             console, settings.scored_by, num_configs=screener.num_configs, num_before=num_before
         )
-        listeners: List[Listener] = [display, VersionNotes(console)]
+        listeners: List[Listener] = [display]
         with reporting_jobs(self.executor, self.directory, console), display:
             yield SelectionLoop(
                 strategy=screener,

@@ -18,8 +18,5 @@ class Listener:
     def on_broken_machine(self, machine: Machine, error: str) -> None:
         """Called once for each machine that takes no more runs, with the last error there."""
 
-    def on_start(self, request: Request) -> None:
-        """Called before each run starts."""
-
     def on_waiting(self, requests: Sequence[Request]) -> None:
         """Called with the pending requests that wait for their next try, after every change of them."""

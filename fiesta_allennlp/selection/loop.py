@@ -244,8 +244,6 @@ class SelectionLoop:
 
     def _submit(self, request: Request, active_requests: Set[Request]) -> None:
         logger.info("start %s (split seed %d)", request.name, request.split_seed)
-        for listener in self.listeners:
-            listener.on_start(request)
         self.retries.record_start(request)
         self.executor.submit(self.evaluator.for_request(request), request)
         active_requests.add(request)

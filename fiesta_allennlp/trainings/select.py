@@ -23,14 +23,12 @@ from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, build_with_packages, translated_option_errors
 from fiesta_allennlp.selection.texts import collapsed_notes, forecast_text
 from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.trainings.candidate_run import MemoryMeasuringEvaluator
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import CandidateSet, compare_with_store, equal_candidates, load_candidates
 from fiesta_allennlp.trainings.data_files import DataSnapshot
 from fiesta_allennlp.trainings.listeners import (
     BestModelKeeper,
     MetricNotes,
-    VersionNotes,
     forecast_describer,
     reporting_jobs,
 )
@@ -219,7 +217,7 @@ class TrainingSelection(SelectionFamily):
         console.print(f"Training {executor.describe()}.")
         with reporting_jobs(executor, directory, console), progress:
             evaluator = self.evaluator()
-            listeners: List[Listener] = [progress, self.metric_notes(evaluator, console), VersionNotes(console)]
+            listeners: List[Listener] = [progress, self.metric_notes(evaluator, console)]
             if settings.keep == "best":
                 listeners.append(BestModelKeeper(directory, settings.scored_by.sign))
             yield SelectionLoop(
@@ -325,7 +323,7 @@ def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
         names = prepared.metric_notes(evaluator, console)
         for name in prepared.candidate_set.active:
             request = make_request(seed, name, 0, shared_splits=settings.splits == "shared")
-            prepared.executor.submit(MemoryMeasuringEvaluator(evaluator.for_request(request)), request)
+            prepared.executor.submit(evaluator.for_request(request), request)
         for outcome in prepared.executor.completed():
             names.on_outcome(outcome)
             yield outcome
