@@ -13,7 +13,7 @@ from allennlp.models import BasicClassifier, Model
 from allennlp.training import TrainerCallback
 from rich.console import Console
 
-from fiesta_allennlp.core.errors import ConfigError, DataError, ModelError
+from fiesta_allennlp.core.errors import ConfigError, ModelError
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.splits import Division
@@ -129,17 +129,6 @@ def test_a_model_that_forgets_its_counts_can_only_be_scored_on_the_validation_se
 def test_a_message_of_allennlp_keeps_its_place(reviews: Path, changes: Dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         read_pool({**classifier_config(reviews), **changes}, None)
-
-
-def test_records_that_lack_a_key_are_told_with_their_file(reviews: Path) -> None:
-    """The reader makes instances without a label if a record has another key."""
-    file = reviews / "train.jsonl"
-    lines = file.read_text().splitlines(keepends=True)
-    file.write_text("".join([lines[0], lines[1].replace('"label"', '"gold"'), *lines[2:]]))
-    with pytest.raises(DataError, match="instance 2 of .*train.jsonl has no field 'label', but instance 1 of"):
-        read_pool(classifier_config(reviews), None)
-    alone = {**classifier_config(reviews), "data_loader": {"batch_size": 1}}
-    assert read_pool(alone, None).size == 72, "no batch holds two of them"
 
 
 def test_the_digest_of_single_files_is_that_of_older_stores(reviews: Path) -> None:
