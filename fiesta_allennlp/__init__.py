@@ -8,10 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
-    from fiesta_allennlp.library import choose_system, confirm, next_runs, plan, replay, search, select
+    from fiesta_allennlp.library import choose_system, confirm, next_runs, plan, replay, select
     from fiesta_allennlp.reports.report import report
 
-__all__ = ["choose_system", "confirm", "next_runs", "plan", "replay", "report", "search", "select"]
+__all__ = ["choose_system", "confirm", "next_runs", "plan", "replay", "report", "select"]
 
 
 def __getattr__(name: str) -> Any:

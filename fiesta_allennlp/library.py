@@ -13,10 +13,8 @@ from fiesta_allennlp.isolation.fork_server import check_main_guard
 from fiesta_allennlp.reports.confirming import confirm as run_confirmation
 from fiesta_allennlp.reports.fresh_runs import ConfirmationResult
 from fiesta_allennlp.reports.next_runs import ask_next_runs
-from fiesta_allennlp.reports.results import SearchResult, SelectionResult, SystemsResult
-from fiesta_allennlp.reports.screening import search_in_words
+from fiesta_allennlp.reports.results import SelectionResult, SystemsResult
 from fiesta_allennlp.reports.simulation import SimulationResult, plan_with_bar, replay_with_bar
-from fiesta_allennlp.searches.search import search as run_search
 from fiesta_allennlp.selection.console import PipeSafeConsole
 from fiesta_allennlp.selection.session import StoredState
 from fiesta_allennlp.tables.next_runs import NextRuns
@@ -124,45 +122,6 @@ def confirm(
         raise ConfigError("a table of scores cannot be confirmed. Pass the directory of a selection.")
     settings = ConfirmSettings(Path(directory), runs=runs, against=tuple(rivals), again=again, seed=seed)
     return run_confirmation(settings, resources, _console(progress), recover=recover)
-
-
-def search(
-    template: Union[str, Path] = "",
-    space: Any = None,
-    *,
-    directory: Union[str, Path],
-    recover: bool = False,
-    force: bool = False,
-    progress: Optional[bool] = None,
-    **settings: Any,
-) -> SearchResult:
-    """Screen many configs with one run each, then select among the best, or resume an interrupted search.
-
-    Ctrl-C, or an interrupt of a notebook's kernel, stops the runs. The call then returns the result so far. In a
-    script, make this call below `if __name__ == "__main__":`.
-
-    Args:
-        template: a config file.
-        space: a JSON file, or its content as a mapping or a list. Omit it if you pass `points`.
-        directory: the directory that keeps all files of the search.
-        recover: the command's option `--recover`.
-        force: the command's option `--force`.
-        progress: whether to show progress (default: only on a terminal).
-        settings: the command's other options by name, with underscores: `configs=40, metric="accuracy"`.
-
-    Raises:
-        FiestaError: if a setting, the template, the space, the data or the directory is invalid.
-    """
-    check_main_guard()
-    options = _to_options(settings, (), candidates_option="candidates")
-    if template:
-        options["template"] = str(template)
-    if space is not None:
-        options["space"] = str(space) if isinstance(space, Path) else space
-    path = Path(directory)
-    summary = run_search(options, path, console=_console(progress), recover=recover, force=force)
-    selection = None if summary.selection is None else SelectionResult.read(path)
-    return SearchResult(summary.screening.content(), selection, search_in_words(summary))
 
 
 def choose_system(

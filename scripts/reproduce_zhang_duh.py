@@ -14,15 +14,14 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Iterator, List, Mapping, Sequence, Tuple
+from typing import Iterator, List, Mapping, Sequence, Tuple
 
 import numpy as np
-
-from fiesta_allennlp.searches.searchers.base import build_searcher
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
 from common import make_parser, print_table
+from searchers import GpEhvi, GpEi, GraphEhvi, GraphEi, GraphEif, Random, Searcher
 from table_lookup import BUDGET, FRONT_BUDGET, Lookup, Measures, Protocol, SearchTable, exact_random_search, read_files
 
 SEED = 2020
@@ -33,33 +32,29 @@ TOLERANCES = {"en-ja": 1.0}
 FRONT_BUDGETS = {"sw-en": 200, "so-en": 200}
 """What the paper takes for single language pairs."""
 
-UNFITTED = {"scores": "raw", "prior_mean": 0.0}
-"""The paper's Gaussian processes: raw scores and mean 0."""
-
-
-Searchers = Mapping[str, Mapping[str, Any]]
-"""By the name of the paper, or by ours."""
+Searchers = Mapping[str, Searcher]
+"""By the name of the paper, whose Gaussian processes have raw scores and mean 0, or by ours."""
 
 SINGLE: Searchers = {
-    "RS": {"type": "random"},
-    "BO_EI_M": {"type": "gp_ei", "kernel": "matern", **UNFITTED},
-    "BO_EI_R": {"type": "gp_ei", "kernel": "rbf", **UNFITTED},
-    "GB_EI_M": {"type": "graph_ei", "kernel": "matern", **UNFITTED},
-    "GB_EI_R": {"type": "graph_ei", "kernel": "rbf", **UNFITTED},
-    "GB_EIF_M": {"type": "graph_eif", "kernel": "matern"},
-    "GB_EIF_R": {"type": "graph_eif", "kernel": "rbf"},
-    "gp_ei, prior_mean 0": {"type": "gp_ei", "prior_mean": 0.0},
-    "gp_ei": {"type": "gp_ei"},
-    "graph_ei": {"type": "graph_ei"},
+    "RS": Random(),
+    "BO_EI_M": GpEi(kernel="matern", scores="raw"),
+    "BO_EI_R": GpEi(kernel="rbf", scores="raw"),
+    "GB_EI_M": GraphEi(kernel="matern", scores="raw"),
+    "GB_EI_R": GraphEi(kernel="rbf", scores="raw"),
+    "GB_EIF_M": GraphEif(kernel="matern"),
+    "GB_EIF_R": GraphEif(kernel="rbf"),
+    "gp_ei, prior_mean 0": GpEi(prior_mean=0.0),
+    "gp_ei": GpEi(),
+    "graph_ei": GraphEi(),
 }
 FRONT: Searchers = {
-    "RS": {"type": "random"},
-    "BO_M": {"type": "gp_ehvi", "kernel": "matern", **UNFITTED},
-    "BO_R": {"type": "gp_ehvi", "kernel": "rbf", **UNFITTED},
-    "GB_M": {"type": "graph_ehvi", "kernel": "matern", **UNFITTED},
-    "GB_R": {"type": "graph_ehvi", "kernel": "rbf", **UNFITTED},
-    "gp_ehvi": {"type": "gp_ehvi"},
-    "graph_ehvi": {"type": "graph_ehvi"},
+    "RS": Random(),
+    "BO_M": GpEhvi(kernel="matern", scores="raw"),
+    "BO_R": GpEhvi(kernel="rbf", scores="raw"),
+    "GB_M": GraphEhvi(kernel="matern", scores="raw"),
+    "GB_R": GraphEhvi(kernel="rbf", scores="raw"),
+    "gp_ehvi": GpEhvi(),
+    "graph_ehvi": GraphEhvi(),
 }
 
 Cells = Tuple[str, str, str]
@@ -103,7 +98,7 @@ def cells(table: PaperTable, data: SearchTable, method: str, num_trials: int) ->
         RuntimeError: where simulated random search is far from the exact one.
     """
     protocol = table.protocol(data.name)
-    measures = Lookup(data, build_searcher(table.methods[method]), protocol, SEED).run(num_trials)
+    measures = Lookup(data, table.methods[method], protocol, SEED).run(num_trials)
     if method == "RS":
         _check(measures, data, protocol)
     papers = table.paper(data.name, method)

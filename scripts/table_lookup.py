@@ -8,11 +8,14 @@ from typing import Dict, List, Mapping, Sequence, Tuple
 
 import numpy as np
 from scipy.special import gammaln
+from searchers.base import NUM_INITIAL, Points, Searcher, SearchHistory
+from searchers.covariances import pareto_front
 
-from fiesta_allennlp.core.seeding import SEARCH_STREAM, replay_rng
-from fiesta_allennlp.searches.searchers.base import Points, Searcher, SearchHistory
-from fiesta_allennlp.searches.searchers.covariances import pareto_front
+from fiesta_allennlp.core.seeding import replay_rng
 from fiesta_allennlp.selection.metrics import Metric
+
+SEARCH_STREAM = 7
+"""The key of a trial's random points, among the streams of `core/seeding.py`."""
 
 OBJECTIVES = ("dev_bleu", "dev_gpu_time", "dev_ppl", "num_updates", "gpu_memory", "num_param")
 """The columns of `.evals`."""
@@ -58,9 +61,6 @@ def read_files(stem: Path, objectives: Sequence[str]) -> SearchTable:
 
 
 # The protocols.
-
-NUM_INITIAL = 3
-"""Random points that every search of the paper begins with. They count as runs, so no target is reached before."""
 
 BLEU_TOLERANCE = 0.5
 BUDGET, FRONT_BUDGET = 20, 50
@@ -190,7 +190,7 @@ class Lookup:
         rng = replay_rng(self.seed, SEARCH_STREAM, trial)
         history = SearchHistory(self.table.points, scores=self.table.scores[:0])
         while not self.protocol.is_settled(history.seen, self.table):
-            seen = (*history.seen, *self.searcher.propose(history, 1, rng))
+            seen = (*history.seen, self.searcher.propose(history, rng))
             history = replace(history, seen=seen, scores=self.table.scores[list(seen)])
         return list(history.seen)
 

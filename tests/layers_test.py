@@ -11,7 +11,7 @@ GROUND = {"core", "version"}
 CHOOSING = GROUND | {"probability", "beliefs", "strategies"}
 WORKING = GROUND | {"isolation", "executors"}
 CORE = CHOOSING | WORKING | {"selection"}
-FAMILIES = {"trainings", "documents", "tables", "searches"}
+FAMILIES = {"trainings", "documents", "tables"}
 
 ALLOWED: Dict[str, Set[str]] = {
     "core": GROUND,
@@ -25,15 +25,13 @@ ALLOWED: Dict[str, Set[str]] = {
     "trainings": CORE,
     "documents": CORE,
     "tables": CORE,
-    "searches": CORE | {"trainings"},
     "reports": CORE | FAMILIES,
     "commands": CORE | FAMILIES | {"reports"},
     "models": GROUND,
     "library": CORE | FAMILIES | {"reports", "commands", "plugin"},
 }
-"""By module or folder. Families do not know each other, except that a search is made of trainings. Nothing below
-`commands` imports `reports`, and nothing but `plugin` imports `models`.
-`plugin`, `__main__` and `__init__` may import anything."""
+"""By module or folder. Families do not know each other. Nothing below `commands` imports `reports`, and nothing but
+`plugin` imports `models`. `plugin`, `__main__` and `__init__` may import anything."""
 
 WITH_TORCH = ("models", "trainings/allennlp")
 """All that imports torch or AllenNLP when it is imported itself, `plugin` aside."""

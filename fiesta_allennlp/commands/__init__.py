@@ -18,17 +18,13 @@ from fiesta_allennlp.commands.read_only import (
 from fiesta_allennlp.commands.selecting import (
     ConfirmCommand,
     DocumentsCommand,
-    SearchCommand,
     SelectCommand,
-    WorkerCommand,
 )
 from fiesta_allennlp.core.errors import COMMAND_PREFIX, ConfigError, did_you_mean, join_some
 
 COMMANDS: Dict[str, FiestaCommand] = {
     "select": SelectCommand(),
-    "search": SearchCommand(),
     "confirm": ConfirmCommand(),
-    "worker": WorkerCommand(),
     "plan": PlanCommand(),
     "replay": ReplayCommand(),
     "next": NextCommand(),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 class StatusCommand(FiestaCommand):
     help = "show the progress of a selection, running or not"
-    description = """Print the current table of a selection or a search, running or not. The command locks nothing and
+    description = """Print the current table of a selection, running or not. The command locks nothing and
 changes nothing in the directory."""
     examples = """examples:
   %(prog)s runs/first

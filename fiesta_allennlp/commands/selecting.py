@@ -1,8 +1,7 @@
-"""The commands that make runs: `select`, `search`, `documents`, `confirm` and `worker`."""
+"""The commands that make runs: `select`, `documents`, `confirm` and `worker`."""
 
 import argparse
 import shlex
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Type
 
@@ -91,7 +90,7 @@ class SelectionCommand(FiestaCommand):
 
     def interrupt_text(self, args: argparse.Namespace) -> str:
         directory = None if args.dry_run else args.directory
-        if directory is None or not any(path.exists() for path in RunDirectory(directory).stores):
+        if directory is None or not RunDirectory(directory).store.exists():
             return f"Interrupted before the first {self.run_noun}. Start over with the same command."
         return f"Interrupted; {self.interrupt_note}. Continue with: {recover_command(args)}"
 
@@ -221,34 +220,6 @@ selection with its original options."""
         return EXIT_NO_COMPARISON if failures else 0
 
 
-class SearchCommand(SelectionCommand):
-    help = "screen many configs, then find the best of a few"
-    description = """Screen many configs with one run each, scored on the validation set, then select among the best few
-with new runs. The options below Selection, --min-score and --keep are those of the second stage. Both stages are kept
-in the directory passed with -s, and --recover resumes an interrupted search."""
-    examples = """examples:
-  %(prog)s template.jsonnet space.json -s runs/search --configs 40 --dry-run
-  %(prog)s template.jsonnet space.json -s runs/search --configs 40 --finalists 4
-  %(prog)s template.jsonnet space.json -s runs/search --runs 240 --workers 2
-  %(prog)s -s runs/search --recover"""
-    settings_class_path = "fiesta_allennlp.searches.search_settings.SearchSettings"
-    select_path = "fiesta_allennlp.searches.search.search"
-    plan_path = "fiesta_allennlp.searches.search.plan_search"
-    plan_view_path = "fiesta_allennlp.reports.dry_run.search_plan_in_words"
-    positional_settings = (("template", "?"), ("space", "?"))
-    force_help = "delete the search or selection in the directory first"
-
-    def print_result(self, summary: Any, args: argparse.Namespace, console: "Console") -> "Result":
-        from fiesta_allennlp.reports.screening import search_in_words
-
-        if summary.selection is not None:
-            super().print_result(summary.selection, args, console)
-        console.print(*search_in_words(summary))
-        if summary.selection is None and summary.screening.failed_from_the_start:
-            console.print(f"If the template is at fault, correct it, then continue with: {recover_command(args)}")
-        return summary.last_result
-
-
 class DocumentsCommand(SelectionCommand):
     help = "find the best of several trained systems by querying them"
     description = """Query trained systems about documents in random order until one of them is the best with the
@@ -290,12 +261,11 @@ the resources that you change. --recover continues them after an interruption.""
         add_require_decision(parser, decision="the winner was confirmed against every rival")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from fiesta_allennlp.selection.options import add_options
-        from fiesta_allennlp.trainings.confirm_settings import RESOURCE_GROUPS
+        from fiesta_allennlp.selection.options import RESOURCES_GROUP, add_options
         from fiesta_allennlp.trainings.settings import Settings
 
         super().add_arguments(parser)
-        add_options(parser, Settings, RESOURCE_GROUPS)
+        add_options(parser, Settings, (RESOURCES_GROUP,))
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0 if all fresh runs have ended, whatever their verdict; 2 invalid input; 3 with
@@ -318,25 +288,3 @@ the resources that you change. --recover continues them after an interruption.""
 
     def interrupt_text(self, args: argparse.Namespace) -> str:
         return f"Interrupted; no finished run is lost. Continue with: {recover_command(args)}"
-
-
-class WorkerCommand(FiestaCommand):
-    help = "make runs of a selection with --executor workers"
-    description = """Take runs from a selection with --executor workers, one after the other, until it ends. Start
-workers on any machines that share the directory of the selection, under the same path. They may join and
-leave at any time."""
-    examples = """examples:
-  %(prog)s runs/first
-  %(prog)s runs/first --cuda-device 1 --idle 5"""
-    settings_class_path = "fiesta_allennlp.trainings.fiesta_worker.QueueWorkerSettings"
-    starts_runs = True
-    positional_settings = (("directory", None),)
-    interrupt_message = "Interrupted."
-
-    def run(self, args: argparse.Namespace, console: "Console") -> int:
-        """Return the status: 0, also if the selection has ended; 2 if it waits for no workers or dismisses this one."""
-        settings = self.build_settings(args)
-        from fiesta_allennlp.trainings.fiesta_worker import run_worker
-
-        run_worker(settings, partial(console.print, markup=False))
-        return 0

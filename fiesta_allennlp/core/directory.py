@@ -48,8 +48,6 @@ class RunDirectory:
     evaluations_csv = _path_below_root("evaluations.csv")
     report = _path_below_root("report")
     vectors = _path_below_root("vectors")
-    slurm = _path_below_root("slurm")  # files that Slurm jobs share with the command, and their logs
-    queue = _path_below_root("queue")  # files that workers share with the command
     answers = _path_below_root("answers.sqlite")  # not among `contents`: they were paid for
 
     def check_log(self, candidate: str) -> Path:
@@ -90,15 +88,6 @@ class RunDirectory:
         """The files that the checks before the first run write."""
         return self.vectors, self.root / "checks", self.root / "systems"
 
-    @property
-    def screening(self) -> "RunDirectory":
-        """The first stage of a search; this directory has the second one."""
-        return RunDirectory(self.root / "screening")
-
-    @property
-    def stores(self) -> Tuple[Path, Path]:
-        return self.store, self.screening.store
-
     def confirmation(self, number: int) -> "RunDirectory":
         """The directory of a confirmation of this selection, counted from 1."""
         return RunDirectory(self.root / ("confirmation" if number == 1 else f"confirmation-{number}"))
@@ -111,8 +100,8 @@ class RunDirectory:
 
     @property
     def workplaces(self) -> List["RunDirectory"]:
-        """Where a command on this directory may make runs: here, in its first stage and in its confirmations."""
-        return [self, self.screening, *map(self.confirmation, self.confirmation_numbers)]
+        """Where a command on this directory may make runs: here and in its confirmations."""
+        return [self, *map(self.confirmation, self.confirmation_numbers)]
 
     @property
     def staging(self) -> "RunDirectory":
@@ -123,7 +112,7 @@ class RunDirectory:
         """Everything here that a selection, or a report on it, made. Results come before the store, so that none is
         left without one."""
         names = "selection.json evaluations.csv store.sqlite store.sqlite-wal store.sqlite-shm selection.log"
-        names += " vectors checks evaluations failures systems tensorboard report next screening slurm queue"
+        names += " vectors checks evaluations failures systems tensorboard report next"
         names += " confirmation.json"
         paths = [*(self.root / name for name in names.split()), *self.root.glob(f".*{PART_SUFFIX}*")]
         paths += [self.confirmation(number).root for number in self.confirmation_numbers]

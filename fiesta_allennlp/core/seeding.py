@@ -19,7 +19,6 @@ REPLAY_SPLITS_STREAM = 3
 REPLAY_SCORES_STREAM = 4
 REPLAY_STRATEGY_STREAM = 5
 DOCUMENTS_STREAM = 6
-SEARCH_STREAM = 7
 
 SEED_BITS = 31
 """AllenNLP hands seeds to `numpy.random.seed` and to `torch.manual_seed`; 31 bits suit both, and JSON."""
@@ -73,12 +72,6 @@ def strategy_rng(seed: int, num_reserved: int) -> np.random.Generator:
     """Return the generator for the strategy's next choice. It is keyed by how many runs were ever reserved, so a
     resumed selection makes the same draw."""
     return np.random.default_rng(_seed_sequence(seed, STRATEGY_STREAM, None, num_reserved))
-
-
-def second_stage_seed(seed: int) -> int:
-    """Return the master seed of a search's second stage, whose runs all differ from those of the first stage."""
-    seed_words = np.random.SeedSequence(seed, spawn_key=(SEARCH_STREAM, 1)).generate_state(2, np.uint64)
-    return int(seed_words[0]) << 64 | int(seed_words[1])
 
 
 def replay_rng(seed: int, stream: int, repetition: int, candidate: Optional[str] = None) -> np.random.Generator:

@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from typing import Collection, Iterator, Optional, Sequence
 
-from fiesta_allennlp.core.blame import NO_FACTS, MachineFacts
 from fiesta_allennlp.core.records import Outcome, Request
 from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.isolation.evaluator import Evaluator
@@ -24,26 +23,11 @@ class Executor(Registrable):
     hides_gpus: bool = False
     """True if no run sees a GPU, whatever its config says."""
 
-    can_choose_machines: bool = False
-    """True if it keeps each run away from the machines in `machines` that the run has failed on."""
-
-    machines: MachineFacts = NO_FACTS
-    """Facts about the machines, from the last call of `use_machines`."""
-
-    last_words: str = ""
-    """A sentence for the user about what became of the runs when the executor was closed."""
-
-    @property
-    def queue_name(self) -> str:
-        """The name of the queue in the run directory that `resume` takes over; empty if there is none."""
-        return ""
-
-    def resume(self) -> str:
-        """Take over what an earlier session left running. Return a sentence for the user."""
-        return ""
+    num_threads: int = 1
+    """The number of CPU threads of each run."""
 
     def queued_runs(self) -> Collection[str]:
-        """Return the names of submitted runs that no job or worker has taken yet; none if that is unknown."""
+        """Return the names of submitted runs that wait for a job to begin; none if that is unknown."""
         return ()
 
     @abstractmethod
@@ -51,16 +35,8 @@ class Executor(Registrable):
         """Start a run, or queue it if all slots are busy. Does not wait for it.
 
         Raises:
-            FiestaError: if it cannot run anywhere, for example because a machine lacks its data.
+            FiestaError: if it cannot run anywhere, for example because a cluster refuses it.
         """
-
-    def use_machines(self, machines: MachineFacts) -> None:
-        """Take in how runs have fared on machines. Called before runs are submitted, after every change.
-
-        Raises:
-            FiestaError: if no machine is left.
-        """
-        self.machines = machines
 
     @abstractmethod
     def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:

@@ -5,14 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
-from fiesta_allennlp.core.blame import NO_FACTS, MachineFacts
 from fiesta_allennlp.core.defaults import num_cores
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE
-from fiesta_allennlp.core.origin import Machine, Origin
+from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.executors.queueing import ActiveRun, QueueingExecutor, no_machine_left_error
+from fiesta_allennlp.executors.queueing import ActiveRun, QueueingExecutor
 from fiesta_allennlp.isolation import fork_server
 from fiesta_allennlp.isolation.machine import origin_here
 from fiesta_allennlp.isolation.worker import WorkerSettings, call_for_parent, evaluate_task
@@ -28,7 +27,7 @@ class ProcessExecutor(QueueingExecutor):
     Args:
         directory: the run directory.
         cuda_devices: devices to distribute among the workers. Each worker sees one, the one with the fewest workers
-            when it begins. None leaves all visible.
+            when it begins. A device that is named twice takes twice as many. None leaves all visible.
         common: arguments of `QueueingExecutor`. With `workers` `auto`, there are as many as this machine's cores have
             room for, but not more than `cuda_devices`.
 
@@ -44,10 +43,6 @@ class ProcessExecutor(QueueingExecutor):
         self.gives_devices = bool(cuda_devices)
         self._devices = cuda_devices or []
         self._device_by_run: Dict[Any, Optional[str]] = {}
-        self.can_choose_machines = len(set(self._devices)) > 1
-        self._runs_per_device = {  # as many as if the slots were dealt out
-            device: -(-self.slots * self._devices.count(device) // len(self._devices)) for device in self._devices
-        }
         directory.root.mkdir(mode=OWN_DIRECTORY_MODE, parents=True, exist_ok=True)
         self._context = fork_server.start_fork_server(self.num_threads, self.packages)
 
@@ -58,7 +53,7 @@ class ProcessExecutor(QueueingExecutor):
 
     def start_run(self, evaluator: Evaluator, request: Request) -> Any:
         self._device_by_run = {run: self._device_by_run[run] for run in self.active_runs}
-        device = self._choose_device(request)
+        device = self._least_loaded_device()
         directory = self.directory.evaluation(request.name)
         with suppress(FileNotFoundError):  # never the run directory too: where it was moved, its path is another's
             directory.parent.mkdir(mode=OWN_DIRECTORY_MODE, exist_ok=True)
@@ -69,38 +64,14 @@ class ProcessExecutor(QueueingExecutor):
         self._device_by_run[run := call(task, self._origin(device))] = device
         return run
 
-    def use_machines(self, machines: MachineFacts) -> None:
-        """Start no more runs on broken devices, and fewer runs at once."""
-        num_left = self._num_fitting(machines)
-        if machines.broken and not num_left:
-            raise no_machine_left_error(machines)
-        super().use_machines(machines)
-        if num_left < self._num_fitting(NO_FACTS):
-            self.slots = min(self.slots, num_left)
-
-    def _num_fitting(self, machines: MachineFacts) -> int:
-        """Return how many runs the devices that work have room for."""
-        return sum(n for device, n in self._runs_per_device.items() if self._machine(device) not in machines.broken)
-
-    def has_machine_for(self, request: Request) -> bool:
-        return not self._devices or self._choose_device(request) is not None
-
-    def _choose_device(self, request: Request) -> Optional[str]:
-        """Return the device with the fewest runs among those that have room for this run and on which it has not
-        failed, unless it has failed on all; None if there is none."""
+    def _least_loaded_device(self) -> Optional[str]:
+        """Return the device with the fewest runs for each time that it is named; None if none is named."""
         load = Counter(self._device_by_run[run] for run in self.active_runs)
-        machines_to_avoid = self.machines.failed_on.get(request.key, frozenset())
-        working = [device for device in self._devices if self._machine(device) not in self.machines.broken]
-        untried = [device for device in working if self._machine(device) not in machines_to_avoid]
-        free = [device for device in untried or working if load[device] < self._runs_per_device[device]]
-        return min(free, key=lambda device: load[device], default=None)
-
-    def _machine(self, device: str) -> Machine:
-        return self._origin(device).machine
+        return min(self._devices, key=lambda device: load[device] / self._devices.count(device), default=None)
 
     def _origin(self, device: Optional[str]) -> Origin:
         """Return the origin of the runs with this device."""
-        return replace(origin_here(self.packages, device=device), is_only_machine=not self.can_choose_machines)
+        return replace(origin_here(self.packages, device=device), is_only_machine=len(set(self._devices)) < 2)
 
     def wait_for_run(self, timeout: Optional[float]) -> Any:
         ended_futures, _ = wait(self.active_runs, timeout=timeout, return_when=FIRST_COMPLETED)

@@ -9,10 +9,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Deque, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
 
-from fiesta_allennlp.core.blame import MAX_FAILURES_BEFORE_FINISH, MachineFacts
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, FiestaError, StoreError, describe
-from fiesta_allennlp.core.files import atomic_replacement, delete, shorten, shorten_log
+from fiesta_allennlp.core.errors import ConfigError, StoreError, describe
+from fiesta_allennlp.core.files import atomic_replacement, delete, shorten_log
 from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.core.registry import to_plain_data
 from fiesta_allennlp.executors.base import Evaluator, Executor
@@ -61,7 +60,7 @@ class QueueingExecutor(Executor, ABC):
         num_threads: int = 1,
         packages: Tuple[str, ...] = (),
     ) -> None:
-        check_positive(workers=workers, threads_per_worker=num_threads, time_limit=time_limit)
+        check_positive({"--workers": workers, "--executor-option num_threads": num_threads, "--time-limit": time_limit})
         self.directory, self.workers = directory, workers
         self.time_limit, self.num_threads, self.packages = time_limit, num_threads, packages
         self._queue: Deque[Tuple[Evaluator, Request]] = deque()
@@ -134,12 +133,8 @@ class QueueingExecutor(Executor, ABC):
 
     def fill_slots(self) -> None:
         """Start runs of the queue while slots are free. Call it when `slots` has become larger."""
-        while len(self.active_runs) < self.slots:
-            position = next((i for i, (_, request) in enumerate(self._queue) if self.has_machine_for(request)), None)
-            if position is None:
-                return
-            evaluator, request = self._queue[position]
-            del self._queue[position]
+        while self._queue and len(self.active_runs) < self.slots:
+            evaluator, request = self._queue.popleft()
             directory = self.directory.evaluation(request.name)
             try:
                 delete(directory)
@@ -148,10 +143,6 @@ class QueueingExecutor(Executor, ABC):
                 reason = f"{request.name} cannot be started: {describe(error)}"
                 raise StoreError(f"{reason}. Finished runs are safe. Fix it, then continue with --recover.") from error
             self.adopt_run(handle, evaluator, request)
-
-    def has_machine_for(self, request: Request) -> bool:
-        """Return whether a run may start now, while a slot is free; otherwise the next one in the queue does."""
-        return True
 
     def adopt_run(self, handle: Any, evaluator: Evaluator, request: Request) -> None:
         """Add a run that is under way to the `active_runs`, as one that an earlier session started."""
@@ -196,17 +187,8 @@ class QueueingExecutor(Executor, ABC):
         return replace(outcome, log_path=str(log_copy.relative_to(self.directory.root)))
 
 
-def no_machine_left_error(machines: MachineFacts) -> FiestaError:
-    """Return the end of a selection all of whose machines are broken."""
-    error = [*machines.broken.values()][-1]
-    return FiestaError(
-        f"no machine is left: on each, {MAX_FAILURES_BEFORE_FINISH} runs failed before one finished, the last with: "
-        f"{shorten(error)}. All candidates still take part. Fix it, then continue with --recover."
-    )
-
-
-def check_positive(**numbers: Any) -> None:
+def check_positive(numbers: Mapping[str, Any]) -> None:
     """Refuse values of options that are numbers, but not above 0."""
     for name, value in numbers.items():
         if isinstance(value, (int, float)) and not value > 0:
-            raise ConfigError(f"--{name.replace('_', '-')} must be above 0 but got {value}.")
+            raise ConfigError(f"{name} must be above 0 but got {value}.")

@@ -1,6 +1,6 @@
 from abc import abstractmethod
 from pathlib import Path
-from typing import List, Mapping, Optional
+from typing import Optional
 
 from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.core.registry import Registrable
@@ -29,18 +29,3 @@ class Evaluator(Registrable):
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
         """Return the outcome of a run that finished in `directory` but was not recorded, if there is one."""
         return None
-
-    def files(self, request: Request) -> List[str]:
-        """Return the data files that the run reads. An executor sends them to a machine that lacks them."""
-        return []
-
-    def made_files(self, request: Request) -> List[str]:
-        """Return the data files that were made for this selection, which no other machine can have."""
-        return []
-
-    def reading(self, local_paths: Mapping[str, str]) -> "Evaluator":
-        """Return the same evaluator for a machine that has these files in other places.
-
-        The files that it writes name the original places.
-        """
-        return self

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import traceback
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from multiprocessing import connection, util
 from pathlib import Path
 from typing import Any, Callable, Mapping, Optional, Tuple
@@ -62,8 +62,8 @@ class WorkerSettings:
 class RunTask:
     """One run for a fresh process.
 
-    `evaluator` is plain data, because only the fresh process has to import what it needs. `local_paths` maps files that
-    the evaluator names to where this machine has them. The run is killed after `time_limit` seconds.
+    `evaluator` is plain data, because only the fresh process has to import what it needs. The run is killed after
+    `time_limit` seconds.
     """
 
     evaluator: Mapping[str, Any]
@@ -71,7 +71,6 @@ class RunTask:
     directory: Path
     settings: WorkerSettings
     time_limit: Optional[float] = None
-    local_paths: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def log(self) -> Path:
@@ -95,8 +94,7 @@ def evaluate_task(task: RunTask, origin: Optional[Origin] = None) -> Outcome:
 
 def _evaluate_task(task: RunTask) -> Evaluation:
     """Make a run once the packages are imported, among them that of the evaluator."""
-    evaluator = build(Evaluator, task.evaluator)
-    return evaluator.reading(task.local_paths).evaluate(task.request, task.directory)
+    return build(Evaluator, task.evaluator).evaluate(task.request, task.directory)
 
 
 def _failure_kind(error: BaseException, directory: Path) -> str:

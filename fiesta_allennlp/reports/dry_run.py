@@ -1,16 +1,13 @@
 """Shows what a dry run found, and the runs of a trial."""
 
 import sys
-from typing import TYPE_CHECKING, Any, List, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 from fiesta_allennlp.core.errors import full_command, join_some
 from fiesta_allennlp.core.records import Evaluation, Outcome
 from fiesta_allennlp.reports.formats import MISSING_TEXT, TerminalLines, join_pairs, render_paragraphs
 from fiesta_allennlp.selection.candidate_table import Table
 from fiesta_allennlp.selection.texts import describe_scored_data, number_text
-
-if TYPE_CHECKING:
-    from fiesta_allennlp.searches.search import SearchPlan
 
 
 def trial_table(outcomes: Sequence[Outcome], metric: str) -> Table:
@@ -60,9 +57,3 @@ def _show_plan(
     template_values = {"strategy": strategy_params, "plan_command": full_command("plan"), "scored_on": scored_on}
     template_values["options"] = join_pairs(options) or "defaults"
     return [table, *render_paragraphs("dry_run.j2", plan=plan, prepared=prepared, commands=commands, **template_values)]
-
-
-def search_plan_in_words(plan: "SearchPlan") -> List[str]:
-    prepared = plan.prepared
-    template_values = {"executor": prepared.executor.describe(), "metric": prepared.settings.scored_by.display_name}
-    return render_paragraphs("search_plan.j2", plan=plan, pool=prepared.pool, **template_values)

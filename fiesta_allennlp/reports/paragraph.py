@@ -73,7 +73,6 @@ def fill_slots(report: Report) -> Dict[str, Slot]:
     if result.leading is None or result.running or not is_over:
         return {}
     return {
-        "screening": _screening(report),
         "candidates": _candidates(report),
         "data": _data(report),
         "sampling": sampling(report),
@@ -86,17 +85,6 @@ def fill_slots(report: Report) -> Dict[str, Slot]:
         "confirmation": _confirmation(report),
         "scope": _scope(report),
     }
-
-
-def _screening(report: Report) -> Slot:
-    screening = report.screening
-    if screening is None:
-        return EMPTY
-    return (
-        f"A screening of {len(screening.scores)} of {screening.num_points} configs with one run each (searcher "
-        f"{screening.searcher}) gave {count_text(len(report.result.candidates), 'finalist')}, by the validation score.",
-        (),
-    )
 
 
 def _candidates(report: Report) -> Slot:

@@ -34,7 +34,6 @@ from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import analyse
 
 if TYPE_CHECKING:
-    from fiesta_allennlp.reports.screening import ScreeningReport
     from fiesta_allennlp.tables.read_back import ReadBack
     from fiesta_allennlp.tables.table import ScoreTable
 
@@ -74,7 +73,6 @@ class Report(Printable):
         settings: its settings.
         table: the table, and `table_files` its files.
         whole: the report on all candidates of the source, for a report on two of them.
-        screening: the first stage of the search whose second stage this selection is.
         confirmations: the confirmations of the selection, in order, or the one that it is itself.
     """
 
@@ -90,7 +88,6 @@ class Report(Printable):
     table: "Optional[ScoreTable]" = None
     table_files: Tuple[str, ...] = ()
     whole: "Optional[Report]" = None
-    screening: "Optional[ScreeningReport]" = None
     confirmations: Tuple[Confirmation, ...] = ()
 
     @property

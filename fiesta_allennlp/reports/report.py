@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence, Union
 
@@ -81,14 +80,7 @@ def _read_source(settings: ReportSettings, content: Any) -> Report:
     path = Path(settings.source or "rows")
     if content is not None or not is_selection(path):
         return read_table(path, settings, content)
-    report_record = read_selection(path, settings)
-    directory = RunDirectory(path)
-    if not directory.screening.store.is_file():
-        return report_record
-    from fiesta_allennlp.reports.screening import read_screening  # only the report of a search has one
-
-    result = report_record.result
-    return replace(report_record, screening=read_screening(directory, result.seed, result.candidates))
+    return read_selection(path, settings)
 
 
 def default_output(source: Optional[PathLike], compare: Optional[Sequence[str]]) -> Path:
@@ -201,13 +193,12 @@ def _render(report: Report, template: str, output: str, **values: Any) -> str:
 
 def tabulate(report: Report, section: str) -> Optional[Table]:
     """Return the table of a section: a row for each comparison, of fresh runs or of all, for each way to compare single
-    runs, for each correlation of validation scores, for each finalist, or for each machine. None if it has no row."""
+    runs, for each correlation of validation scores, or for each machine. None if it has no row."""
     table: Table = {
         "confirmation": lambda report: confirmation_table(report.confirmations, HTML),
         "differences": _tabulate_differences,
         "single": _tabulate_single_scores,
         "development": _tabulate_development,
-        "screening": lambda report: _make_table(FINALIST_COLUMNS, report.screening and report.screening.finalists),
         "machines": lambda report: _make_table(MACHINE_COLUMNS, report.result.machines),
     }[section](report)
     return table if table.rows else None
@@ -215,16 +206,6 @@ def tabulate(report: Report, section: str) -> Optional[Table]:
 
 Columns = Mapping[str, Callable[[Any], str]]
 """By heading, the text of an entry."""
-
-FINALIST_COLUMNS: Columns = {
-    "finalist": lambda finalist: finalist.name,
-    "place in the screening": lambda finalist: str(finalist.place_before),
-    "score there": lambda finalist: number_text(finalist.score_before),
-    "place by mean": lambda finalist: str(finalist.place_after or MISSING_TEXT),
-    "mean of fresh runs": lambda finalist: number_text(finalist.mean_after),
-    "runs": lambda finalist: str(finalist.num_runs),
-    "score - mean": lambda finalist: number_text(finalist.optimism),
-}
 
 MACHINE_COLUMNS: Columns = {
     "machine": lambda machine: str(machine.origin.machine),

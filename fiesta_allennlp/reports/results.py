@@ -1,8 +1,8 @@
-"""The results of a selection or a search, as records that show themselves on a terminal and in a notebook."""
+"""The results of a selection, as records that show themselves on a terminal and in a notebook."""
 
 import csv
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Dict, List
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.files import from_csv_cell
@@ -46,21 +46,3 @@ class SystemsResult(SelectionResult, DocumentsResult):
     `candidates` are `SystemResult` records. `documents` describes the file and how the selection used it.
     `num_queries` is the number of queries made and `cost` their cost; both exclude kept answers.
     """
-
-
-@dataclass(frozen=True, repr=False)
-class SearchResult(Printable):
-    """The result of a search.
-
-    `screening` is the content of `screening/selection.json`. Its `candidates` are the screened configs in their order
-    as finalists, each with `name`, `values`, `score` and `seconds`. `selection` is the result of the second stage. It
-    is None if the search stopped in the first stage. `sentences` compare the order of the screening with the fresh
-    runs.
-    """
-
-    screening: Mapping[str, Any]
-    selection: Optional[SelectionResult]
-    sentences: Tuple[str, ...] = ()
-
-    def shown(self) -> TerminalLines:
-        return [*(() if self.selection is None else self.selection.shown()), *self.sentences]

@@ -24,7 +24,7 @@ class StatusSettings:
 
     GROUPS: ClassVar[Tuple[str, ...]] = (FOLLOW_GROUP,)
 
-    directory: Path = option(Path(), "the directory of the selection or the search", metavar="DIR", parse=Path)
+    directory: Path = option(Path(), "the directory of the selection", metavar="DIR", parse=Path)
     follow: bool = option(
         False, "print the table repeatedly until the selection ends", group=FOLLOW_GROUP, can_be_undone=False
     )

@@ -27,9 +27,6 @@ from fiesta_allennlp.strategies.base import Minimising, analyse
 from fiesta_allennlp.tables.settings import NextSettings, done_note, refuse_table_options
 from fiesta_allennlp.trainings.settings import Settings
 
-SCREENING_KIND = "screening"
-"""The kind of a search's first stage."""
-
 
 def read_selection(root: Path, settings: ReportSettings) -> Report:
     """Read the selection in a directory. Refuse options that are for tables of scores, and a
@@ -44,10 +41,6 @@ def read_selection(root: Path, settings: ReportSettings) -> Report:
 def read_directory(root: Path, *, min_score: Optional[float] = None) -> Report:
     """Read the selection in a directory, by default with its own score that runs must not miss."""
     with open_selection(root) as selection:
-        if selection.meta.kind == SCREENING_KIND:
-            raise ConfigError(
-                f"{root}: this is the first stage of a search. Pass the directory of the search, {root.parent}."
-            )
         if selection.meta.kind == "documents":
             if min_score is not None:
                 raise ConfigError(

@@ -2,7 +2,6 @@
 
 from typing import Sequence
 
-from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import Decision, History, Outcome, Request
 
 
@@ -14,9 +13,6 @@ class Listener:
 
     def on_outcome(self, outcome: Outcome) -> None:
         """Called for every finished run and failure once it is recorded."""
-
-    def on_broken_machine(self, machine: Machine, error: str) -> None:
-        """Called once for each machine that takes no more runs, with the last error there."""
 
     def on_waiting(self, requests: Sequence[Request]) -> None:
         """Called with the pending requests that wait for their next try, after every change of them."""

@@ -12,7 +12,6 @@ from typing import List, Optional, Sequence, Set, Tuple
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError, join_some
 from fiesta_allennlp.core.interrupts import raise_if_interrupted
-from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
@@ -62,30 +61,6 @@ class WorkingTime:
             self._last_save = time.monotonic()
 
 
-class MachineWatch:
-    """Tells the executor how runs have fared on machines, and the listeners which machines are broken.
-
-    It is kept in memory only: each session tries all machines again.
-    """
-
-    def __init__(self) -> None:
-        self._first_failure: Optional[int] = None
-        self._broken: Set[Machine] = set()
-
-    def update(self, history: History, executor: Executor, listeners: Sequence[Listener]) -> None:
-        """Take in the outcomes so far. Raise a `FiestaError` if no machine is left."""
-        if self._first_failure is None:
-            self._first_failure = history.machines.num_failures
-        facts = history.machines.facts(first_failure=self._first_failure)
-        for machine, error in facts.broken.items():
-            if machine not in self._broken:
-                logger.warning("machine %s takes no more runs: %s", machine, error)
-                for listener in listeners:
-                    listener.on_broken_machine(machine, error)
-        self._broken = set(facts.broken)
-        executor.use_machines(facts)
-
-
 @dataclass(frozen=True, kw_only=True)
 class SelectionLoop:
     """A selection with everything that its loop needs. If the store has a history, the loop continues from there.
@@ -105,7 +80,6 @@ class SelectionLoop:
     shared_splits: bool = True
     max_hours: Optional[float] = None
     retries: Retries = field(default_factory=lambda: Retries(RETRY_PAUSES))
-    machine_watch: MachineWatch = field(default_factory=MachineWatch)
 
     def run(self) -> Decision:
         """Continue until the strategy is done, and return the decision, with `stopped_by` set.
@@ -140,7 +114,6 @@ class SelectionLoop:
         active_requests = self._resume_pending()
         while True:
             history = self._stop_unwanted(active_requests)
-            self.machine_watch.update(history, self.executor, self.listeners)
             if margin := self.strategy.fix_margin(history):
                 self.store.record_margin(margin)
             decision = self.strategy.describe(history)
@@ -194,7 +167,6 @@ class SelectionLoop:
         """Take over finished work that was not recorded, and start the other pending requests again."""
         active_requests: Set[Request] = set()
         history = self._read_history()
-        self.machine_watch.update(history, self.executor, self.listeners)
         for request in history.pending:
             run = self.evaluator.for_request(request)
             evaluation = run.salvage(request, self.directory.evaluation(request.name))
@@ -208,7 +180,7 @@ class SelectionLoop:
         return active_requests
 
     def _stop_unwanted(self, active_requests: Set[Request]) -> History:
-        """Stop runs of withdrawn candidates, and those that wait for another machine although their failure counts by
+        """Stop runs of withdrawn candidates, and those that wait for their next try although their failure counts by
         now, so that their slots are free. Return the history."""
         history = self._read_history()
         unwanted_runs = [
@@ -279,17 +251,12 @@ class SelectionLoop:
         return failure, should_retry
 
     def _retry(self, outcome: Outcome, active_requests: Set[Request]) -> None:
-        """Start a run again: elsewhere if its machine may be broken, at once if its process died, and after a pause if
-        the machine lacked something."""
+        """Start a run again: at once if its process died, and after a pause if the machine lacked something, or may be
+        broken."""
         request, history = outcome.request, self._read_history()
         if not isinstance(outcome, Failure):
             return
-        is_elsewhere = not history.machines.is_of_candidate(outcome)
-        if is_elsewhere and self.executor.can_choose_machines:
-            logger.info("%s goes to another machine", request.name)
-            self.retries.schedule_elsewhere(request)
-            return
-        if outcome.kind != "machine" and not is_elsewhere:
+        if outcome.kind != "machine" and history.machines.is_of_candidate(outcome):
             self._submit(request, active_requests)
             return
         self.retries.schedule(request)

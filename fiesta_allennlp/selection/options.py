@@ -32,7 +32,6 @@ class Option:
         is_repeated: it is typed once for each of several values.
         is_fixed: it decides which scores are made, so a resumed selection keeps it.
         decides: it is an argument of the strategies for a target `confidence`, of those for a `budget`, or of `both`.
-        is_of_executor: it belongs to one executor or another, and is a key of `--executor` as JSON.
         sought_as: flags of other commands under which people look for it, each with what to write here instead.
     """
 
@@ -48,7 +47,6 @@ class Option:
     is_repeated: bool = False
     is_fixed: bool = False
     decides: str = ""
-    is_of_executor: bool = False
     sought_as: Mapping[str, str] = field(default_factory=dict)
 
 

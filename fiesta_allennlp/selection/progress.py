@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Callable, Collection, Dict, Iterator, Mapping,
 
 from rich.console import Console
 
-from fiesta_allennlp.core.blame import MAX_FAILURES_BEFORE_FINISH
 from fiesta_allennlp.core.errors import join_some
-from fiesta_allennlp.core.origin import Machine
 from fiesta_allennlp.core.records import (
     Decision,
     Evaluation,
@@ -146,12 +144,6 @@ class ProgressDisplay(Listener):
 
     def _finished_text(self, run: Evaluation) -> str:
         return f"{run.request.name} {self._metric} {number_text(run.score)} in {run.seconds:.1f} s"
-
-    def on_broken_machine(self, machine: Machine, error: str) -> None:
-        self._print_line(
-            f"{machine} takes no more runs: {MAX_FAILURES_BEFORE_FINISH} failed there before one "
-            f"finished. The last error: {error}"
-        )
 
     def on_waiting(self, requests: Sequence[Request]) -> None:
         self._waiting_requests = requests

@@ -62,10 +62,6 @@ class Retries:
         self.num_failures_since_finish[request] += 1
         self._due_times[request] = time.monotonic() + pause
 
-    def schedule_elsewhere(self, request: Request) -> None:
-        """Schedule a run that failed on a machine which may be broken, without a pause: it goes to another one."""
-        self._due_times[request] = time.monotonic()
-
     def is_hopeless(self, request: Request, *, at_start: bool) -> bool:
         """Return whether a run has failed after every pause, and twice since a run last finished; `at_start` no run
         ever has."""

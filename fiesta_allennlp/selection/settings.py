@@ -256,9 +256,8 @@ def merge_settings(*layers: Mapping[str, Any], settings_class: Type[ChoiceSettin
         for name in [*replaced_options, "strategy"] if replaced_options else []:
             settings.pop(name, None)
         if "executor" in settings and layer.get("executor", settings["executor"]) != settings["executor"]:
-            for name, declaration in declared_options(settings_class):
-                if declaration.is_of_executor:
-                    settings.pop(name, None)
+            for name in ("executor_option", "cuda_devices"):
+                settings.pop(name, None)
         check_setting_names(list(layer), settings_class)
         for name, value in layer.items():
             is_joined = isinstance(value, (list, tuple)) and base_type(annotations[name]) is str

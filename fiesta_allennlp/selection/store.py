@@ -31,13 +31,12 @@ from fiesta_allennlp.version import __version__
 COMMAND_BY_KIND = {
     "trainings": "select",
     "documents": "documents",
-    "screening": "search",
     "confirmation": "confirm",
 }
 """The commands, by the kind of selection that they make."""
 
 JUDGED_KINDS = ("trainings", "confirmation")
-"""The kinds of selections whose finished runs are judged. The first stage of a search only ranks."""
+"""The kinds of selections whose finished runs are judged."""
 
 REQUEST_COLUMNS = ", ".join(REQUEST_FIELDS)
 
@@ -173,8 +172,6 @@ def open_for_reading(directory: RunDirectory) -> Iterator[StoreReader]:
     if not directory.store.is_file():
         check_store_not_lost(directory)
         remedy = f"Pass the directory from `{full_command('select')} -s DIR`."
-        if directory.screening.store.is_file():
-            remedy = f"The search here is still screening configs. Continue it with {full_command('search')} --recover."
         raise StoreError(f"{directory.root}: no selection found: '{directory.store.name}' is missing. {remedy}")
     with closing(open_database(directory.store, read_only=True)) as database:
         yield StoreReader(database, directory.store)

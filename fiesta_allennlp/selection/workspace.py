@@ -64,11 +64,8 @@ def clear_directory(
     new one made in the place `staging` here."""
     if not directory.store.exists() and not directory.finished_runs:
         return
-    from fiesta_allennlp.executors.shared_queue import end_earlier_queues  # which a new directory needs not
-
     lock = DirectoryLock(directory)
     try:
-        end_earlier_queues(directory)
         for path in directory.contents():
             if path not in (keep, staging and staging.root):
                 delete(path)

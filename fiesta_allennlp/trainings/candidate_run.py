@@ -10,7 +10,7 @@ import sys
 import time
 from abc import abstractmethod
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
@@ -156,14 +156,13 @@ UNSCORED_METRICS_FILE = "reported.json"  # holds the metrics of a run that did n
 class CandidateRun(Evaluator):
     """Runs a candidate on one split of its data with given seeds.
 
-    `local_paths` maps files that the config names to their places on this machine. `data` are the candidate's data as
-    they were when the selection began. `group_by` is the key of the groups that splits keep whole.
+    `data` are the candidate's data as they were when the selection began. `group_by` is the key of the groups that
+    splits keep whole.
     """
 
     config: Config
     metric: str
     group_by: Optional[str] = None
-    local_paths: Mapping[str, str] = field(default_factory=dict)
     data: DataSnapshot = field(default_factory=DataSnapshot)
     division: Division = OFFICIAL_RATIOS_DIVISION
     working_directory: str = field(default_factory=os.getcwd)
@@ -201,7 +200,7 @@ class CandidateRun(Evaluator):
         changed."""
         directory.mkdir(exist_ok=True)
         started_at, start = datetime.now(timezone.utc), time.monotonic()
-        with checking_unchanged(self.data, self.local_paths):
+        with checking_unchanged(self.data):
             reported = self.make_run(request, directory)
         seconds, started_text = time.monotonic() - start, started_at.isoformat(timespec="seconds")
         if (description := self.describe(request)) and not (directory / RUN_FILE).exists():
@@ -247,9 +246,6 @@ class CandidateRun(Evaluator):
             return evaluation
         except (OSError, ValueError, TypeError, KeyError, FiestaError):
             return None
-
-    def reading(self, local_paths: Mapping[str, str]) -> "CandidateRun":
-        return replace(self, local_paths=local_paths)
 
 
 def read_outcome(request: Request, directory: Path, metric: str) -> Optional[Evaluation]:

@@ -232,7 +232,8 @@ class AllenNLPCandidate(AnyCandidate):
         wrong = f"'trainer.cuda_device' is {json.dumps(device)}, but"
         if executor.hides_gpus and device not in (None, -1, "-1", "cpu"):
             raise ConfigError(
-                f"{wrong} runs on a cluster see a GPU only if they request one. Use --gpus-per-evaluation 1, or "
+                f"{wrong} runs on a cluster see a GPU only if they request one. Use --executor-option gres=gpu:1 "
+                "with Slurm, num_gpus=1 with Ray, or "
                 "--overrides '{\"trainer.cuda_device\": -1}' for the CPU."
             )
         is_own = trainer.get("type", "gradient_descent") != "gradient_descent"  # which may accept other devices

@@ -67,11 +67,6 @@ def with_absolute_paths(config: Config) -> Config:
     return result
 
 
-def replace_paths(value: Any, new_paths: Mapping[str, str]) -> Any:
-    """Return a copy of a config in which every string that is a key of `new_paths` is replaced by its value."""
-    return _map_strings(value, lambda text: new_paths.get(text, text))
-
-
 def _absolute_if_exists(text: str) -> str:
     return str(Path(text).resolve()) if os.path.exists(text) else text
 

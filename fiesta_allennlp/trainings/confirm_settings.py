@@ -16,12 +16,9 @@ from fiesta_allennlp.selection.options import (
     option,
 )
 from fiesta_allennlp.selection.settings import seed_option
-from fiesta_allennlp.trainings.settings import CLUSTER_GROUPS, Settings
+from fiesta_allennlp.trainings.settings import Settings
 
 CONFIRMATION_GROUP = "Confirmation"
-
-RESOURCE_GROUPS = (RESOURCES_GROUP, *CLUSTER_GROUPS)
-"""The headings of the settings of `fiesta select` that a confirmation may have other values of."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,7 @@ class ConfirmSettings:
 
 def check_resources(values: Mapping[str, Any]) -> None:
     """Refuse a setting of `fiesta select` that is not about resources: it is that of the selection."""
-    resources = [name for name, declaration in declared_options(Settings) if declaration.group in RESOURCE_GROUPS]
+    resources = [name for name, declaration in declared_options(Settings) if declaration.group == RESOURCES_GROUP]
     for name in values:
         if name not in resources:
             hint = did_you_mean(name, resources)

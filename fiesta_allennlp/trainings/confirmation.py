@@ -201,8 +201,7 @@ def _check_kind(meta: Meta, root: Path) -> None:
     if meta.kind == "confirmation":
         raise ConfigError(f"{root} is a confirmation itself. Pass the directory of its selection, {root.parent}.")
     if meta.kind != TrainingSelection.name:
-        reason = "made by documents" if meta.kind == "documents" else "the first stage of a search"
-        raise ConfigError(f"{root}: the selection is {reason}, and only one with training runs can be confirmed.")
+        raise ConfigError(f"{root}: `documents` made the selection, and only one with training runs can be confirmed.")
     if not meta.is_started:
         raise StoreError(f"{root}: the selection has not begun its first run, so there is nothing to confirm.")
     check_current_directory(meta.environments)

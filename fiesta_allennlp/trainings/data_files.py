@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, DataChangedError
 from fiesta_allennlp.core.files import CHUNK_BYTES, file_digest, file_stamp
-from fiesta_allennlp.trainings.config import Config, absolute_paths, leaves_of, replace_paths
+from fiesta_allennlp.trainings.config import Config, absolute_paths, leaves_of
 
 
 def files_behind(data_path: Any) -> List[Path]:
@@ -92,38 +92,37 @@ def _take_file_snapshot(file: Path, *digests: Any) -> FileSnapshot:
 
 
 @contextmanager
-def checking_unchanged(snapshot: DataSnapshot, new_paths: Mapping[str, str]) -> Iterator[None]:
+def checking_unchanged(snapshot: DataSnapshot) -> Iterator[None]:
     """Check the data before the work and after it, even if the work fails: it may have read them half written.
 
     Raise a `DataChangedError` for the first file that has changed or is new. Raise a `FileNotFoundError` if a file is
     missing before the work; it may return later. A file that is missing after the work is ignored.
     """
-    local_mark = _check_files(snapshot, new_paths)
+    local_mark = _check_files(snapshot)
     try:
         yield
     finally:
         with suppress(FileNotFoundError):
-            _check_files(local_mark, {})
+            _check_files(local_mark)
 
 
-def _check_files(snapshot: DataSnapshot, new_paths: Mapping[str, str]) -> DataSnapshot:
-    """Return the mark with the places and the stamps of this machine. Raise the errors of `checking_unchanged`."""
-    data_paths = replace_paths(list(snapshot.data_paths), new_paths)
-    files_by_path = {new_paths.get(file.path, file.path): file for file in snapshot.files}
-    new_files = sorted({str(file) for file in files_behind(data_paths)} - set(files_by_path))
+def _check_files(snapshot: DataSnapshot) -> DataSnapshot:
+    """Return the mark with the stamps of this machine. Raise the errors of `checking_unchanged`."""
+    known_paths = {file.path for file in snapshot.files}
+    new_files = sorted({str(file) for file in files_behind(list(snapshot.data_paths))} - known_paths)
     if new_files:
         raise DataChangedError(f"{new_files[0]} is a new data file that did not exist when the selection began")
-    files = tuple(_check_same_content(file, source) for source, file in files_by_path.items())
-    return replace(snapshot, data_paths=tuple(data_paths), files=files)
+    return replace(snapshot, files=tuple(map(_check_same_content, snapshot.files)))
 
 
-def _check_same_content(file: FileSnapshot, source: str) -> FileSnapshot:
-    stamp = file_stamp(Path(source))
-    if stamp != file.stamp and (stamp[0] != file.stamp[0] or file_digest(Path(source)) != file.digest):
+def _check_same_content(file: FileSnapshot) -> FileSnapshot:
+    path = Path(file.path)
+    stamp = file_stamp(path)
+    if stamp != file.stamp and (stamp[0] != file.stamp[0] or file_digest(path) != file.digest):
         old_size, new_size = file.stamp[0], stamp[0]
         change = f" ({old_size} bytes then, {new_size} now)" if old_size != new_size else ""
         raise DataChangedError(f"{file.path} has changed since the selection began{change}")
-    return FileSnapshot(source, stamp, file.digest)
+    return replace(file, stamp=stamp)
 
 
 ARCHIVE_KEY = "archive_file"

@@ -2,10 +2,9 @@
 
 import logging
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Collection, Iterator, List, Mapping, Optional, Set
+from typing import Callable, Collection, List, Mapping, Optional, Set
 
 from rich.console import Console
 
@@ -81,19 +80,3 @@ def forecast_describer(
         return forecast_open_selection(strategy, history, seed=seed, workers=workers, seconds_left=seconds_left)[1]
 
     return text
-
-
-@contextmanager
-def reporting_jobs(executor: Executor, directory: RunDirectory, console: Console) -> Iterator[None]:
-    """End the jobs that an earlier session left on a cluster, unless this one continues with them. At the end, print
-    the fate of this session's jobs."""
-    from fiesta_allennlp.executors.shared_queue import end_earlier_queues  # a dry run needs none of it
-
-    for sentence in (end_earlier_queues(directory, kept_queue=executor.queue_name), executor.resume()):
-        if sentence:
-            console.print(sentence)
-    try:
-        yield
-    finally:
-        if executor.last_words:
-            console.print(executor.last_words)

@@ -1,11 +1,13 @@
 """What precedes the first run: the executor, the checks of candidates, which build each once, and the metric."""
 
 import inspect
+import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from rich.console import Console
 
@@ -33,14 +35,13 @@ from fiesta_allennlp.executors.processes import num_workers, run_in_processes
 from fiesta_allennlp.isolation.machine import DEVICES_VARIABLE, is_gpu, visible_gpus
 from fiesta_allennlp.isolation.worker import WorkerSettings
 from fiesta_allennlp.selection.metrics import Metric, check_metric_sign
-from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.progress import candidate_counter
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import CandidateSet
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.pool import Preparation
-from fiesta_allennlp.trainings.settings import TrainingSettings, executor_options
+from fiesta_allennlp.trainings.settings import TrainingSettings
 
 
 def worker_packages(settings: TrainingSettings, candidate_set: CandidateSet) -> Tuple[str, ...]:
@@ -50,30 +51,42 @@ def worker_packages(settings: TrainingSettings, candidate_set: CandidateSet) -> 
     return (*modules, *settings.include_package)
 
 
-BUILT_IN_EXECUTORS = ("processes", "ray", "slurm", "workers")
+BUILT_IN_EXECUTORS = ("processes",)
 """The modules of `executors/` with an executor of their name, which is registered when its module is imported."""
 
 
 def build_executor(settings: TrainingSettings, directory: RunDirectory, *, packages: Sequence[str]) -> Executor:
     """Return the executor that the settings name, ready to work. Its workers import `packages`."""
-    params = settings.executor_params()
-    name = params["type"]
+    name, options = settings.executor, settings.executor_options
     for module in (name,) if name in BUILT_IN_EXECUTORS else BUILT_IN_EXECUTORS:
         import_module(f"fiesta_allennlp.executors.{module}")
     executor_class = Executor.find(name)
     if executor_class is None:
-        raise ConfigError(f"--executor must be one of {join_some(Executor.available())} but got '{name}'.")
+        advice = "If it is registered by a package of yours, name that with --include-package."
+        raise ConfigError(f"--executor must be one of {join_some(Executor.available())} but got '{name}'. {advice}")
     parameters = inspect.signature(executor_class).parameters
-    foreign_keys = [key for key in params if key in executor_options() and key not in parameters]
-    if foreign_keys:
-        raise ConfigError(f"{flag(foreign_keys[0])} cannot be combined with --executor {name}. Remove it.")
-    if params.get("cuda_devices"):
-        params["cuda_devices"] = resolve_devices(params["cuda_devices"], "--cuda-devices")
+    params: Dict[str, Any] = {"type": name, "options": options}
+    if "options" not in parameters:
+        params = {"type": name, **{key: _parse_value(text) for key, text in options.items()}}
+    if settings.cuda_devices is not None:
+        if "cuda_devices" not in parameters:
+            raise ConfigError(f"--cuda-devices cannot be combined with --executor {name}. Remove it.")
+        devices = [device.strip() for device in settings.cuda_devices.split(",")]
+        params["cuda_devices"] = resolve_devices(devices, "--cuda-devices")
     common = {"workers": settings.workers, "time_limit": settings.time_limit, "packages": tuple(packages)}
+    if typed_twice := [key for key in params if key in common]:
+        raise ConfigError(f"--executor-option {typed_twice[0]}=... has an option of its own. Use that.")
     try:
-        return build(Executor, params, directory=directory, num_threads=settings.threads_per_worker, **common)
+        return build(Executor, params, directory=directory, **common)
     except ConfigError as error:
         raise ConfigError(f"--executor {name}: {error}") from error
+
+
+def _parse_value(text: str) -> Any:
+    """Return the JSON value that a text has, such as a number; or the text itself."""
+    with suppress(ValueError):
+        return json.loads(text)
+    return text
 
 
 def resolve_devices(devices: Sequence[str], option_name: str) -> List[str]:
@@ -119,6 +132,8 @@ def prepare_candidates(
     candidate_set: CandidateSet,
     directory: RunDirectory,
     console: Console,
+    *,
+    num_threads: int,
 ) -> Dict[str, Preparation]:
     """Build each of these candidates once, in its own process. Output goes to `checks/` of `directory`, and word
     vectors to `vectors/`. Raise a `ConfigError` that lists all invalid candidates."""
@@ -126,7 +141,7 @@ def prepare_candidates(
     builds = any(type_of(candidate.config).builds_model for candidate in candidates.values())
     building = " and building each model once" if builds else ""
     console.print(f"Checking {num_tasks}: reading the data{building} ...")
-    num_slots = num_workers("auto", settings.threads_per_worker)  # on this machine, wherever the runs will be made
+    num_slots = num_workers("auto", num_threads)  # on this machine, wherever the runs will be made
     digests = {name: candidate_set.snapshots[name].fingerprint for name in candidates}
     tasks = {
         name: (candidate.config, settings.group_by, candidate_set.division, digests[name], directory.vectors)
@@ -137,7 +152,7 @@ def prepare_candidates(
             _prepare_candidate,
             tasks,
             logs={name: directory.check_log(name) for name in candidates},
-            settings=WorkerSettings(settings.threads_per_worker, worker_packages(settings, candidate_set)),
+            settings=WorkerSettings(num_threads, worker_packages(settings, candidate_set)),
             max_parallel=num_slots if settings.workers == "auto" else min(num_slots, settings.workers),
             on_done=count,
         )

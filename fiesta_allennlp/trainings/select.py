@@ -30,7 +30,6 @@ from fiesta_allennlp.trainings.listeners import (
     BestModelKeeper,
     MetricNotes,
     forecast_describer,
-    reporting_jobs,
 )
 from fiesta_allennlp.trainings.pool import (
     Pool,
@@ -151,7 +150,10 @@ class TrainingSelection(SelectionFamily):
     def prepare(
         self, candidates: Mapping[str, Candidate], directory: RunDirectory, console: Console
     ) -> Dict[str, Preparation]:
-        return prepare_candidates(candidates, self.settings, self.candidate_set, directory, console)
+        num_threads = self.executor.num_threads
+        return prepare_candidates(
+            candidates, self.settings, self.candidate_set, directory, console, num_threads=num_threads
+        )
 
     # What the store keeps.
 
@@ -215,7 +217,7 @@ class TrainingSelection(SelectionFamily):
         settings, executor, strategy, directory = self.settings, self.executor, self.strategy, self.directory
         progress = self.progress(console, seconds_before=store.meta().working_seconds, seed=seed)
         console.print(f"Training {executor.describe()}.")
-        with reporting_jobs(executor, directory, console), progress:
+        with progress:
             evaluator = self.evaluator()
             listeners: List[Listener] = [progress, self.metric_notes(evaluator, console)]
             if settings.keep == "best":

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, ClassVar, Dict, List, Optional, Tuple
+from typing import Any, Callable, ClassVar, Dict, Optional, Tuple
 
 from fiesta_allennlp.core.defaults import METRIC
 from fiesta_allennlp.core.errors import ConfigError, DataError
@@ -15,32 +15,20 @@ from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import (
     RESOURCES_GROUP,
     SELECTION_GROUP,
-    check_values,
-    declared_options,
     flag,
     option,
     resource_option,
 )
 from fiesta_allennlp.selection.settings import (
-    CONFIG_METAVAR,
     SelectionSettings,
-    fill_options,
     max_failures_option,
     min_score_option,
     preset_option,
     seed_option,
     splits_option,
-    to_config,
 )
 
 SCORING_GROUP = "Data and scoring"
-CLUSTER_GROUP = "Cluster (with --executor ray or slurm)"
-RAY_GROUP = "Ray (with --executor ray)"
-SLURM_GROUP = "Slurm (with --executor slurm)"
-CLUSTER_GROUPS = (CLUSTER_GROUP, RAY_GROUP, SLURM_GROUP)
-
-COMMON_EXECUTOR_ARGUMENTS = ("workers", "time_limit", "num_threads", "packages")  # arguments with options of their own
-
 FORMAT_BY_SUFFIX = {f".{name}": name for name in ("jsonl", "csv", "tsv", "conll")}
 FORMAT_BY_SUFFIX.update({".json": "jsonl", ".txt": "lines"})
 
@@ -61,56 +49,38 @@ _scoring_option = partial(option, group=SCORING_GROUP)
 _fixed_option = partial(_scoring_option, is_fixed=True)
 
 
-def _executor_option(help: str, group: str, **declared: Any) -> Any:
-    """Declare an option that belongs to one executor or another."""
-    return option(None, help, group=group, is_of_executor=True, **declared)
-
-
-_cluster_option = partial(_executor_option, group=CLUSTER_GROUP)
-_slurm_option = partial(_executor_option, group=SLURM_GROUP)
+def _check_executor_option(text: str) -> str:
+    if "=" not in text.strip("="):
+        raise argparse.ArgumentTypeError(f"must be KEY=VALUE, such as partition=gpu, but got '{text}'")
+    return text
 
 
 @dataclass(frozen=True)
 class TrainingSettings(SelectionSettings):
     """The settings that a selection and a search have in common: how runs are made, scored and compared.
 
-    `points` is a JSONL file or a list. `executor` is a registered name or a JSON object with a `type`, `workers` a
-    number or `auto`. The options of a single executor are named after the arguments of its constructor.
+    `points` is a JSONL file or a list. `executor` is a registered name, `workers` a number or `auto`. The keys of
+    `executor_option` are those of the engine, or the arguments of the constructor of another executor.
     """
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (SCORING_GROUP, SELECTION_GROUP, RESOURCES_GROUP, *CLUSTER_GROUPS)
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCORING_GROUP, SELECTION_GROUP, RESOURCES_GROUP)
 
     workers: Any = resource_option(1, "parallel runs; auto: as many as fit", metavar="N|auto", parse=_workers)
-    executor: Any = resource_option(
-        "processes",
-        "processes on this machine, ray, slurm, or workers (see `fiesta worker`); or JSON",
-        metavar=CONFIG_METAVAR,
+    executor: str = resource_option("processes", "processes on this machine, slurm or ray", metavar="NAME")
+    executor_option: Tuple[str, ...] = resource_option(
+        (),
+        "an option in the executor's own words: partition=gpu for Slurm's sbatch, num_gpus=1 for a task of Ray, or "
+        "num_threads=4 for processes; repeatable",
+        metavar="KEY=VALUE",
+        is_repeated=True,
+        parse=_check_executor_option,
     )
-    threads_per_worker: int = resource_option(1, "CPU threads per run, also as OMP_NUM_THREADS for programs")
-    cuda_devices: Optional[str] = _executor_option(
-        "GPUs of the runs, such as 0,1: numbers within CUDA_VISIBLE_DEVICES, or names", RESOURCES_GROUP
-    )
-    runs_per_gpu: Optional[int] = _executor_option(
-        "with --cuda-devices: number of parallel runs on each GPU", RESOURCES_GROUP, least=1
+    cuda_devices: Optional[str] = resource_option(
+        None,
+        "with --executor processes: GPUs of the runs, such as 0,1, or 0,0 for two runs on one: numbers within "
+        "CUDA_VISIBLE_DEVICES, or names",
     )
     time_limit: Optional[float] = resource_option(None, "kill a run after this many seconds and count it as failed")
-    cpus_per_evaluation: Optional[float] = _cluster_option("CPUs to reserve per run (default: --threads-per-worker)")
-    gpus_per_evaluation: Optional[float] = _cluster_option("GPUs to reserve per run (default 0), such as 0.25 with Ray")
-    memory_per_evaluation: Optional[float] = _cluster_option("GiB of memory to reserve per run (default none)")
-    ray_address: Optional[str] = _executor_option(
-        "auto (default): this machine's cluster; local: a new one on this machine; or HOST:PORT", RAY_GROUP
-    )
-    ship_data: Optional[bool] = _executor_option("send the data files to nodes that do not have them", RAY_GROUP)
-    runs_per_job: Optional[int] = _slurm_option("runs per job, one after the other (default 1)", least=1)
-    array_size: Optional[int] = _slurm_option("maximum number of jobs in a job array (default 1)", least=1)
-    partition: Optional[str] = _slurm_option("partition of the jobs (default: the cluster's)")
-    account: Optional[str] = _slurm_option("account that the jobs are charged to (default: yours)")
-    job_time: Optional[str] = _slurm_option(
-        "time limit of a job, such as 30, 4:00:00 or 2-12 (default: the partition's)", metavar="MINUTES|H:M:S|D-H"
-    )
-    slurm: Optional[Tuple[str, ...]] = _slurm_option(
-        "any other option of sbatch, such as --slurm qos=long; repeatable", metavar="KEY=VALUE", is_repeated=True
-    )
     metric: Optional[str] = _fixed_option(
         None, f"metric to compare (default: {METRIC}, or the only one of all candidates); --metric=-NAME minimizes it"
     )
@@ -167,21 +137,11 @@ class TrainingSettings(SelectionSettings):
             except DataError as error:
                 raise ConfigError(f"--split-ratios with --score {self.score}: {error}") from error
 
-    def executor_params(self) -> Dict[str, Any]:
-        """Return the executor as a config, with its own options filled in, without the common ones."""
-        params = to_config(self.executor, "--executor")
-        for key in COMMON_EXECUTOR_ARGUMENTS:
-            if key in params:
-                raise ConfigError(f"remove '{key}' from --executor. It has an option of its own.")
-        fill_options(params, {name: getattr(self, name) for name in executor_options()}, "--executor")
-        check_values({"runs_per_gpu": params.get("runs_per_gpu")}, type(self))
-        devices, runs_per_gpu = params.get("cuda_devices"), params.pop("runs_per_gpu", None)
-        if devices is not None:
-            device_list = devices.split(",") if isinstance(devices, str) else devices
-            params["cuda_devices"] = [str(device).strip() for device in device_list] * (runs_per_gpu or 1)
-        elif runs_per_gpu is not None:
-            raise ConfigError("--runs-per-gpu needs --cuda-devices, such as --cuda-devices 0,1.")
-        return params
+    @property
+    def executor_options(self) -> Dict[str, str]:
+        """The options of the executor, by key."""
+        pairs = [text.strip().lstrip("-").partition("=") for text in self.executor_option]
+        return {key.strip(): value for key, _, value in pairs}
 
     @property
     def keeps_models(self) -> bool:
@@ -243,8 +203,3 @@ class Settings(TrainingSettings):
             raise ConfigError(f"--data {self.data[0]}: use one of {suffixes}, or a config with 'data.format'.")
         set_names = {1: SET_NAMES[:1], 2: (SET_NAMES[0], self.score), 3: SET_NAMES}[len(self.data)]
         return {**dict(zip(set_names, self.data, strict=True)), "format": FORMAT_BY_SUFFIX[suffix]}
-
-
-def executor_options() -> List[str]:
-    """Return the names of the settings that belong to one executor or another."""
-    return [name for name, declaration in declared_options(TrainingSettings) if declaration.is_of_executor]

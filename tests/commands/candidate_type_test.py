@@ -9,10 +9,8 @@ from typing import List
 
 import pytest
 
-from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.isolation.run_queue import RunQueue
 from tests.commands.conftest import history_of
-from tests.conftest import REPOSITORY, until
+from tests.conftest import REPOSITORY
 
 EXAMPLE = REPOSITORY / "examples" / "candidate_type"
 PACKAGE = ("--include-package", "function_candidate")
@@ -86,13 +84,10 @@ def test_an_installed_package_is_found_in_every_command_without_an_option(tmp_pa
     installed, foreign = tmp_path / "installed", tmp_path / "foreign"
     install_plugin(installed, "function_candidate")
     install_plugin(foreign, "no_such_module")  # of somebody else, in the current directory
-    run, variables = tmp_path / "run", {**os.environ, "PYTHONPATH": f"{EXAMPLE}{os.pathsep}{installed}"}
-    typed = [sys.executable, "-m", "fiesta_allennlp", "select", *configs, "--metric", "accuracy", "-s", str(run)]
-    typed += ["--budget", "4", "--executor", "workers"]
-    with subprocess.Popen(typed, cwd=foreign, env=variables, stdout=subprocess.DEVNULL) as selection:
-        until(lambda: bool(RunQueue.open_queues(RunDirectory(run).queue)))
-        fiesta("worker", run, cwd=tmp_path, python_path=variables["PYTHONPATH"])
-    assert selection.returncode == 0 and len(scores(run)) == 4
+    run, python_path = tmp_path / "run", f"{EXAMPLE}{os.pathsep}{installed}"
+    typed = ("select", *configs, "--metric", "accuracy", "-s", run, "--budget", "4")
+    fiesta(*typed, cwd=foreign, python_path=python_path)
+    assert len(scores(run)) == 4
     fiesta("report", run, cwd=foreign)
     page = (run / "report" / "report.html").read_text(encoding="utf-8")
     assert "evaluations/CANDIDATE-REPLICATE/outcome.json NEW" in page and "NEW function_candidate" not in page

@@ -1,7 +1,6 @@
 """How selections stand: finished, interrupted, by documents, running in another process, and none."""
 
 import json
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,14 +8,10 @@ from typing import Any, Callable, List, Optional
 
 import pytest
 
-from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.isolation.run_queue import RunQueue, Worker
 from fiesta_allennlp.version import __version__
 from tests.conftest import until
 from tests.executors.light import start_selection, write_programs
 from tests.golden import project
-from tests.programs import program_config
-from tests.run_files import num_finished
 from tests.selections import ENVIRONMENT, write_selection
 
 
@@ -34,14 +29,11 @@ KEYS = [
     "error",
     "pending",
     "selection",
-    "screening",
     "forecast",
     "confirmations",
-    "workers",
 ]
 """The keys that docs/cluster.md calls stable."""
-PENDING_KEYS = ["run", "state", "candidate", "job", "host", "reason", "executor"]
-WORKER_KEYS = ["host", "process", "gpu", "run", "silent_seconds"]
+PENDING_KEYS = ["run", "state", "candidate", "job", "host", "reason"]
 
 
 @pytest.fixture
@@ -122,53 +114,9 @@ def test_a_finished_selection_as_json_is_its_result(
         data = json.loads(status.done(root, "--json"))
     assert list(data) == KEYS
     assert (data["format"], data["version"], data["directory"]) == (2, __version__, str(root))
-    ended = {key: data[key] for key in ("running", "error", "pending", "screening", "workers")}
-    assert ended == {"running": False, "error": None, "pending": [], "screening": None, "workers": []}
+    ended = {key: data[key] for key in ("running", "error", "pending")}
+    assert ended == {"running": False, "error": None, "pending": []}
     assert data["selection"] == json.loads((root / "selection.json").read_text())
-
-
-def test_runs_over_workers_as_json(status: Any, tmp_path: Path) -> None:
-    root = tmp_path / "run"
-    command = start_selection(root, write_programs(tmp_path), "--executor", "workers", "--workers", "3")
-    until(lambda: any(len(queue.waiting_runs()) == 3 for queue in RunQueue.open_queues(RunDirectory(root).queue)))
-    (queue,) = RunQueue.open_queues(RunDirectory(root).queue)
-    worker = Worker("node1", "77", "0", "ab12cd")
-    queue.write_heartbeat(worker.name)
-    claim = queue.take(worker.name, 0, 0)
-    assert claim is not None
-    data = json.loads(status.done(root, "--json"))
-    assert (list(data), data["running"]) == (KEYS, True)
-    assert [list(run) for run in data["pending"]] == [PENDING_KEYS] * 3
-    states = {run["run"]: (run["state"], run["executor"], run["host"], run["job"]) for run in data["pending"]}
-    assert states.pop(claim.run) == ("running", "workers", "node1", "77")
-    assert [*states.values()] == [("queued", "workers", "", "")] * 2
-    ((seconds, *keys),) = [(entry.pop("silent_seconds"), *entry.items()) for entry in data["workers"]]
-    assert keys == [("host", "node1"), ("process", "77"), ("gpu", "0"), ("run", claim.run)] and seconds >= 0
-    pending = {c["name"]: (c["num_queued"], c["num_pending"]) for c in data["selection"]["candidates"]}
-    assert [sum(counts) for counts in zip(*pending.values(), strict=True)] == [2, 1]
-    command.send_signal(signal.SIGTERM)
-    assert command.wait() == 130
-
-
-def test_the_screening_of_a_search_as_json(status: Any, reviews: Path, tmp_path: Path) -> None:
-    """The first run ends, and the others wait for ever."""
-    report = 'echo "{\\"validation_accuracy\\": 0.5}"'
-    config = program_config(reviews, f"mkdir {tmp_path}/first || sleep 600; {report}")
-    template, space = tmp_path / "template.jsonnet", tmp_path / "space.json"
-    template.write_text(f"{json.dumps(config)} + {{ environment: {{ LR: std.extVar('lr') }} }}")
-    space.write_text('{"lr": [0.1, 0.2, 0.3]}')
-    root = tmp_path / "run"
-    options = ("--configs", 3, "--finalists", 2, "--metric", "accuracy", "--pool", 3)
-    command = start("search", template, space, "-s", root, *options)
-    until(lambda: num_finished(root / "screening") == 1 and "1 of 3 configs finished" in status.done(root))
-    data = json.loads(status.done(root, "--json"))
-    command.terminate()
-    assert command.wait() == 130
-    assert (list(data), data["running"], data["selection"], data["workers"]) == (KEYS, True, None, [])
-    (best,) = data["screening"].pop("best").items()
-    assert data["screening"] == {"num_configs": 3, "num_finished": 1}
-    (pending,) = data["pending"]
-    assert best[1] == 0.5 and pending["state"] == "running" and pending["candidate"] != best[0]
 
 
 def test_followed_as_json_a_selection_prints_an_object_a_line(tmp_path: Path) -> None:

@@ -58,12 +58,12 @@ def test_a_command_that_reads_calls_nothing_that_a_store_names(
     assert not marker.exists()
 
 
-@pytest.mark.parametrize("name", ["search", "documents", "select"])
+@pytest.mark.parametrize("name", ["documents", "select"])
 def test_a_command_that_goes_on_calls_nothing_that_a_store_names(
     name: str, in_process: Callable[[str], Call], foreign: Path, marker: Path
 ) -> None:
     evil = popen(marker)
-    attack(foreign, belief=evil, **({} if name == "select" else {"searcher": evil, "strategy": evil}))
+    attack(foreign, belief=evil, **({} if name == "select" else {"strategy": evil}))
     in_process(name).refused("-s", foreign, "--recover")
     assert not marker.exists()
 

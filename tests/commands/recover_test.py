@@ -206,12 +206,12 @@ def test_a_directory_that_is_moved_and_used_again_belongs_to_the_second_selectio
     assert len(scores_of(moved)) == 4
 
 
-@pytest.mark.parametrize("name", ["select", "search", "documents"])
+@pytest.mark.parametrize("name", ["select", "documents"])
 def test_a_selection_whose_store_is_deleted_stops_and_leaves_no_result(
     name: str, write_program: Callable[..., str], in_process: Callable[[str], Call], run: Path, tmp_path: Path
 ) -> None:
     """By its own candidate."""
-    deleting = f"rm -f {run}/store.sqlite {run}/screening/store.sqlite"
+    deleting = f"rm -f {run}/store.sqlite"
     programs = [write_program("a", f"{deleting}; {GOOD}", environment={"X": "0"}), write_program("b", GOOD)]
     given: List[Any] = [*programs, "--metric", "accuracy", "--budget", 4]
     if name == "documents":
@@ -221,9 +221,6 @@ def test_a_selection_whose_store_is_deleted_stops_and_leaves_no_result(
         documents = write_documents(tmp_path / "documents.jsonl", 20)
         (tmp_path / "c.jsonnet").write_text(json.dumps({"type": "command", "command": ["cat"]}))
         given = [system, tmp_path / "c.jsonnet", "--documents", documents, "--metric", "accuracy", "--budget", 8]
-    elif name == "search":
-        (tmp_path / "space.json").write_text('{"environment.X": ["1", "2", "3"]}')
-        given = [programs[0], tmp_path / "space.json", *given[2:], "--configs", 3, "--finalists", 2]
     in_process(name).refused(*given, "-s", run, said="'store.sqlite' was deleted")
     assert not list(run.rglob("selection.json")) and not list(run.rglob("evaluations.csv"))
     if name == "select":

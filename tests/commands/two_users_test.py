@@ -6,17 +6,12 @@ import shutil
 import sqlite3
 import tempfile
 from contextlib import closing
-from dataclasses import asdict
 from pathlib import Path
 from typing import Callable, Iterator, List
 
 import pytest
 
-from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.isolation.run_queue import Terms
 from tests.commands.conftest import Call
-from tests.commands.fiesta_worker_test import queue_of, write_queue
-from tests.executors.light import request, start_selection, write_programs
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root can act as a second user")
 
@@ -68,36 +63,6 @@ def exchange_store(run: Path, marker: Path) -> None:
     os.replace(copied, run / "store.sqlite")
 
 
-def plant_task(run: Path, place: Path, marker: Path) -> None:
-    """Move the queue away. Put a link to another directory in its place, with a task that runs a command."""
-    os.rename(run / "queue", run / "moved")
-    root = place / "fiesta-0"
-    (root / "waiting").mkdir(parents=True)
-    (root / "taken").mkdir()
-    terms = Terms(str(run / "queue"), os.getcwd(), num_threads=1, jobs={"seconds_between_signs": 1})
-    (root / "terms.json").write_text(json.dumps(asdict(terms)))
-    config = {"type": "program", "command": ["touch", str(marker)], "metrics": "stdout"}
-    task = {"evaluator": {"type": "program", "config": config, "metric": "m"}, "request": asdict(request(0))}
-    (root / "waiting" / "a-0.12345678").write_text(json.dumps(task))
-    os.symlink(place, run / "queue")
-
-
-def test_in_a_directory_of_the_command_another_user_can_change_nothing(project: Path, tmp_path: Path) -> None:
-    run = project / "run"
-    command = start_selection(run, write_programs(tmp_path), "--executor", "workers")
-    queue = queue_of(run)
-    attacks: List[Callable[[], object]] = [
-        (run / "new").touch,
-        lambda: (run / "queue").rename(run / "moved"),
-        lambda: (run / "store.sqlite").open("ab"),
-        lambda: list(queue.root.parent.iterdir()),
-        lambda: (queue.root / "waiting" / "a-0.12345678").touch(),
-    ]
-    assert not any(map(as_other, attacks))
-    command.kill()
-    command.wait()
-
-
 def test_a_command_in_a_store_that_others_can_write_is_not_run(
     project: Path, candidates: List[str], in_process: Callable[[str], Call], tmp_path: Path
 ) -> None:
@@ -115,23 +80,3 @@ def test_a_command_in_a_store_that_others_can_write_is_not_run(
     (copied / "store.sqlite").chmod(0o644)
     in_process("select").done("-s", copied, "--recover", "--notify", "true")
     assert not marker.exists()
-
-
-def test_a_task_in_a_queue_that_others_can_write_is_not_run(
-    project: Path, in_process: Callable[[str], Call], tmp_path: Path
-) -> None:
-    run, marker = project / "run", project / "marker"
-    write_queue(run)
-    run.chmod(0o2775)
-    assert as_other(lambda: plant_task(run, run / "evaluations", marker))
-    worker = in_process("worker")
-    worker.refused(run, "--idle", 0.1, said=f"other users can write to {run}, .*: chmod go-w {run}$")
-    again = (*write_programs(tmp_path), "-s", run, *BEST, "--force", "--executor", "workers")
-    in_process("select").refused(*again, said=f"chmod go-w {run}$")
-    assert (run / "store.sqlite").exists()
-    run.chmod(0o755)
-    worker.refused(run, "--idle", 0.1, said=f"{run}/queue is a link")
-    (run / "queue").unlink()
-    shutil.move(run / "evaluations", run / "queue")
-    worker.refused(run, "--idle", 0.1, said=f"{run}/queue belongs to user ID {OTHER}")
-    assert not marker.exists() and RunDirectory(run).queue.is_dir()

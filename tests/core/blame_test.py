@@ -1,9 +1,8 @@
-from dataclasses import replace
 from typing import Dict, List, Sequence, Tuple
 
 import pytest
 
-from fiesta_allennlp.core.origin import Machine, Origin
+from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 
 Outcomes = Sequence[Tuple[str, str, str]]
@@ -67,24 +66,5 @@ def test_a_run_has_failed_once_its_failure_counts() -> None:
         assert [run for run in ("a-0", "a-1", "a-2") if history.has_failed(request(run))] == runs
 
 
-def test_runs_are_kept_away_from_machines_that_may_be_broken() -> None:
-    outcomes = [("a-0", "m1/0", "error"), ("b-0", "m2", "ok"), ("b-1", "m2", "killed"), ("a-1", "m1/0", "machine")]
-    facts = history_of(outcomes).machines.facts()
-    assert facts.failed_on == {("a", 0): {Machine("m1", "0")}, ("a", 1): {Machine("m1", "0")}}
-    assert facts.broken == {} and str(Machine("m1", "0")) == "m1 (GPU 0)"
-
-
-def test_a_machine_is_broken_by_three_failures_before_a_run_has_finished() -> None:
-    outcomes = [("a-0", "m1", "error"), ("b-0", "m1", "error"), ("a-1", "m1", "error"), ("a-2", "m2", "error")]
-    history = history_of(outcomes)
-    assert history.machines.facts().broken == {Machine("m1"): "no luck"}
-    assert history_of([*outcomes, ("b-1", "m1", "ok")]).machines.facts().broken == {}
-    assert history.machines.facts(first_failure=1).broken == {}, "the first one is of an earlier session"
-    only = replace(history, failures=tuple(replace(f, origin=Origin("m1")) for f in history.failures))
-    assert only.machines.facts().broken == {}
-
-
-def test_a_candidate_that_fails_everywhere_breaks_no_machine() -> None:
-    everywhere = [(f"a-{k}", machine, "error") for k in range(3) for machine in ("m1", "m2")]
-    assert history_of([*everywhere, ("b-0", "m2", "ok")]).machines.facts().broken == {}
-    assert set(history_of(everywhere).machines.facts().broken) == {Machine("m1"), Machine("m2")}
+def test_a_machine_is_named_with_its_gpu() -> None:
+    assert str(Origin("m1", "GPU-0").machine) == "m1 (GPU 0)"

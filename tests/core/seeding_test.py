@@ -3,11 +3,9 @@ import pytest
 
 from fiesta_allennlp.core.seeding import (
     REPLAY_SCORES_STREAM,
-    SEARCH_STREAM,
     candidate_key,
     make_request,
     replay_rng,
-    second_stage_seed,
     split_seed,
     strategy_rng,
 )
@@ -27,11 +25,6 @@ def test_the_seeds_of_a_request_never_change() -> None:
     assert [made.random_seed, made.numpy_seed, made.pytorch_seed] == [int(word) >> 1 for word in words]
     words = np.random.SeedSequence(SEED, spawn_key=(0, 0, 4)).generate_state(1, np.uint32)
     assert split_seed(SEED, 4) == int(words[0]) >> 1
-
-
-def test_the_second_stage_of_a_search_has_128_bits_of_its_own() -> None:
-    words = np.random.SeedSequence(SEED, spawn_key=(SEARCH_STREAM, 1)).generate_state(2, np.uint64)
-    assert second_stage_seed(SEED) == int.from_bytes(words.astype(">u8").tobytes(), "big")
 
 
 def test_no_two_seeds_are_equal() -> None:

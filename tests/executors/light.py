@@ -10,7 +10,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.core.errors import DataChangedError, ProgramError, ProgramKilledError, ReaderError
 from fiesta_allennlp.core.records import Evaluation, Request
@@ -157,32 +157,6 @@ class Light(Evaluator):
         taken = bytearray(600 * 2**20)
         taken[:: 2**12] = b"x" * len(taken[:: 2**12])
         time.sleep(600)
-
-
-@Evaluator.register("reading")
-@dataclass(frozen=True)
-class Reading(Evaluator):
-    """The score is the sum of the numbers of characters in its files; the places it read them at are left behind."""
-
-    named: Tuple[str, ...]
-    made: Tuple[str, ...]
-    places: Tuple[Tuple[str, str], ...] = ()
-
-    def files(self, request: Request) -> List[str]:
-        return list(self.named)
-
-    def made_files(self, request: Request) -> List[str]:
-        return list(self.made)
-
-    def reading(self, places: Mapping[str, str]) -> "Reading":
-        return Reading(self.named, self.made, tuple(places.items()))
-
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        places: Dict[str, str] = dict(self.places)
-        paths = [Path(places.get(path, path)) for path in (*self.named, *self.made)]
-        directory.mkdir(parents=True, exist_ok=True)
-        (directory / "places").write_text("\n".join(map(str, paths)))
-        return Evaluation(request, float(sum(len(path.read_text()) for path in paths)), "m")
 
 
 def request(replicate: int) -> Request:

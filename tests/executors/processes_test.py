@@ -15,9 +15,8 @@ from typing import Callable, Optional
 
 import pytest
 
-from fiesta_allennlp.core.blame import MachineFacts
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import FiestaError, ForeignError, StoreError
+from fiesta_allennlp.core.errors import ForeignError, StoreError
 from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers, run_in_processes
@@ -195,30 +194,6 @@ def test_the_device_with_the_fewest_workers_is_handed_out(make: Make) -> None:
     given(executor, "device", "device", first=5)
     assert [executor._device_by_run[future] for future in executor.active_runs][-2:] == ["4", "4"]
     assert make().gives_devices is False
-
-
-def test_a_run_waits_for_a_device_on_which_it_has_not_failed(make: Make) -> None:
-    executor = make(workers=2, cuda_devices=["4", "7"])
-    four, seven = (origin_here(PACKAGES, device=device).machine for device in ("4", "7"))
-    executor.use_machines(MachineFacts(failed_on={("a", 1): frozenset([four]), ("a", 2): frozenset([four, seven])}))
-    given(executor, "hang", "device", "hang")
-    assert [executor._device_by_run[run] for run in executor.active_runs] == ["4", "7"]
-    executor.abandon([request(0), request(2)])
-    given(executor, "device", first=3)
-    assert sorted(outcome.score for outcome in executor.completed() if isinstance(outcome, Evaluation)) == [4, 7]
-
-
-def test_a_broken_device_takes_no_more_runs(make: Make) -> None:
-    executor = make(workers=6, cuda_devices=["4", "7", "7"])
-    four, seven = (origin_here(PACKAGES, device=device).machine for device in ("4", "7"))
-    executor.use_machines(MachineFacts(broken={seven: "no luck"}))
-    assert executor.slots == 2
-    assert [executor._device_by_run[run] for run in given(executor, "device", "device", "device").active_runs] == [
-        "4"
-    ] * 2
-    assert [o.score for o in executor.completed() if isinstance(o, Evaluation)] == [4, 4, 4]
-    with pytest.raises(FiestaError, match=r"no machine is left: .* the last with: bad luck\. .*--recover"):
-        executor.use_machines(MachineFacts(broken={seven: "no luck", four: "bad luck"}))
 
 
 @pytest.mark.parametrize(

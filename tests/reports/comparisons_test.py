@@ -18,9 +18,7 @@ from fiesta_allennlp.reports.comparisons import (
     correlate_development,
     prob_first_wins,
 )
-from fiesta_allennlp.reports.screening import compare_finalists
 from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.t_tests import compute_mean_interval
 from tests.reports.made_up import candidate
@@ -100,15 +98,6 @@ def test_ranks_are_correlated_overall_and_within_candidates() -> None:
     constant = CandidateResult("a", scores=(0.1, 0.2, 0.3), development_scores=(0.5,) * 3)
     assert correlate_development([constant]) == DevelopmentCorrelation(None, 3)
     assert correlate_development([candidate("a", [0.1, 0.2, 0.3])]) is None
-
-
-def test_a_finalist_has_its_place_in_both_stages_and_none_without_a_fresh_score() -> None:
-    screened = {"#1": 0.4, "#2": 0.5, "#3": 0.6, "#4": 0.7}
-    selected = [CandidateResult("#1", 4, mean=0.9), CandidateResult("#2", 5, mean=0.8), CandidateResult("#3", 0)]
-    finalists = compare_finalists(screened, selected, Metric("error", minimise=True))
-    places = [(finalist.name, finalist.place_before, finalist.place_after, finalist.optimism) for finalist in finalists]
-    assert places == [("#1", 1, 2, 0.4 - 0.9), ("#2", 2, 1, 0.5 - 0.8), ("#3", 3, None, None)]
-    assert [finalist.place_after for finalist in compare_finalists(screened, selected, Metric("f1"))] == [1, 2, None]
 
 
 RNG = np.random.default_rng(5)

@@ -9,7 +9,6 @@ from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.screening import Finalist, ScreeningReport
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
@@ -159,24 +158,3 @@ def all_made_up() -> Dict[str, Report]:
         "running": made_up(3, num_evaluations=9, running=True, stopped_by=None),
         "documents": by_documents(),
     }
-
-
-def screened(*, minimise: bool = False, second_objective: Optional[str] = "seconds") -> Report:
-    """A selection that is the second stage of a search. The best score came with the fourth of five configs."""
-    report = made_up(2, metric="-macro_f1" if minimise else "macro_f1")
-    names = [candidate.name for candidate in report.result.candidates]
-    screening = ScreeningReport(
-        num_points=25,
-        num_failures=1,
-        searcher="gp_ehvi",
-        metric=Metric("m", minimise),
-        seconds=100.0,
-        finalists=(
-            Finalist(names[0], 1, 0.9, place_after=2, mean_after=0.7, num_runs=4),
-            Finalist(names[1], 2, 0.7, place_after=1, mean_after=0.8, num_runs=5),
-        ),
-        scores=(0.2, 0.6, 0.5, 0.9, 0.7),
-        run_seconds=(10.0, 20.0, 30.0, 25.0, 15.0),
-        second_objective=second_objective,
-    )
-    return replace(report, screening=screening)

@@ -11,10 +11,10 @@ from fiesta_allennlp.reports.paragraph import collect_bibtex, compose_paragraph,
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report import render_html, render_markdown, report
 from fiesta_allennlp.version import __version__
-from tests.reports.made_up import TABLE, TOP_TWO, by_documents, just_begun, made_up, of_table, screened, with_failures
+from tests.reports.made_up import TABLE, TOP_TWO, by_documents, just_begun, made_up, of_table, with_failures
 from tests.selections import write_selection
 
-SLOTS = ["screening", "candidates", "data", "sampling", "posterior", "stopping"] + [
+SLOTS = ["candidates", "data", "sampling", "posterior", "stopping"] + [
     "changes",
     "outcome",
     "failed_runs",
@@ -119,7 +119,7 @@ def test_a_slot_has_the_facts(facts: Dict[str, Any], name: str, told: Tuple[str,
 @pytest.mark.parametrize(
     ("made", "empty"),
     [
-        (made_up(2), ("screening", "changes", "failed_runs")),
+        (made_up(2), ("changes", "failed_runs")),
         (made_up(2, strategy=HALVING, stopped_by="budget"), ("stopping",)),
         (made_up(2, num_evaluations=2), ("posterior",)),
         (by_documents(), ("data", "failed_runs")),
@@ -155,9 +155,8 @@ def test_the_commit_and_the_address_of_the_package_are_named_where_they_are_know
     assert "COMMIT" not in collect_bibtex(made_up(2)) and "URL_LINE" not in collect_bibtex(made_up(2))
 
 
-def test_those_that_left_a_search_and_documents_are_named() -> None:
+def test_those_that_left_and_documents_are_named() -> None:
     assert slot(with_failures(made_up(4)), "changes") == "model_2, model_3 dropped out after failed runs."
-    assert "5 of 25 configs" in slot(screened(), "screening")
     documents = fill_slots(by_documents())
     assert "systems" in documents["candidates"][0] and "Haffari et al. (2017)" in documents["sampling"][0]
     assert "further documents" in documents["scope"][0]

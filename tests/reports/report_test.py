@@ -118,14 +118,14 @@ def test_the_checklist_has_every_session_and_a_command_to_type(tmp_path: Path) -
     options = {
         "workers": 2,
         "belief": {"type": "student_t"},
-        "ship_data": False,
+        "executor_option": ("num_threads=2",),
         "confidence": 0.975,
     }
     write_selection(tmp_path, SCORES, meta=meta, include_package=("my models",), **options).close()
     found = dict(report(tmp_path).checklist)
     assert found["command to repeat it all"] == (
         'python -m fiesta_allennlp select 0.jsonnet 1.jsonnet 2.jsonnet -s NEW --belief \'{"type": "student_t"}\' '
-        "--confidence 0.975 --max-evaluations 1000000 --workers 2 --no-ship-data --metric f1 "
+        "--confidence 0.975 --max-evaluations 1000000 --workers 2 --executor-option num_threads=2 --metric f1 "
         "--seed 7 --include-package 'my models'"
     )
     assert (found["versions"], found["wall-clock time"]) == ("Python 3.11.7, torch 2.0", "1 min 1 s")

@@ -5,9 +5,9 @@ from typing import Callable
 
 import numpy as np
 import pytest
+from searchers import Points
 from table_lookup import Measures, Protocol, SearchTable, exact_random_search, read_files
 
-from fiesta_allennlp.searches.searchers.base import Points
 from tests.scripts.conftest import cells_of
 
 NUM_ROWS = 24

@@ -16,7 +16,7 @@ import pytest
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError, FiestaError, StoreError
-from fiesta_allennlp.core.origin import Machine, Origin
+from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Candidate, Decision, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
@@ -80,18 +80,15 @@ class Inline(Executor):
 
 @dataclass
 class TwoMachines(Inline):
-    """Inline, on a bad machine whenever that is allowed. If `can_choose_machines` is false, on each machine in turn."""
+    """Inline, on a bad and a good machine in turn."""
 
     kind: str = "error"
     fails_everywhere: str = ""
-    can_choose_machines: bool = True
 
     def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
-        bad, good = Machine("bad"), Machine("good")
         for outcome in super().completed(timeout=timeout):
-            refused = {*self.machines.broken, *self.machines.failed_on.get(outcome.request.key, ())}
-            is_bad = bad not in refused if self.can_choose_machines else self.num_done % 2 == 1
-            origin = Origin(bad.host if is_bad else good.host, is_only_machine=False)
+            is_bad = self.num_done % 2 == 1
+            origin = Origin("bad" if is_bad else "good", is_only_machine=False)
             if is_bad or outcome.request.candidate == self.fails_everywhere:
                 outcome = Failure(outcome.request, self.kind, "no such library")
             yield replace(outcome, origin=origin)
@@ -100,10 +97,6 @@ class TwoMachines(Inline):
 class Quiet(Listener):
     def __init__(self) -> None:
         self.waiting: List[List[str]] = []
-        self.broken: List[str] = []
-
-    def on_broken_machine(self, machine: Machine, error: str) -> None:
-        self.broken.append(f"{machine}: {error}")
 
     def on_state(self, history: History, decision: Decision) -> None:
         assert len(history.evaluations) + len(history.pending) <= 200
@@ -189,16 +182,13 @@ def test_the_best_is_found_by_keyed_seeds_and_not_searched_again(
     assert run.go(resume=True) == decision and run.executor.started == []
 
 
-@pytest.mark.parametrize("can_choose_machines", [True, False])
 @pytest.mark.parametrize("kind", ["error", "timeout", "metric", "killed", "machine"])
-def test_a_bad_machine_costs_no_candidate_and_changes_no_score(run: Run, kind: str, can_choose_machines: bool) -> None:
+def test_a_bad_machine_costs_no_candidate_and_changes_no_score(run: Run, kind: str) -> None:
     other = run.undisturbed()
-    decision = run.go_with(TwoMachines(kind=kind, can_choose_machines=can_choose_machines))
+    decision = run.go_with(TwoMachines(kind=kind))
     assert decision == other.decision and run.scores() == other.scores()
     assert {failure.origin.host for failure in run.history.failures} == {"bad"}
-    assert run.listener.broken == ["bad: no such library"] and run.history.withdrawn == set()
-    if can_choose_machines:
-        assert len(run.history.failures) == 3
+    assert run.history.withdrawn == set()
 
 
 @pytest.mark.parametrize("interrupt_after", [1, 3, 6])
@@ -215,26 +205,17 @@ def test_a_candidate_that_fails_everywhere_drops_out_beside_a_bad_machine(run: R
     assert run.history.num_counted_failures("b") == 3 and run.history.num_counted_failures("a") == 0
 
 
-def test_a_run_that_waits_for_another_machine_has_failed_once_its_own_finishes_a_run(run: Run) -> None:
-    """It waits for ever, because there is no other machine."""
-    only, waiting = Origin("only", is_only_machine=False), []
+def test_a_run_that_waits_for_its_next_try_has_failed_once_its_machine_finishes_a_run(run: Run) -> None:
+    only = Origin("only", is_only_machine=False)
 
     class OneMachine(Inline):
-        can_choose_machines = True
-
-        def submit(self, evaluator: Evaluator, request: Request) -> None:
-            if request.key in self.machines.failed_on:
-                waiting.append(request.name)
-            else:
-                super().submit(evaluator, request)
-
         def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
             return (replace(outcome, origin=only) for outcome in super().completed(timeout=timeout))
 
     executor = OneMachine(slots=2, fail=lambda request, attempt: "error" if request == executor.started[1] else None)
     run.go_with(executor)
     failed_run = executor.started[1]
-    assert waiting == [failed_run.name] and executor.abandoned[0] == failed_run
+    assert executor.started.count(failed_run) == 1 and executor.abandoned[0] == failed_run
     assert run.history.num_counted_failures(failed_run.candidate) == 1 and run.decision.best == "b"
 
 

@@ -41,33 +41,25 @@ def test_data_that_changed_are_noticed_before_and_after(
 ) -> None:
     mark = take_snapshot({"train": path.format(shards), "test": "https://example.org/test.txt"})
     before = take_snapshot({"train": path.format(shards)}).fingerprint
-    with pytest.raises(DataChangedError, match=message), checking_unchanged(mark, {}):
+    with pytest.raises(DataChangedError, match=message), checking_unchanged(mark):
         raise ValueError(f"half of {(shards / name).write_text(content)} characters were read")
-    with pytest.raises(DataChangedError, match=message), checking_unchanged(mark, {}):
+    with pytest.raises(DataChangedError, match=message), checking_unchanged(mark):
         raise AssertionError("it did not look before")
     assert take_snapshot({"train": path.format(shards)}).fingerprint != before
 
 
 def test_a_file_that_is_away_may_come_again(shards: Path) -> None:
     mark = take_snapshot({"train": str(shards)})
-    with checking_unchanged(mark, {}):
+    with checking_unchanged(mark):
         (shards / "b.txt").unlink()
-    with pytest.raises(FileNotFoundError, match="b.txt"), checking_unchanged(mark, {}):
+    with pytest.raises(FileNotFoundError, match="b.txt"), checking_unchanged(mark):
         raise AssertionError("it did not look before")
     (shards / "b.txt").write_text("b.txt!")
-    with pytest.raises(DataChangedError, match="b.txt has changed"), checking_unchanged(mark, {}):
+    with pytest.raises(DataChangedError, match="b.txt has changed"), checking_unchanged(mark):
         pass
 
 
-def test_a_file_at_another_place_is_known_by_its_content(shards: Path, tmp_path: Path) -> None:
-    a, copy = shards / "a.txt", tmp_path / "sent.txt"
-    mark, moved = take_snapshot({"train": str(a)}), shards.with_name("copy")
+def test_files_at_another_place_are_known_by_their_content(shards: Path) -> None:
+    moved = shards.with_name("copy")
     shutil.copytree(shards, moved, symlinks=True)
     assert take_snapshot({"train": str(moved)}).fingerprint == take_snapshot({"train": str(shards)}).fingerprint
-    copy.write_bytes(a.read_bytes())
-    a.unlink()
-    with checking_unchanged(mark, {str(a): str(copy)}):
-        pass
-    copy.write_text("a.tx!")
-    with pytest.raises(DataChangedError, match="/a.txt has changed"), checking_unchanged(mark, {str(a): str(copy)}):
-        pass

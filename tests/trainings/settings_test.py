@@ -50,7 +50,7 @@ def test_what_decides_has_the_defaults_of_the_strategy() -> None:
     assert Settings(max_hours=3.0).decision_options() == {**told, "max_hours": 3.0}
 
 
-ON_RAY = {"executor": "ray", "ray_address": "local", "workers": 4}
+ON_RAY = {"executor": "ray", "executor_option": ["address=local"], "workers": 4}
 OF_THE_PAPER = {
     "preset": "paper",
     "strategy": "ttts",
@@ -80,7 +80,7 @@ CONFIDENT = {"confidence": 0.9, "strategy": "bts", "margin": 0.1, "metric": "f1"
             {"preset": "paper", "splits": "independent", "budget": 20, "belief": "student_t"},
         ),
         ((ON_RAY, {"executor": "processes"}), {"executor": "processes", "workers": 4}),
-        (({"ray_address": "local"}, {"executor": "ray"}), {"executor": "ray", "ray_address": "local"}),
+        (({"executor_option": ["a=b"]}, {"executor": "ray"}), {"executor": "ray", "executor_option": ("a=b",)}),
         (({"split_ratios": [0.8, 0.2]}, {"score": "validation"}), {"split_ratios": (0.8, 0.2), "score": "validation"}),
     ],
 )
@@ -117,7 +117,7 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
         ({"group_by": "none", "splits": "official"}, "--group-by applies only to random splits"),
         ({"data": ["a", "b", "c", "d"]}, "--data takes at most 3 files"),
         ({"max_hours": 0}, "--max-hours must be above 0"),
-        ({"ship_data": 1}, "--ship-data must be true or false"),
+        ({"executor_option": "a=b"}, "--executor-option must be a list"),
         ({"workers": True}, "--workers must be a whole number or auto"),
         ({"seed": -1}, "--seed must be at least 0"),
         ({"include_package": "mine"}, "--include-package must be a list"),
@@ -174,25 +174,11 @@ def test_what_decides_the_scores_must_not_change() -> None:
     ]
 
 
-def test_the_executor_takes_its_options_from_flags_and_from_json() -> None:
-    flags = {"ray_address": "local", "gpus_per_evaluation": 0.25, "ship_data": True}
-    expected = {"type": "ray", **flags}
-    assert Settings.from_layers({"executor": "ray", **flags}).executor_params() == expected
-    json_text = '{"type": "ray", "ray_address": "local", "gpus_per_evaluation": 0.25}'
-    assert Settings.from_layers({"executor": json_text, "ship_data": True}).executor_params() == expected
-    devices = {"type": "processes", "cuda_devices": ["0", "1"]}
-    assert Settings.from_layers({"cuda_devices": "0, 1"}).executor_params() == devices
-    assert (
-        Settings.from_layers({"executor": {"type": "processes", "cuda_devices": [0, 1]}}).executor_params() == devices
+def test_options_of_an_executor_are_arguments_of_its_constructor(tmp_path: Path) -> None:
+    built = build_executor(
+        Settings.from_layers({"executor_option": ["num_threads=3"], "workers": 2}), RunDirectory(tmp_path), packages=()
     )
-    shared = Settings.from_layers({"cuda_devices": "0,1", "runs_per_gpu": 2}).executor_params()
-    assert shared == {"type": "processes", "cuda_devices": ["0", "1", "0", "1"]}
-    for wrong, message in (
-        ({"executor": json_text, "ray_address": "auto"}, "--ray-address auto contradicts"),
-        ({"runs_per_gpu": 1}, "--runs-per-gpu needs --cuda-devices"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            Settings.from_layers(wrong).executor_params()
+    assert (built.num_threads, built.slots) == (3, 2)
 
 
 def test_candidates_are_named_by_their_files_or_by_hand() -> None:
@@ -234,14 +220,14 @@ def test_on_official_splits_nothing_is_paired(record: Any) -> None:
 def test_options_are_typed_and_typed_again() -> None:
     parser = argparse.ArgumentParser()
     add_options(parser, Settings)
-    typed = ["--executor", "slurm", "--slurm", "qos=long", "--slurm", "exclude=a,b", "--job-time", "9"]
+    typed = ["--executor", "slurm", "--executor-option", "qos=long", "--executor-option", "exclude=a,b"]
     settings = Settings.from_layers(
         typed_options(parser.parse_args([*typed, "--split-ratios", "0.64,0.16,0.2"]), Settings)
     )
     assert settings.split_ratios == (0.64, 0.16, 0.2)
-    expected = {"type": "slurm", "slurm": ("qos=long", "exclude=a,b"), "job_time": "9"}
-    assert settings.executor_params() == expected
-    assert Settings.from_layers(settings_to_json(settings)).executor_params() == expected
+    expected = {"qos": "long", "exclude": "a,b"}
+    assert settings.executor_options == expected
+    assert Settings.from_layers(settings_to_json(settings)).executor_options == expected
     assert typed_options(parser.parse_args(["--seed", "5"]), Settings) == {"seed": 5}
     again = command_words(replace(settings, candidates=("a",)), positional="candidates")
     assert sorted(again) == sorted(["a", *typed, "--split-ratios", "0.64,0.16,0.2"])
@@ -349,11 +335,11 @@ def test_devices_have_names(
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"executor": {"type": "processes", "wrkers": 2}}, "--executor processes: .*wrkers"),
-        ({"executor": {"type": "processes", "workers": 2}}, "remove 'workers' from --executor"),
-        ({"gpus_per_evaluation": 1}, "--gpus-per-evaluation cannot be combined with --executor processes"),
-        ({"executor": "ray", "cuda_devices": "0"}, "--cuda-devices cannot be combined with --executor ray"),
-        ({"threads_per_worker": 0}, "--threads-per-worker must be above 0"),
+        ({"executor": "process"}, "--executor must be one of .* got 'process'.*--include-package"),
+        ({"executor_option": ["wrkers=2"]}, "--executor processes: .*wrkers"),
+        ({"executor_option": ["workers=2"]}, "--executor-option workers=... has an option of its own"),
+        ({"executor_option": ["num_threads=0"]}, "--executor-option num_threads must be above 0"),
+        ({"executor_option": ["num_threads=many"]}, "num_threads must be a whole number"),
         ({"time_limit": -3}, "--time-limit must be above 0"),
         ({"cuda_devices": "gpu"}, "no GPU 'gpu' found"),
     ],

@@ -19,7 +19,6 @@ SECTIONS = (
     "allocation",
     "single",
     "development",
-    "screening",
 )
 """The sections of a page that can have figures, by the `id` of their headings. Not every report has all of them."""
 

@@ -1,10 +1,7 @@
-"""The runs in their order: P(best) after each, as in figure 2 of the FIESTA paper (Moss et al. 2019), and who ran.
-
-Of a search also the first stage: the best score over its runs, and score against seconds.
-"""
+"""The runs in their order: P(best) after each, as in figure 2 of the FIESTA paper (Moss et al. 2019), and who ran."""
 
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,9 +12,6 @@ from fiesta_allennlp.reports.figures.base import ReportFigure
 from fiesta_allennlp.reports.record import PathPoint, Report
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.texts import count_text, duration_text
-
-if TYPE_CHECKING:
-    from fiesta_allennlp.reports.screening import ScreeningReport
 
 LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
 LEADER_STYLE = {"arrowstyle": "-", "linewidth": 0.8, "linestyle": ":", "shrinkA": 1, "shrinkB": 5, "relpos": (0, 0.5)}
@@ -190,68 +184,3 @@ def _run_count_note(candidate: CandidateResult) -> str:
     if candidate.seconds:
         text += f"  {duration_text(candidate.seconds)}"
     return f"{text}\n{candidate.failures} failed" if candidate.failures else text
-
-
-SCREENING_HEIGHT = 2.8
-
-
-@ReportFigure.register("best_so_far")
-class BestSoFar(ReportFigure):
-    section = "screening"
-    of_candidates = False
-
-    def draw(self, report: Report) -> Optional[Figure]:
-        screening = report.screening
-        if screening is None or len(screening.scores) < 2:
-            return None
-        runs = np.arange(1, len(screening.scores) + 1)
-        line, style = (runs, screening.best_so_far), {"label": "best so far", "linewidth": 1.6}
-        figure = _draw_screening(screening, runs, line, "finished runs of the screening", **style)
-        shared.set_integer_ticks(figure.axes[0], 6)
-        return figure
-
-    def caption(self, report: Report) -> str:
-        best_scores = report.screening.best_so_far if report.screening else ()
-        return (
-            f"The best validation score after each run of the screening. Run {1 + best_scores.index(best_scores[-1])} "
-            "reached the best score. The score of a single run is partly luck, so the best of many tends to be higher "
-            "than the mean of its config."
-        )
-
-
-def _draw_screening(
-    screening: "ScreeningReport", positions: Sequence[float], line: Sequence[Sequence[float]], xlabel: str, **style: Any
-) -> Figure:
-    """Draw the score of every config at its position, and a line of steps in this style."""
-    figure, axes = shared.new_axes(SCREENING_HEIGHT)
-    axes.plot(positions, screening.scores, "o", color=shared.OTHER_COLOUR, markersize=3, label="one config")
-    axes.step(*line, where="post", color=shared.BEST_COLOUR, **style)
-    axes.set(xlabel=xlabel, ylabel=f"validation {screening.metric.display_name}")
-    axes.grid(color="0.93", linewidth=0.6)
-    axes.legend(loc="best")
-    return figure
-
-
-@ReportFigure.register("pareto_front")
-class ParetoFront(ReportFigure):
-    """Draw score against seconds, and the line of configs that no other one beats in both; None for one objective."""
-
-    section = "screening"
-    of_candidates = False
-
-    def draw(self, report: Report) -> Optional[Figure]:
-        screening = report.screening
-        if screening is None or not screening.pareto_front_rows:
-            return None
-        seconds, scores = screening.run_seconds, screening.scores
-        front_rows = sorted(screening.pareto_front_rows, key=lambda row: seconds[row])
-        line = [seconds[row] for row in front_rows], [scores[row] for row in front_rows]
-        style = {"label": "Pareto front", "marker": "o", "markersize": 5}
-        return _draw_screening(screening, seconds, line, "seconds of the run", **style)
-
-    def caption(self, report: Report) -> str:
-        front_rows = report.screening.pareto_front_rows if report.screening else ()
-        return (
-            "Validation score and seconds of every screened config. No config beats a config on the front in both; "
-            f"{len(front_rows)} are on it."
-        )

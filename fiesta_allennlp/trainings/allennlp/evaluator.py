@@ -28,9 +28,6 @@ from fiesta_allennlp.trainings.candidate_run import CandidateRun, ReportedMetric
 from fiesta_allennlp.trainings.config import (
     Config,
     evaluation_config,
-    leaves_of,
-    official_paths,
-    replace_paths,
     vector_references,
 )
 
@@ -78,7 +75,7 @@ class AllenNLPRun(CandidateRun):
 
     def make_run(self, request: Request, directory: Path) -> ReportedMetrics:
         config = self.run_config(request)
-        metrics = train(config, directory, self.local_paths)
+        metrics = train(config, directory)
         if self.keep_archives:
             archive_model(str(directory), include_in_archive=config.get("include_in_archive"))
         for path in directory.glob("*.th"):
@@ -99,19 +96,10 @@ class AllenNLPRun(CandidateRun):
         config = read_json(directory / CONFIG_NAME)
         return _with_bare_vectors(config) == _with_bare_vectors(self.run_config(request))
 
-    def files(self, request: Request) -> List[str]:
-        """Return the data files of the candidate. Anything else that its config names must be on every machine."""
-        paths = self.division.used_paths(official_paths(self.config))
-        return [path for _, path in leaves_of(paths) if isinstance(path, str)]
 
-    def made_files(self, request: Request) -> List[str]:
-        return sorted(set(self.vectors.values()))
-
-
-def train(config: Config, directory: Path, local_paths: Mapping[str, str]) -> Dict[str, Any]:
-    """Train as `allennlp train` does, without an archive, and return all metrics. Files are read where `local_paths`
-    says; the `config.json` that stays is the config unchanged."""
-    params = Params(replace_paths(config, local_paths))
+def train(config: Config, directory: Path) -> Dict[str, Any]:
+    """Train as `allennlp train` does, without an archive, and return all metrics."""
+    params = Params(json.loads(json.dumps(config)))
     prepare_environment(params)
     loop = build_train_model(params, directory, config)
     original_get_metrics = loop.model.get_metrics

@@ -8,7 +8,7 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Dict, List, Mapping, Optional, Sequence
+from typing import IO, Dict, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.directory import DATA_DIRECTORY, LOG_FILE, MODEL_DIRECTORY, OUTPUT_DIRECTORY, RUN_FILE
 from fiesta_allennlp.core.errors import MetricError, ProgramError, ProgramKilledError, escape_invisible
@@ -16,10 +16,9 @@ from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, delete, write_json_fi
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.isolation.process_tree import end_below
 from fiesta_allennlp.trainings.candidate_run import CandidateRun, ReportedMetrics, parse_last_line, read_reported
-from fiesta_allennlp.trainings.config import Config, replace_paths
+from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.programs.config import (
     STDOUT,
-    code_of,
     fill_command,
     fill_placeholders,
     placeholders_of,
@@ -143,16 +142,15 @@ class ProgramRun(CandidateRun):
         output = directory / OUTPUT_DIRECTORY
         delete(output)
         output.mkdir(mode=OWN_DIRECTORY_MODE)
-        config = replace_paths(self.config, self.local_paths)
         try:
             placeholder_values = {
-                **self._set_paths(config, request, directory / DATA_DIRECTORY),
+                **self._set_paths(request, directory / DATA_DIRECTORY),
                 "seed": str(request.random_seed),
                 "split_seed": str(request.split_seed),
                 "directory": str(output),
             }
-            stdout = self._run_command(config, request, placeholder_values, directory)
-            reported = _read_metrics(config, stdout, placeholder_values)
+            stdout = self._run_command(request, placeholder_values, directory)
+            reported = _read_metrics(self.config, stdout, placeholder_values)
         finally:
             delete(directory / DATA_DIRECTORY)
         if not self.keep_models:
@@ -170,34 +168,23 @@ class ProgramRun(CandidateRun):
             "the program predict on {test}, or pass {test} as the validation file."
         )
 
-    def files(self, request: Request) -> List[str]:
-        """Return the data files, and the files that the command names."""
-        paths = self.division.used_paths(program_paths(self.config))
-        return [*paths.values(), *map(self._absolute, code_of(self.config))]
-
-    def _set_paths(self, config: Config, request: Request, directory: Path) -> Dict[str, str]:
+    def _set_paths(self, request: Request, directory: Path) -> Dict[str, str]:
         """Return the files of the sets by part: new ones, or the official ones as they are."""
-        paths = self.division.used_paths(program_paths(config))
+        paths = self.division.used_paths(program_paths(self.config))
         if not paths or (self.division.is_official and self.max_records is None):
             return paths
-        data = read_data(config["data"], paths, self.group_by)
+        data = read_data(self.config["data"], paths, self.group_by)
         split_seed, division, max_records = request.split_seed, self.division, self.max_records
         path_by_set = write_sets(data, directory, split_seed=split_seed, division=division, max_records=max_records)
         return {set_name: str(path) for set_name, path in path_by_set.items()}
 
-    def _run_command(
-        self, config: Config, request: Request, placeholder_values: Mapping[str, str], directory: Path
-    ) -> str:
-        words = fill_command(config, placeholder_values)
-        command = [self.local_paths.get(self._absolute(word), word) for word in words]
+    def _run_command(self, request: Request, placeholder_values: Mapping[str, str], directory: Path) -> str:
+        command = fill_command(self.config, placeholder_values)
         write_json_file(directory / RUN_FILE, {**self.describe(request), "command": command}, indent=2)
-        texts = config.get("environment", {}).items()
+        texts = self.config.get("environment", {}).items()
         environment = {name: fill_placeholders(text, placeholder_values) for name, text in texts}
         working_directory = self.working_directory if Path(self.working_directory).is_dir() else None
         return run_program(command, environment=environment, directory=working_directory)
-
-    def _absolute(self, path: str) -> str:
-        return os.path.abspath(os.path.join(self.working_directory, path))
 
 
 def _empty_needless_log(log: Path, stdout: str, reported: ReportedMetrics) -> None:

@@ -16,7 +16,7 @@ from fiesta_allennlp.reports.figures.drawing import Picture, draw_all
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report import render_html, render_markdown
 from tests.conftest import REPOSITORY
-from tests.reports.made_up import screened
+from tests.reports.made_up import made_up
 from tests.selections import write_selection
 
 
@@ -39,7 +39,7 @@ def test_a_figure_from_a_package_is_in_its_section_and_in_the_files(tmp_path: Pa
 
 def test_each_section_takes_figures_and_an_unknown_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     pictures = {f"of_{name}": Picture("data:,", name, 1, 1, f"caption of {name}") for name in SECTIONS}
-    page, text = render_html(screened(), pictures), render_markdown(screened(), pictures)
+    page, text = render_html(made_up(2), pictures), render_markdown(made_up(2), pictures)
     for name in SECTIONS:
         section = next(part for part in page.split("</section>") if f'id="{name}"' in part)
         assert re.findall("<figcaption[^>]*>([^<]*)", section) == [f"caption of {name}"]
@@ -60,4 +60,4 @@ def test_a_drawing_of_another_type_is_refused(monkeypatch: pytest.MonkeyPatch, t
 
     monkeypatch.setitem(Registrable._registered, ReportFigure, {"wrong": Wrong})
     with pytest.raises(ConfigError, match="figure 'wrong': draw must return a matplotlib Figure .* got 'a drawing'"):
-        draw_all(screened(), tmp_path)
+        draw_all(made_up(2), tmp_path)

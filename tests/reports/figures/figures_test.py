@@ -25,11 +25,10 @@ from tests.reports.made_up import (
     long_names,
     made_up,
     of_table,
-    screened,
 )
 
 REPORTS = {name: all_made_up()[name] for name in ("long_names", "ugly", "table", "documents")}
-REPORTS.update(some=made_up(40, num_evaluations=120), screened=screened())
+REPORTS.update(some=made_up(40, num_evaluations=120))
 
 
 def drawn(report: Report, name: str) -> Any:
@@ -136,15 +135,15 @@ def test_files_are_written_and_the_same_report_gives_the_same_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The user's own settings play no part, and where there is nothing to draw there is no file."""
-    few = {name: registered_figures()[name] for name in ("best_so_far", "pareto_front")}
+    few = {name: registered_figures()[name] for name in ("distributions", "path")}
     monkeypatch.setattr(drawing, "registered_figures", lambda: few)
-    report = screened(second_objective=None)
+    report = by_documents()
     first = draw_all(report, tmp_path / "first")
     monkeypatch.setitem(matplotlib.rcParams, "text.usetex", True)
     monkeypatch.setitem(matplotlib.rcParams, "font.size", 30.0)
     second = draw_all(report, tmp_path / "second")
     assert matplotlib.rcParams["text.usetex"] is True
-    assert list(first) == ["best_so_far"]
+    assert list(first) == ["path"]
     for name, picture in first.items():
         assert picture.uri == second[name].uri and picture.uri.startswith("data:image/svg+xml;base64,")
         for ending, begins in ((".png", b"\x89PNG"), (".pdf", b"%PDF")):
@@ -168,31 +167,3 @@ def test_the_caption_of_the_path_says_who_leads_since_when() -> None:
     path = tuple(PathPoint(number, {"a": a, "b": b}) for number, (a, b) in enumerate(chances, start=2))
     assert find_start_of_lead(path, "a") == 4
     assert "model_0 has led since run " in caption("path", made_up(2))
-
-
-def test_the_best_so_far_of_a_screening_by_hand() -> None:
-    runs, best = drawn(screened(), "best_so_far").axes[0].lines
-    assert list(runs.get_ydata()) == [0.2, 0.6, 0.5, 0.9, 0.7]
-    assert list(best.get_ydata()) == [0.2, 0.6, 0.6, 0.9, 0.9]
-    assert "Run 4 reached the best score." in caption("best_so_far", screened())
-    lowest = screened(minimise=True).screening
-    assert lowest is not None and lowest.best_so_far == (0.2, 0.2, 0.2, 0.2, 0.2)
-
-
-def test_the_front_of_a_screening_by_hand() -> None:
-    """0.7 in 15 s beats 0.6 in 20 s; 0.9 in 25 s beats 0.5 in 30 s."""
-    screening = screened().screening
-    assert screening is not None and screening.pareto_front_rows == (0, 3, 4)
-    line = drawn(screened(), "pareto_front").axes[0].lines[1]
-    assert list(zip(line.get_xdata(), line.get_ydata(), strict=True)) == [(10.0, 0.2), (15.0, 0.7), (25.0, 0.9)]
-    assert "3 are on it" in caption("pareto_front", screened())
-    assert drawn(screened(second_objective=None), "pareto_front") is None
-    assert drawn(made_up(2), "best_so_far") is drawn(made_up(2), "pareto_front") is None
-
-
-def test_the_sentences_of_a_screening_by_hand() -> None:
-    report = screened()
-    first, order = report.screening.sentences
-    assert "6 of 25 configs once" in first and "1 failed" in first and "1 min 40 s" in first
-    assert f"2 of the 2 finalists changed place. {report.result.candidates[1].name}, now first, was number 2" in order
-    assert "0.7000" in order and "5 fresh runs is 0.8000" in order

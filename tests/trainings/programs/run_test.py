@@ -1,5 +1,4 @@
 import itertools
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, Tuple
@@ -161,19 +160,3 @@ def test_a_run_is_repeated_from_what_it_left(reviews: Path) -> None:
     assert (again.request, again.score) == (REQUEST, done.score)
     for name in "123":
         assert file_digest(output_of(reviews / "again") / name) == file_digest(output_of(directory) / name)
-
-
-def test_files_are_read_where_a_machine_has_them(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(reviews)
-    (reviews / "script.sh").write_text("echo accuracy 0.1")
-    command = ["sh", "script.sh", "{train}", "{validation}", "{test}"]
-    run = make_run(program_config(reviews, "", command=command))
-    data = [str((reviews / f"{part}.jsonl").resolve()) for part in ("train", "validation", "test")]
-    assert run.files(REQUEST) == [*data, str(reviews / "script.sh")]
-    sent = reviews / "sent"
-    sent.mkdir()
-    (sent / "1").write_text("echo accuracy 0.2")
-    away = run.reading({str(reviews / "script.sh"): str(sent / "1")})
-    assert [one.evaluate(REQUEST, reviews / "run").score for one in (run, away)] == [0.1, 0.2]
-    assert away.salvage(REQUEST, reviews / "run") == run.salvage(REQUEST, reviews / "run") is not None
-    assert json.loads((reviews / "run" / "outcome.json").read_text())["command"][1] == str(sent / "1")

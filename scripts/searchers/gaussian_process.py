@@ -5,12 +5,11 @@ from abc import abstractmethod
 from typing import Any, List, Optional
 
 import numpy as np
+from scipy.linalg import inv
 
-from fiesta_allennlp.searches.searchers.base import Points, Searcher, SearchHistory, check_above_zero, check_choice
-from fiesta_allennlp.searches.searchers.covariances import (
-    KERNELS,
+from searchers.base import Points, Searcher, SearchHistory
+from searchers.covariances import (
     LAPLACIAN_JITTER,
-    check_graph,
     expected_hypervolume_improvement,
     expected_improvement,
     graph_covariance,
@@ -19,7 +18,6 @@ from fiesta_allennlp.searches.searchers.covariances import (
     predict,
 )
 
-SCORE_SCALES = ("standardised", "raw")
 PRIOR_MEAN = -1.0
 """The unit is the sd of the scores. At 0 a search spends runs on far corners that are worse than they could be; the
 lower it is, the longer the search stays near the best points that it knows."""
@@ -41,11 +39,8 @@ class GaussianProcess(Searcher):
     """
 
     def __init__(
-        self, *, scores: str = "standardised", prior_mean: Optional[float] = None, noise: float = 1e-6, **kwargs: Any
+        self, *, scores: str = "standardised", prior_mean: Optional[float] = None, noise: float = 1e-6
     ) -> None:
-        super().__init__(**kwargs)
-        check_choice("scores", scores, SCORE_SCALES)
-        check_above_zero("noise", noise)
         self.scores = scores
         self.prior_mean = prior_mean if prior_mean is not None else 0.0 if scores == "raw" else PRIOR_MEAN
         self.noise = noise
@@ -56,7 +51,7 @@ class GaussianProcess(Searcher):
 
     def values(self, history: SearchHistory) -> np.ndarray:
         """Compute the values that the process models, with prior mean 0. Shape: `(num_seen, num_objectives)`."""
-        scores = history.known if self.scores == "raw" else standardise(history.known)
+        scores = history.scores if self.scores == "raw" else standardise(history.scores)
         return scores - self.prior_mean
 
     def criterion(self, history: SearchHistory) -> np.ndarray:
@@ -66,7 +61,6 @@ class GaussianProcess(Searcher):
             history.open,
             seen=history.seen,
             values=values,
-            pending=history.pending,
             noise=self.noise,
         )
         if not second:
@@ -81,11 +75,10 @@ def standardise(scores: np.ndarray) -> np.ndarray:
     return (scores - scores.mean(axis=0)) / np.where(sd > 0, sd, 1)
 
 
-@Searcher.register("gp_ei")
 class GpEi(GaussianProcess):
     """Bayesian optimisation with a Gaussian process and expected improvement (Schonlau et al., 1998).
 
-    Start with this searcher. `docs/searching.md` compares the searchers. The process has variance 1 over a kernel.
+    The process has variance 1 over a kernel.
 
     Args:
         kernel: `matern` (with nu = 5/2) or `rbf`.
@@ -94,8 +87,6 @@ class GpEi(GaussianProcess):
 
     def __init__(self, *, kernel: str = "matern", length_scale: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        check_choice("kernel", kernel, KERNELS)
-        check_above_zero("length_scale", length_scale)
         self.kernel = kernel
         self.length_scale = length_scale
 
@@ -103,7 +94,6 @@ class GpEi(GaussianProcess):
         return kernel_matrix(points, self.kernel, self.length_scale)
 
 
-@Searcher.register("gp_ehvi")
 class GpEhvi(GpEi):
     """Bayesian optimisation of two objectives with a Gaussian process for each.
 
@@ -113,7 +103,6 @@ class GpEhvi(GpEi):
     num_objectives = 2
 
 
-@Searcher.register("graph_ei")
 class GraphEi(GaussianProcess):
     """Expected improvement over the finite-set Gaussian process of a graph: GB_EI of Zhang and Duh (2020).
 
@@ -139,9 +128,6 @@ class GraphEi(GaussianProcess):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_graph(kernel, length_scale, neighbours)
-        check_above_zero("beta", beta)
-        check_above_zero("sigma", sigma)
         self.graph = (kernel, length_scale, neighbours)
         self.beta = beta
         self.sigma = sigma
@@ -150,7 +136,6 @@ class GraphEi(GaussianProcess):
         return graph_covariance(points, *self.graph, self.beta, self.sigma)
 
 
-@Searcher.register("graph_ehvi")
 class GraphEhvi(GraphEi):
     """Expected improvement of the hypervolume of two objectives over the finite-set Gaussian process of a graph.
 
@@ -160,7 +145,6 @@ class GraphEhvi(GraphEi):
     num_objectives = 2
 
 
-@Searcher.register("graph_eif")
 class GraphEif(Searcher):
     """Expected influence on a graph of near points (Zhang and Duh, 2020, section 5.2).
 
@@ -170,7 +154,7 @@ class GraphEif(Searcher):
         a(k) = (1 - f_k) sum_i (1 - f_i^(k,0)) + f_k sum_i f_i^(k,1)
 
     The paper gives labels 0 and 1 by a random walk that it does not define. Here a label is the score, scaled so that
-    the worst one seen has 0 and the best one 1. The points under way have their predictions as labels.
+    the worst one seen has 0 and the best one 1.
 
     Args:
         kernel: the kernel that weighs the edges of the graph.
@@ -178,22 +162,12 @@ class GraphEif(Searcher):
         neighbours: the share of all points that a point has as neighbours, on average.
     """
 
-    def __init__(
-        self, *, kernel: str = "rbf", length_scale: float = 0.5, neighbours: float = 1 / 7, num_initial: int = 3
-    ) -> None:
-        super().__init__(num_initial=num_initial)
-        check_graph(kernel, length_scale, neighbours)
+    def __init__(self, *, kernel: str = "rbf", length_scale: float = 0.5, neighbours: float = 1 / 7) -> None:
         self.graph = (kernel, length_scale, neighbours)
 
     def criterion(self, history: SearchHistory) -> np.ndarray:
         delta = laplacian(history.points, *self.graph)
-        labels = scale_to_unit(history.known[:, 0])
-        seen, pending = list(history.seen), list(history.pending)
-        if pending:
-            unlabelled = np.setdiff1d(np.arange(len(history.points)), seen)
-            predicted_labels = predict_harmonic(delta, unlabelled, seen, labels)[np.searchsorted(unlabelled, pending)]
-            seen, labels = seen + pending, np.concatenate([labels, predicted_labels])
-        return expected_influence(delta, history.open, seen, labels)
+        return expected_influence(delta, history.open, list(history.seen), scale_to_unit(history.scores[:, 0]))
 
 
 def scale_to_unit(scores: np.ndarray) -> np.ndarray:
@@ -227,7 +201,5 @@ def expected_influence(
 
 
 def _inverse_laplacian(delta: np.ndarray, unlabelled: np.ndarray) -> np.ndarray:
-    from scipy.linalg import inv
-
     block = delta[np.ix_(unlabelled, unlabelled)] + LAPLACIAN_JITTER * np.eye(len(unlabelled))
     return np.asarray(inv(block, check_finite=False))

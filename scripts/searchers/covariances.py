@@ -5,12 +5,12 @@ from functools import lru_cache
 from typing import List, Sequence
 
 import numpy as np
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
-from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.searches.searchers.base import Points, check_above_zero, check_choice
+from searchers.base import Points
 
-KERNELS = ("matern", "rbf")
 LAPLACIAN_JITTER = 1e-9
 """Added to a graph's Laplacian, which is singular where no labelled point can be reached."""
 
@@ -22,8 +22,6 @@ def kernel_matrix(points: Points, kernel: str, length_scale: float) -> np.ndarra
     With r the distance over the length scale, `matern` (5/2) is (1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r) and `rbf`
     is exp(-r^2 / 2). Shape: `(num_points, num_points)`.
     """
-    from scipy.spatial.distance import cdist  # takes 0.2 s, and reports import this module
-
     distance = cdist(points.inputs, points.inputs) / length_scale
     if kernel == "rbf":
         return np.exp(-(distance**2) / 2)
@@ -45,8 +43,6 @@ def laplacian(points: Points, kernel: str, length_scale: float, share: float) ->
 @lru_cache(maxsize=4)
 def are_neighbours(points: Points, share: float) -> np.ndarray:
     """Return which pairs `laplacian` joins. Shape: `(num_points, num_points)`."""
-    from scipy.spatial.distance import cdist
-
     distance = cdist(points.inputs, points.inputs)
     np.fill_diagonal(distance, -1)
     rank = np.argsort(np.argsort(distance, axis=1, kind="stable"), axis=1)  # 0 is the point itself
@@ -71,13 +67,6 @@ def graph_covariance(
     return np.linalg.inv(2 * beta * (delta + np.eye(len(points)) / sigma**2))
 
 
-def check_graph(kernel: str, length_scale: float, neighbours: float) -> None:
-    check_choice("kernel", kernel, KERNELS)
-    check_above_zero("length_scale", length_scale)
-    if not 0 < neighbours < 1:
-        raise ConfigError(f"neighbours must be a share of all points above 0 and below 1 but is {neighbours}.")
-
-
 # The posterior of a Gaussian process over the points.
 
 MIN_VARIANCE = 1e-18
@@ -93,18 +82,11 @@ class Prediction:
 
 
 def predict(
-    covariance: np.ndarray,
-    rows: np.ndarray,
-    *,
-    seen: Sequence[int],
-    values: np.ndarray,
-    pending: Sequence[int] = (),
-    noise: float,
+    covariance: np.ndarray, rows: np.ndarray, *, seen: Sequence[int], values: np.ndarray, noise: float
 ) -> List[Prediction]:
     """Compute the posterior of one Gaussian process for each objective, all with mean 0 and the same covariance.
 
-    It uses equations 1 and 2 of Zhang and Duh (2020). The points under way lower the variance but leave the mean: each
-    counts as scored with its own prediction.
+    It uses equations 1 and 2 of Zhang and Duh (2020).
 
     Args:
         covariance: the prior's covariance. Shape: `(num_all, num_all)`.
@@ -112,25 +94,13 @@ def predict(
         values: the values of the rows `seen`. Shape: `(num_seen, num_objectives)`.
         noise: the variance of a value's noise, above 0.
     """
-    from scipy.linalg import cho_solve, solve_triangular
-
-    factor = _cholesky_factor(covariance, seen, noise)
-    cross = covariance[np.ix_(seen, rows)]
+    noisy_covariance = covariance[np.ix_(seen, seen)] + noise * np.eye(len(seen))
+    factor, cross = cholesky(noisy_covariance, lower=True, check_finite=False), covariance[np.ix_(seen, rows)]
     means = cross.T @ cho_solve((factor, True), values, check_finite=False)
-    if pending:
-        known_rows = [*seen, *pending]
-        factor, cross = _cholesky_factor(covariance, known_rows, noise), covariance[np.ix_(known_rows, rows)]
     explained = solve_triangular(factor, cross, lower=True, check_finite=False)
     variance = covariance[rows, rows] - np.einsum("ij,ij->j", explained, explained)
     sd = np.sqrt(np.maximum(variance, MIN_VARIANCE))
     return [Prediction(mean, sd) for mean in means.T]
-
-
-def _cholesky_factor(covariance: np.ndarray, rows: Sequence[int], noise: float) -> np.ndarray:
-    """Return the Cholesky factor of the covariance of noisy values."""
-    from scipy.linalg import cholesky
-
-    return cholesky(covariance[np.ix_(rows, rows)] + noise * np.eye(len(rows)), lower=True, check_finite=False)
 
 
 def expected_improvement(prediction: Prediction, best: "float | np.ndarray") -> np.ndarray:

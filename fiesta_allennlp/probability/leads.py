@@ -1,0 +1,300 @@
+"""The lead of one candidate over another: a t-test, unit by unit, in many selections at once.
+
+A unit is what candidates share and what is drawn again: a split, a fold, an item, a document. A candidate has one
+number on a unit, the mean of its runs there. Where nothing is shared, each run is a unit of its own. Arrays of numbers
+have the shape `(num_selections, num_candidates, num_units)`, with NaN where a candidate has none. Higher is better.
+
+The numbers follow a two-way model: the mean of the candidate, plus an effect of the unit, plus noise. A lead is a sum
+over units, and the spread of their shares gives its standard error. On a complete table this is the paired t-test. A
+few further degrees of freedom come from the noise of all candidates (Smyth, 2004).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import digamma, gammaln, polygamma, stdtr
+
+PRIOR_DF = 4.0
+"""d0, the degrees of freedom that the noise of all candidates adds to the variance of a lead."""
+
+MIN_VARIANCE_SHARE = 0.001
+"""The least of the variances that are pooled, as a share of their mean: a constant candidate would pull them to 0."""
+
+MAX_UNIT_SHARE = 0.98
+"""The greatest share of the variance that effects of units explain."""
+
+ROUNDING = 1e-13
+"""Deviations smaller than this share of the numbers are rounding errors."""
+
+MAX_TAIL = 1 - 1e-12
+"""The greatest probability that a rival is better: its odds must be finite."""
+
+
+@dataclass(frozen=True, eq=False)
+class PooledNoise:
+    """The noise that all candidates have in common. Shape of each: `(num_selections,)`.
+
+    Attributes:
+        variance: s0^2, of the numbers around the means of candidates and the effects of units.
+        unit_share: b, the share of the whole variance that effects of units explain.
+        df: d, the degrees of freedom that `variance` adds to the variance of a lead.
+        varied: whether anything varied. If not, there is no estimate, and `variance` is 1.
+    """
+
+    variance: np.ndarray
+    unit_share: np.ndarray
+    df: np.ndarray
+    varied: np.ndarray
+
+
+def pool_noise(numbers: np.ndarray) -> PooledNoise:
+    """Pool the noise of all candidates.
+
+    v_i are the half variances of the differences of all pairs of candidates with at least 2 common units, each at least
+    0.1% of their mean, and d_i their degrees of freedom, the common units - 1 (Smyth, 2004)::
+
+        log s0^2 = sum w_i (log v_i - psi(d_i / 2) + log(d_i / 2)) / sum w_i,   w_i = 1 / psi1(d_i / 2)
+
+    In the same way, s^2 comes from the variances of the single candidates. It is at least s0^2, and::
+
+        b = min(0.98, 1 - s0^2 / s^2)
+
+    Without such a pair, s0 = s and b = 0. With q variances pooled into s0, d = d0 (1 - 1 / q): what a variance learns
+    from itself does not count.
+
+    Args:
+        numbers: shape `(num_selections, num_candidates, num_units)`.
+    """
+    table = _Table(numbers)
+    pairs = np.triu_indices(numbers.shape[1], 1)
+    of_pairs = _pool(table.difference_variances[:, pairs[0], pairs[1]], table.num_common[:, pairs[0], pairs[1]] - 1)
+    of_candidates = _pool(table.variances, table.num_units - 1)
+    has_pairs = of_pairs.number > 0
+    variance = np.where(has_pairs, of_pairs.variance, of_candidates.variance)
+    number = np.where(has_pairs, of_pairs.number, of_candidates.number)
+    varied = variance > 0
+    variance = np.where(varied, variance, 1.0)
+    unit_share = np.minimum(MAX_UNIT_SHARE, 1 - variance / np.maximum(of_candidates.variance, variance))
+    return PooledNoise(variance, unit_share, PRIOR_DF * (1 - 1 / np.maximum(number, 1)), varied)
+
+
+class _Table:
+    """The numbers of each candidate around its own mean, and what is counted and summed of them."""
+
+    def __init__(self, numbers: np.ndarray) -> None:
+        is_there = ~np.isnan(numbers)
+        # float: products of matrices of it follow. Shape: (num_selections, num_candidates, num_units)
+        self.is_there = is_there.astype(float)
+        # Shape: (num_selections, num_candidates)
+        self.num_units = self.is_there.sum(axis=2)
+        numbers = np.where(is_there, numbers, 0.0)
+        self.own_means = numbers.sum(axis=2) / np.maximum(self.num_units, 1)
+        self.deviations = np.where(is_there, numbers - self.own_means[:, :, None], 0.0)
+        self.resolution = (ROUNDING * np.abs(numbers).max(axis=2)) ** 2
+
+    @cached_property
+    def num_common(self) -> np.ndarray:
+        """The number of common units of each pair. Shape: `(num_selections, num_candidates, num_candidates)`."""
+        return self.is_there @ self.is_there.swapaxes(1, 2)
+
+    @property
+    def variances(self) -> np.ndarray:
+        """The variance of each candidate's numbers; 0 with a single unit. Shape: `(num_selections, num_candidates)`."""
+        variances = (self.deviations**2).sum(axis=2) / np.maximum(self.num_units - 1, 1)
+        return np.where(variances > self.resolution, variances, 0.0)
+
+    @property
+    def difference_variances(self) -> np.ndarray:
+        """Half the variance of each pair's differences on common units. Shape: that of `num_common`."""
+        common = self.is_there.swapaxes(1, 2)
+        sums, squares = self.deviations @ common, self.deviations**2 @ common
+        products = self.deviations @ self.deviations.swapaxes(1, 2)
+        both = squares + squares.swapaxes(1, 2)
+        difference_sums = sums - sums.swapaxes(1, 2)
+        sums_of_squares = both - 2 * products - difference_sums**2 / np.maximum(self.num_common, 1)
+        resolution = self.resolution[:, :, None] + self.resolution[:, None, :] + ROUNDING * both
+        variances = sums_of_squares / np.maximum(self.num_common - 1, 1) / 2
+        return np.where(variances > resolution, variances, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pool:
+    """A pooled variance and how many went into it. Shape: `(num_selections,)` both."""
+
+    variance: np.ndarray
+    number: np.ndarray
+
+
+def _pool(variances: np.ndarray, df: np.ndarray) -> _Pool:
+    """Pool variances that have at least one degree of freedom. Shape of both: `(num_selections, num_variances)`."""
+    is_known = df > 0
+    number = is_known.sum(axis=1)
+    mean = np.where(is_known, variances, 0.0).sum(axis=1) / np.maximum(number, 1)
+    half_df = np.maximum(df, 1) / 2
+    weights = np.where(is_known, 1 / polygamma(1, half_df), 0.0)
+    floored = np.maximum(variances, MIN_VARIANCE_SHARE * mean[:, None])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_variances = np.log(floored) - digamma(half_df) + np.log(half_df)
+        pooled = np.exp(np.where(is_known, weights * log_variances, 0.0).sum(axis=1) / weights.sum(axis=1))
+    return _Pool(np.where(mean > 0, pooled, 0.0), number)
+
+
+class TwoWayModel:
+    """The means of candidates by a two-way model, in which the effects of units are shrunk.
+
+    With M_ku = 1 where candidate k has the number y_ku of unit u, m_u the column u of M, and c_u its sum::
+
+        w_u = b / (1 - b + b c_u),   A = diag(n_k) - sum_u w_u m_u m_u',   C = A^-1,   mu = C z
+        z_k = sum over k's units of (y_ku - w_u sum_l y_lu)
+
+    Args:
+        numbers: every candidate has at least one. Shape: `(num_selections, num_candidates, num_units)`.
+        noise: pooled noise of these numbers.
+    """
+
+    def __init__(self, numbers: np.ndarray, noise: PooledNoise) -> None:
+        self.noise = noise
+        table = _Table(numbers)
+        self.num_units, self._is_there = table.num_units, table.is_there
+        share = noise.unit_share[:, None]
+        # Shape: (num_selections, 1, num_units)
+        self._weights = (share / (1 - share + share * table.is_there.sum(axis=1)))[:, None]
+        weighted = table.is_there * self._weights
+        precision = -weighted @ table.is_there.swapaxes(1, 2)
+        diagonal = np.arange(numbers.shape[1])
+        precision[:, diagonal, diagonal] += self.num_units
+        # Shape: (num_selections, num_candidates, num_candidates)
+        self._covariance = np.linalg.inv(precision)
+        # The means of candidates drop out of the effects of units, so it is enough to solve for deviations from them.
+        sums = -(weighted @ table.deviations.sum(axis=1)[:, :, None])
+        corrections = (self._covariance @ sums)[:, :, 0]
+        self.means = table.own_means + corrections
+        # Shape: (num_selections, num_candidates, num_units)
+        self._residuals = np.where(table.is_there > 0, table.deviations - corrections[:, :, None], 0.0)
+        self._num_common = table.num_common
+
+    def find_leader(self) -> np.ndarray:
+        """Return the candidate with the greatest mean; among equal ones that with more units, then the first.
+        Shape: `(num_selections,)`."""
+        tolerance = np.sqrt(self.noise.variance)[:, None] * 1e-9
+        is_highest = self.means >= self.means.max(axis=1, keepdims=True) - tolerance
+        return np.asarray(np.where(is_highest, self.num_units, 0).argmax(axis=1))
+
+    def leads(self, leader: np.ndarray) -> "Leads":
+        """Return the leads of a candidate of each selection over all candidates.
+
+        With g the difference of two rows of C, and G_u = sum_k M_ku g_k, the lead is D = sum h_ku y_ku with the weights
+        h_ku = M_ku (g_k - w_u G_u). The residuals r give the share of unit u in its error, q_u = sum_k h_ku r_ku. Its
+        expected square is e_u = s0^2 sum_k g_k h_ku. With V0 = sum e_u, and E = V0 - s0^2 sum_u h_u' C h_u what the
+        residuals can show of it::
+
+            Q = (V0 / E) sum q_u^2,   f = V0 E / sum e_u^2,   V = (d V0 + f Q) / (d + f)
+
+        E is 0 with one unit each: then Q = f = 0.
+
+        Args:
+            leader: index of a candidate. Shape: `(num_selections,)`.
+        """
+        is_there, weights, covariance = self._is_there, self._weights, self._covariance
+        rows = np.arange(len(leader))
+        # Shape: (num_selections, num_rivals, num_candidates), then num_units last
+        gains = covariance[rows, leader][:, None] - covariance
+        effects = weights * (gains @ is_there)
+        shares = gains @ self._residuals - effects * self._residuals.sum(axis=1)[:, None]
+        expected = gains**2 @ is_there - effects**2 / np.where(weights > 0, weights, 1.0)
+        unseen = self._unseen(gains, effects)
+        # Shape: (num_selections, num_rivals)
+        total = expected.sum(axis=2)
+        seen = np.maximum(total - unseen, 0.0)
+        is_seen = seen > 1e-9 * total
+        squares = np.where(is_seen, (shares**2).sum(axis=2) * total / np.where(is_seen, seen, 1.0), 0.0)
+        df = np.where(is_seen, total * seen / np.maximum((expected**2).sum(axis=2), 1e-300), 0.0)
+        prior_df = self.noise.df[:, None]
+        all_df = prior_df + df
+        prior = self.noise.variance[:, None] * total
+        variance = np.where(all_df > 0, (prior_df * prior + df * squares) / np.where(all_df > 0, all_df, 1.0), 0.0)
+        difference = self.means[rows, leader][:, None] - self.means
+        return Leads(leader, difference, variance, all_df, self.num_units, self.noise)
+
+    def _unseen(self, gains: np.ndarray, effects: np.ndarray) -> np.ndarray:
+        """sum_u h_u' C h_u, without an array of all h. Shape: `(num_selections, num_rivals)`."""
+        spread = self._is_there * (self._covariance @ self._is_there)
+        own = ((gains @ (self._covariance * self._num_common)) * gains).sum(axis=2)
+        return np.asarray(
+            own - 2 * (effects * (gains @ spread)).sum(axis=2) + (effects**2 @ spread.sum(axis=1)[:, :, None])[:, :, 0]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Leads:
+    """The leads of one candidate of each selection over all candidates, itself included.
+
+    Attributes:
+        leader: index of the candidate that leads. Shape: `(num_selections,)`.
+        difference: D of each lead. Shape: `(num_selections, num_candidates)`, also that of the next three.
+        variance: V, the square of the standard error of each lead; 0 where there is no estimate.
+        df: the degrees of freedom of each variance.
+        num_units: number of units of each candidate.
+        noise: pooled noise.
+    """
+
+    leader: np.ndarray
+    difference: np.ndarray
+    variance: np.ndarray
+    df: np.ndarray
+    num_units: np.ndarray
+    noise: PooledNoise
+
+    def tails(self, margin: "np.ndarray | float" = 0.0) -> np.ndarray:
+        """Return the probability that each candidate is better than the leader by more than the margin::
+
+            p_j = P(t_df > (D_j + margin) / sqrt(V_j))
+
+        It is 1/2 for the leader itself, and where nothing varied. Shape: `(num_selections, num_candidates)`.
+
+        Args:
+            margin: in units of the numbers; a number, or one for each selection, shape `(num_selections,)`.
+        """
+        is_known = (self.variance > 0) & self.noise.varied[:, None] & ~self.is_leader
+        t = (self.difference + np.reshape(margin, (-1, 1))) / np.sqrt(np.where(is_known, self.variance, 1.0))
+        return np.where(is_known, stdtr(np.where(is_known, self.df, 1.0), -t), 0.5)
+
+    @property
+    def is_leader(self) -> np.ndarray:
+        return np.arange(self.difference.shape[1]) == self.leader[:, None]
+
+    def expected_losses(self) -> np.ndarray:
+        """Return E[max(0, -D_j)] for each candidate: choosing the leader costs at least the greatest of these.
+
+        It is infinite with one degree of freedom or less. Shape: `(num_selections, num_candidates)`.
+        """
+        is_known = (self.variance > 0) & self.noise.varied[:, None] & ~self.is_leader
+        scale, df = np.sqrt(self.variance), np.where(is_known, self.df, 2.0)
+        t = self.difference / np.where(is_known, scale, 1.0)
+        log_peak = gammaln((df + 1) / 2) - gammaln(df / 2) - np.log(df * np.pi) / 2
+        density = np.exp(log_peak - (df + 1) / 2 * np.log1p(t**2 / df))
+        has_mean = df > 1
+        excess = (df + t**2) / np.where(has_mean, df - 1, 1.0) * density - t * stdtr(df, -t)
+        return np.where(is_known, np.where(has_mean, scale * np.maximum(excess, 0.0), np.inf), 0.0)
+
+
+def prob_best(tails: np.ndarray) -> np.ndarray:
+    """Return P(best) of each candidate by its odds against the leader, from `Leads.tails`.
+
+    The share of rival j is p_j / (1 - p_j), and that of the leader 1; they are divided by their sum. For two candidates
+    it is p_j, for K equal ones 1 / K. Shape: that of `tails`, `(num_selections, num_candidates)`.
+    """
+    bounded = np.minimum(tails, MAX_TAIL)
+    odds = bounded / (1 - bounded)
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def compute_leads(numbers: np.ndarray) -> Leads:
+    """Return the leads of the candidate with the greatest mean of each selection.
+
+    Args:
+        numbers: every candidate has at least one. Shape: `(num_selections, num_candidates, num_units)`.
+    """
+    model = TwoWayModel(numbers, pool_noise(numbers))
+    return model.leads(model.find_leader())
