@@ -184,9 +184,8 @@ class _Session(Generic[Family]):
 
     def resume(self, new_settings: Mapping[str, Any], *, allow_removed: bool) -> Result:
         family, directory = self.family, self.directory
-        for path in (directory.store, directory.store_log):  # which name the programs and packages that will run
-            if path.exists():
-                check_private(path, directory.root)
+        if directory.root.exists():
+            check_private(directory.root)
         store = self._open_store(create=False)
         meta = store.meta()
         check_current_directory(meta.environments)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.files import file_digest, open_without_links, shorten
+from fiesta_allennlp.core.files import file_digest, shorten
 from fiesta_allennlp.documents.systems.base import STOP_REASON, OutOfTime, ProcessDied, System, Unanswered, Workplace
 from fiesta_allennlp.isolation import process_tree
 
@@ -39,7 +39,7 @@ class LineProcess:
         read_end, self._guard_pipe = os.pipe()
         guarded_command = [sys.executable, process_tree.__file__, str(read_end), *command]
         try:
-            with open(log, "ab", opener=open_without_links) as error_log:
+            with log.open("ab") as error_log:
                 self._process = subprocess.Popen(
                     guarded_command,
                     stdin=subprocess.PIPE,
