@@ -19,8 +19,10 @@ if "__mp_main__" not in sys.modules and (__name__ == "__main__" or sys.argv[0].e
 import argparse  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from fiesta_allennlp.commands import COMMANDS, DOCS_HINT, add_command  # noqa: E402
+from fiesta_allennlp.commands import COMMANDS, add_command  # noqa: E402
 from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_USER_ERROR  # noqa: E402
+from fiesta_allennlp.commands.parser import DOCS_HINT, Parser  # noqa: E402
+from fiesta_allennlp.core.errors import did_you_mean  # noqa: E402
 from fiesta_allennlp.version import __version__  # noqa: E402
 
 DESCRIPTION = """Find the best of several models in few runs.
@@ -55,7 +57,7 @@ def _flush_output() -> None:
 
 def _parse() -> argparse.Namespace:
     program = "fiesta" if Path(sys.argv[0]).stem == "fiesta" else "python -m fiesta_allennlp"
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=program, description=DESCRIPTION, epilog=DOCS_HINT, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--version", action="version", version=f"fiesta-allennlp {__version__}")
@@ -70,6 +72,9 @@ def _parse() -> argparse.Namespace:
     if len(sys.argv) == 1:
         parser.print_help()
         parser.exit(EXIT_USER_ERROR)
+    typed_name = next((word for word in sys.argv[1:] if not word.startswith("-")), None)
+    if typed_name is not None and typed_name not in COMMANDS:
+        parser.error(f"'{typed_name}' is an unknown command.{did_you_mean(typed_name, COMMANDS)}")
     return parser.parse_args()
 
 

@@ -44,7 +44,6 @@ def select(
     directory: Union[str, Path],
     recover: bool = False,
     force: bool = False,
-    allow_removed: bool = False,
     progress: Optional[bool] = None,
     scores: Scores = None,
     columns: Optional[Mapping[str, str]] = None,
@@ -63,7 +62,6 @@ def select(
         directory: the directory that keeps all files of the selection.
         recover: the command's option `--recover`.
         force: the command's option `--force`.
-        allow_removed: the command's option `--allow-removed`.
         progress: whether to show progress (default: only on a terminal).
         scores: runs that exist already, as a table of scores for `next_runs`: a new selection begins with them.
         columns: the names of the columns of `scores`.
@@ -82,7 +80,7 @@ def select(
         table_values, content = split_table_argument({"columns": columns, "where": where}, scores, "scores")
         runs, _ = read_brought_runs(BroughtSettings(**table_values), options, content)
         beginning = StoredState(brought=runs)
-    modes: Dict[str, Any] = {"recover": recover, "force": force, "allow_removed": allow_removed}
+    modes: Dict[str, Any] = {"recover": recover, "force": force}
     run_select(options, path, console=_console(progress), beginning=beginning, **modes)
     return SelectionResult.read(path)
 

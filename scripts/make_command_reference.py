@@ -19,14 +19,14 @@ guides](index.md) show when to use which option.
 
 `fiesta COMMAND` works in every directory. `fiesta plugin` lets you type `allennlp fiesta-COMMAND` in the current
 directory, and `fiesta plugin --user` in all directories. With `--include-package PKG`, every command imports your own
-package first.
+package first. `--help` lists the options that people use, `--help-all` all of them.
 """
 
 
 def parsers() -> Dict[str, argparse.ArgumentParser]:
     """The parser of every command, by its name."""
     commands = argparse.ArgumentParser(prog="fiesta").add_subparsers()
-    return {name: add_command(commands, name, command_name=name, program="fiesta") for name in COMMANDS}
+    return {name: add_command(commands, name, command_name=name, program="fiesta", shows_all=True) for name in COMMANDS}
 
 
 def reference() -> str:
@@ -48,7 +48,7 @@ def section(name: str, parser: argparse.ArgumentParser, explained: Dict[Tuple[st
         own = []
         for action in group._group_actions:
             row = (synopsis(action), meaning(action))
-            if action.help == argparse.SUPPRESS or action.dest == "help":
+            if action.help == argparse.SUPPRESS or action.dest in ("help", "help_all"):
                 continue
             if explained.setdefault(row, name) == name:
                 own.append(row)

@@ -4,9 +4,10 @@ import argparse
 import os
 import sys
 from functools import partial
-from typing import Any, Dict, List
+from typing import Any, Dict, Optional
 
-from fiesta_allennlp.commands.command import EXIT_USER_ERROR, FiestaCommand, run_and_exit
+from fiesta_allennlp.commands.command import FiestaCommand, run_and_exit
+from fiesta_allennlp.commands.parser import HELP_ALL, CommandParser
 from fiesta_allennlp.commands.read_only import (
     NextCommand,
     PlanCommand,
@@ -20,7 +21,7 @@ from fiesta_allennlp.commands.selecting import (
     DocumentsCommand,
     SelectCommand,
 )
-from fiesta_allennlp.core.errors import COMMAND_PREFIX, ConfigError, did_you_mean, join_some
+from fiesta_allennlp.core.errors import COMMAND_PREFIX
 
 COMMANDS: Dict[str, FiestaCommand] = {
     "select": SelectCommand(),
@@ -36,57 +37,17 @@ COMMANDS: Dict[str, FiestaCommand] = {
 """The commands by name. AllenNLP knows all but `plugin`, with the prefix `fiesta-`."""
 
 
-DOCS_HINT = "Guides: docs/index.md of the repository."
-"""The end of every help."""
-
-
-def add_command(commands: Any, name: str, *, command_name: str, program: str) -> argparse.ArgumentParser:
-    """Add the parser of one command, named `command_name` below `program`. It refuses unknown arguments with a hint."""
+def add_command(
+    commands: Any, name: str, *, command_name: str, program: str, shows_all: Optional[bool] = None
+) -> CommandParser:
+    """Add the parser of one command, named `command_name` below `program`. Its help has all options with `shows_all`,
+    or by default if `--help-all` was typed."""
     command = COMMANDS[name]
-    parser = commands.add_parser(
-        command_name,
-        help=command.help,
-        description=f"{command.description}\n\n{command.examples}",
-        epilog=DOCS_HINT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.allow_abbrev = False
-    program = f"{program} {command_name}"
-
-    words: List[str] = []
-
-    def refuse(message: str) -> None:
-        if command.starts_runs:
-            from fiesta_allennlp.trainings.programs.config import check_no_lone_placeholder
-
-            try:
-                check_no_lone_placeholder(words)
-            except ConfigError as error:
-                message = str(error)
-        if message.endswith("expected one argument"):
-            message += ". For a value that begins with a minus, use an equals sign: --OPTION=-VALUE"
-        ending = "" if message.endswith((".", "?")) else "."
-        parser.exit(EXIT_USER_ERROR, f"error: {message}{ending} See {program} --help.\n")
-
-    parser.error = refuse
-    command.add_arguments(parser)
-    positionals = parser._get_positional_actions()
-    positional_texts = (f"[{action.metavar} ...]" if action.nargs else action.metavar for action in positionals)
-    parser.usage = " ".join(["%(prog)s", *filter(None, map(str, positional_texts)), "[options]"])
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    parser.set_defaults(func=partial(_run_command, program.removesuffix(name)), command=name)
-    parse = parser.parse_known_args
-
-    def parse_all(*args: Any, **kwargs: Any) -> Any:
-        words[:] = next(iter(args), None) or sys.argv[1:]
-        namespace, unrecognized = parse(*args, **kwargs)
-        if unrecognized:
-            typed_flag = unrecognized[0].partition("=")[0]
-            hint = command.hint(typed_flag) or did_you_mean(typed_flag, list(parser._option_string_actions))
-            refuse(f"unrecognized arguments: {join_some(unrecognized, ' ')}.{hint}")
-        return namespace, unrecognized
-
-    parser.parse_known_args = parse_all
+    commands.add_parser(command_name, help=command.help)
+    shows_all = HELP_ALL in sys.argv if shows_all is None else shows_all
+    parser = CommandParser(command, prog=f"{program} {command_name}", shows_all=shows_all)
+    parser.set_defaults(func=partial(_run_command, parser.prog.removesuffix(name)), command=name)
+    commands.choices[command_name] = parser
     return parser
 
 

@@ -10,7 +10,7 @@ import sys
 import traceback
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, Iterator, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, Iterator, Optional, Set, Tuple
 
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.interrupts import received_signals
@@ -18,6 +18,7 @@ from fiesta_allennlp.core.interrupts import received_signals
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fiesta_allennlp.selection.options import Option
     from fiesta_allennlp.selection.result import Result
     from fiesta_allennlp.tables.read_back import ReadBack
 
@@ -58,6 +59,8 @@ class FiestaCommand:
         description, examples: the beginning of its own help.
         settings_class_path: the dotted path of the class of its settings, which is imported when it is used. Empty if
             it has none.
+        further_settings_paths: the dotted paths of classes of which it has some or all options too.
+        rare_modes: arguments that are no settings and that only `--help-all` lists.
         starts_runs: whether it starts runs, which inherit the environment.
         positional_settings: the settings that are positional arguments, each with argparse's number of values.
         interrupt_message: the sentence to print after an interrupt.
@@ -67,6 +70,8 @@ class FiestaCommand:
     description: ClassVar[str]
     examples: ClassVar[str]
     settings_class_path: ClassVar[str] = ""
+    further_settings_paths: ClassVar[Tuple[str, ...]] = ()
+    rare_modes: ClassVar[Tuple[str, ...]] = ("debug",)
     starts_runs: ClassVar[bool] = False
     positional_settings: ClassVar[Tuple[Tuple[str, Optional[str]], ...]] = ()
     interrupt_message: ClassVar[str] = "Interrupted. Run the command again."
@@ -79,22 +84,28 @@ class FiestaCommand:
         declared = dict(declared_options(settings))
         for name, nargs in self.positional_settings:
             kwargs: Any = {"type": declared[name].parse, "metavar": declared[name].metavar, "help": declared[name].help}
-            # not the method of AllenNLP's parser, which would print the default
-            argparse.ArgumentParser.add_argument(parser, name, nargs=nargs, default=argparse.SUPPRESS, **kwargs)
+            parser.add_argument(name, nargs=nargs, default=argparse.SUPPRESS, **kwargs)
         self.add_mode_arguments(parser)
         self.add_other_options(add_options(parser, settings))
 
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add arguments that are no settings and stand before them."""
 
-    def hint(self, unknown_flag: str) -> str:
-        """Return what to write instead of a flag that other commands have; empty if that is unknown."""
+    def declared_options(self) -> "Iterator[Tuple[str, Option]]":
+        """Yield the names and declarations of all settings that it has."""
         from fiesta_allennlp.selection.options import declared_options
 
-        settings = import_dotted(self.settings_class_path) if self.settings_class_path else None
-        declarations = (declared for _, declared in declared_options(settings)) if settings else ()
-        remedies = (declared.sought_as[unknown_flag] for declared in declarations if unknown_flag in declared.sought_as)
-        return next((f" Did you mean '{remedy}'?" for remedy in remedies), "")
+        for path in filter(None, (self.settings_class_path, *self.further_settings_paths)):
+            yield from declared_options(import_dotted(path))
+
+    def hint(self, unknown_flag: str) -> str:
+        """Return what to write instead of a flag that other commands have; empty if that is unknown."""
+        remedies = (declaration.sought_as.get(unknown_flag) for _, declaration in self.declared_options())
+        return next((f" Did you mean '{remedy}'?" for remedy in remedies if remedy), "")
+
+    def rare_options(self) -> Set[str]:
+        """Return the names of the options that only `--help-all` lists."""
+        return {*self.rare_modes, *(name for name, declaration in self.declared_options() if declaration.is_rare)}
 
     def add_other_options(self, groups: Dict[str, Any]) -> None:
         """Add arguments that are no settings to groups of settings, by heading."""
@@ -167,7 +178,7 @@ def run_and_exit(function: Callable[["Console"], int], *, debug: bool, interrupt
             PipeSafeConsole(stderr=True).print(f"error: {message}")
             status = EXIT_USER_ERROR
         except KeyboardInterrupt:
-            console.print(interrupt_text())
+            PipeSafeConsole(stderr=True).print(interrupt_text())  # what reads the output expects JSON, CSV or a table
             status = EXIT_INTERRUPTED
         sys.exit(status)
 

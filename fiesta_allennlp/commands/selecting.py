@@ -39,6 +39,7 @@ class SelectionCommand(FiestaCommand):
     """
 
     starts_runs = True
+    rare_modes = ("debug", "require_decision", "config")
     select_path: ClassVar[str]
     plan_path: ClassVar[str]
     plan_view_path: ClassVar[str]
@@ -69,7 +70,7 @@ class SelectionCommand(FiestaCommand):
             )
             console.print(*import_dotted(self.plan_view_path)(plan))
             return 0
-        modes = {name: getattr(args, name) for name in ("recover", "force", "allow_removed") if name in args}
+        modes = {name: getattr(args, name) for name in ("recover", "force")}
         modes.update(self.inputs(args, settings))
         result = import_dotted(self.select_path)(settings, required_directory(args), console=console, **modes)
         return exit_status(self.print_result(result, args, console), args, console)
@@ -118,7 +119,7 @@ def print_failures(result: "Result", args: argparse.Namespace, console: "Console
     console.print(*failures_in_words(result))
     failed = [candidate for candidate in result.candidates if candidate.state == "failed"]
     if any(candidate.failed_because == "no seed effect" for candidate in failed):
-        console.print(f"To accept runs with equal metrics, use: {recover_command(args)} --allow-unseeded")
+        console.print(f"To accept runs with equal metrics, use: {recover_command(args)} --allow unseeded")
     wrong_names = [c.name for c in failed if not c.num_own and not c.num_missed]
     if wrong_names and args.command == "select":
         correction = f"pass all candidates again, with the corrected command or config of {join_some(wrong_names)}"
@@ -163,6 +164,7 @@ selection with its original options."""
       --metric f1 --splits official
   %(prog)s -s runs/first --recover"""
     settings_class_path = "fiesta_allennlp.trainings.settings.Settings"
+    further_settings_paths = ("fiesta_allennlp.tables.settings.BroughtSettings",)
     select_path = "fiesta_allennlp.trainings.select.select"
     plan_path = "fiesta_allennlp.trainings.select.plan"
     plan_view_path = "fiesta_allennlp.reports.dry_run.show_training_plan"
@@ -195,8 +197,6 @@ selection with its original options."""
             help="make one short run of each candidate (200 records of a program's data files, one epoch of a config), "
             "print its score and seconds, and keep nothing. A program without data files makes a whole run",
         )
-        help = "with --recover: remove the candidates that are not listed again, and keep their runs"
-        parser.add_argument("--allow-removed", action="store_true", help=help)
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Select, or with `--trial` make one short run of each candidate; the status is 1 if one of these failed."""
@@ -251,6 +251,7 @@ the resources that you change. --recover continues them after an interruption.""
   %(prog)s runs/first --against bert,roberta
   %(prog)s runs/first --recover"""
     settings_class_path = "fiesta_allennlp.trainings.confirm_settings.ConfirmSettings"
+    further_settings_paths = ("fiesta_allennlp.trainings.settings.Settings",)
     starts_runs = True
     positional_settings = (("directory", None),)
 

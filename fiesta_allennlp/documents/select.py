@@ -140,7 +140,7 @@ class DocumentSelection(SelectionFamily):
     run: str
 
     @classmethod
-    def check(cls, settings: DocumentSettings, stored: StoredState, *, allow_removed: bool) -> "DocumentSelection":
+    def check(cls, settings: DocumentSettings, stored: StoredState) -> "DocumentSelection":
         """Check everything without opening a system. Systems come in the store's order, and new ones after them."""
         if not settings.documents:
             raise ConfigError("--documents is missing: pass a JSONL file of documents with their gold annotation.")

@@ -64,7 +64,7 @@ def withdrawn_text(candidate: CandidateResult) -> str:
     num_missed, num_runs = candidate.num_missed, candidate.num_missed + candidate.num_evaluations
     failures = count_text(candidate.num_counted_failures, "failure")
     return {
-        None: "you removed it with --allow-removed; its runs are kept but do not count",
+        None: "you removed it with --allow removed; its runs are kept but do not count",
         "no metric": "its first run did not report the metric",
         "no seed effect": "the seed has no effect on its runs",
         "unfit": "its runs lack memory or another resource that the runs of other candidates have",

@@ -265,7 +265,7 @@ class SelectionLoop:
             raise FiestaError(
                 f"{request.name} keeps failing because a file, memory or another resource is unavailable: "
                 f"{outcome.error}. Finished runs are safe. Fix this, then continue with --recover, or without this "
-                f"candidate: list the others with --allow-removed."
+                f"candidate: list the others with --allow removed."
             )
         logger.info("%s will run again later: a resource is unavailable", request.name)
 

@@ -30,8 +30,10 @@ class Option:
         parse: makes the value from what is typed, if the field's type does not say how.
         can_be_undone: whether a switch has a `--no-` form.
         is_repeated: it is typed once for each of several values.
+        is_added: its values are added to those of the layer below, instead of replacing them.
         is_fixed: it decides which scores are made, so a resumed selection keeps it.
         decides: it is an argument of the strategies for a target `confidence`, of those for a `budget`, or of `both`.
+        is_rare: only `--help-all` lists it.
         sought_as: flags of other commands under which people look for it, each with what to write here instead.
     """
 
@@ -45,8 +47,10 @@ class Option:
     parse: Optional[Callable[[str], Any]] = None
     can_be_undone: bool = True
     is_repeated: bool = False
+    is_added: bool = False
     is_fixed: bool = False
     decides: str = ""
+    is_rare: bool = False
     sought_as: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -122,8 +126,10 @@ def check_values(values: Mapping[str, Any], settings: type) -> None:
 def _check_value(name: str, value: Any, declaration: Option, annotation: Any) -> None:
     if not declaration.choices or value is None:
         convert_value(value, annotation, name)
-    elif value not in declaration.choices:
-        raise ConfigError(f"{name} must be one of {', '.join(declaration.choices)} but got '{value}'.")
+    else:
+        unknown = [item for item in (value if declaration.is_repeated else (value,)) if item not in declaration.choices]
+        if unknown:
+            raise ConfigError(f"{name} must be one of {', '.join(declaration.choices)} but got '{unknown[0]}'.")
     if value is None:
         return
     if declaration.least is not None and value < declaration.least:

@@ -41,6 +41,7 @@ from fiesta_allennlp.selection.environment import (
     describe_environment,
 )
 from fiesta_allennlp.selection.loop import SelectionLoop
+from fiesta_allennlp.selection.objections import REMOVED, kept_allowances
 from fiesta_allennlp.selection.options import changed_options, settings_to_json
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import SelectionSettings
@@ -85,7 +86,7 @@ class SelectionFamily(ABC):
 
     @classmethod
     @abstractmethod
-    def check(cls: Type[Family], settings: Any, stored: StoredState, *, allow_removed: bool) -> Family:
+    def check(cls: Type[Family], settings: Any, stored: StoredState) -> Family:
         """Check everything that can be known without writing: files and options, also against the store."""
 
     @abstractmethod
@@ -131,7 +132,6 @@ def run_selection(
     console: Console,
     recover: bool = False,
     force: bool = False,
-    allow_removed: bool = False,
     beginning: Optional[StoredState] = None,
 ) -> Result:
     """Run a selection to its decision, or resume one, and return its result.
@@ -143,20 +143,20 @@ def run_selection(
         recover: continue the selection in the directory.
         force: delete the selection in the directory, but only once the new one has passed all checks.
         beginning: what a new selection begins with.
-        allow_removed: if recovering, withdraw candidates of the store that are not given, instead of refusing.
     """
     if recover and force:
         raise ConfigError("--recover continues a selection and --force deletes it. Use one or the other.")
     if beginning is not None and recover:
         raise ConfigError("--scores is for a new selection, but --recover resumes one. Remove --scores.")
-    if allow_removed and not recover:
-        raise ConfigError("--allow-removed applies to a resumed selection. Add --recover.")
+    allowed = settings.get("allow", ()) if isinstance(settings, Mapping) else getattr(settings, "allow", ())
+    if REMOVED.name in allowed and not recover:
+        raise ConfigError(f"--allow {REMOVED.name} applies to a resumed selection. Add --recover.")
     with ExitStack() as stack:
         session = _Session(family, RunDirectory(root), console, stack)
         if isinstance(settings, SelectionSettings):
             return session.start(settings, force=force, beginning=beginning)
         if recover:
-            return session.resume(settings, allow_removed=allow_removed)
+            return session.resume(settings)
         return session.start(family.settings_class.from_layers(settings), force=force, beginning=beginning)
 
 
@@ -168,7 +168,7 @@ def dry_run(
     with tempfile.TemporaryDirectory() as scratch:
         directory = RunDirectory(Path(scratch))
         stored = replace(beginning or StoredState(), directory=directory)
-        selection = family.check(settings, stored, allow_removed=False)
+        selection = family.check(settings, stored)
         with selection.prepare_runs(directory, console):
             yield selection
 
@@ -182,7 +182,7 @@ class _Session(Generic[Family]):
     console: Console
     stack: ExitStack
 
-    def resume(self, new_settings: Mapping[str, Any], *, allow_removed: bool) -> Result:
+    def resume(self, new_settings: Mapping[str, Any]) -> Result:
         family, directory = self.family, self.directory
         if directory.root.exists():
             check_private(directory.root)
@@ -194,7 +194,7 @@ class _Session(Generic[Family]):
         settings = self._merge_settings(new_settings, meta, is_scored=is_scored)
         history = store.history(max_failures=settings.max_failures)
         stored = StoredState(directory, meta, tuple(store.candidates()), history)
-        selection = family.check(settings, stored, allow_removed=allow_removed)
+        selection = family.check(settings, stored)
         num_finished = len(history.evaluations)
         self.console.print(f"{directory.root}: continuing after {count_text(num_finished, family.run_noun)}.")
         self._prepare_runs(selection, directory)
@@ -210,7 +210,7 @@ class _Session(Generic[Family]):
         if not replaces_selection:
             workspace.check_no_foreign_files(directory, force=force)
         stored = replace(beginning or StoredState(), directory=directory)
-        selection = self.family.check(settings, stored, allow_removed=False)
+        selection = self.family.check(settings, stored)
         if not replaces_selection:
             workspace.clear_directory(directory)
             store = self._open_store(create=True)
@@ -294,6 +294,8 @@ class _Session(Generic[Family]):
             of = f" {shlex.quote(str(root.parent))} --recover" if meta.confirmation else ""
             raise StoreError(f"{root}: resume this selection with {full_command(COMMAND_BY_KIND[meta.kind])}{of}.")
         replaced: Dict[str, Any] = {}
+        if "allow" in stored_settings:
+            replaced["allow"] = kept_allowances(stored_settings["allow"])
         if str(new_settings.get("seed")) == meta.seed:
             new_settings = {name: value for name, value in new_settings.items() if name != "seed"}
         if is_recorded_margin(new_settings.get("margin"), stored_settings.get("margin")):

@@ -76,6 +76,7 @@ class ChoiceSettings:
         f"{BUDGET_STRATEGY} (default) or non_adaptive_fb; or JSON with a `type`",
         metavar=CONFIG_METAVAR,
         decides="both",
+        is_rare=True,
     )
     belief: Any = selection_option(
         None,
@@ -83,6 +84,7 @@ class ChoiceSettings:
         "student_t, each optionally with the prefix logit_; or a JSON object",
         metavar=CONFIG_METAVAR,
         decides="both",
+        is_rare=True,
     )
     confidence: Optional[float] = selection_option(
         None,
@@ -95,6 +97,7 @@ class ChoiceSettings:
         "paper) or glr (guaranteed error rate); or JSON",
         metavar=CONFIG_METAVAR,
         decides="confidence",
+        is_rare=True,
     )
     budget: Optional[int] = selection_option(
         None, "make this many runs in total, then select the leader, whatever the confidence", decides="budget"
@@ -106,11 +109,13 @@ class ChoiceSettings:
         metavar="MARGIN",
         parse=parse_margin,
         decides="confidence",
+        is_rare=True,
     )
     max_evaluations: Optional[int] = selection_option(
         None,
         f"stop as inconclusive after this many runs (default {MAX_EVALUATIONS_PER_CANDIDATE} per candidate)",
         decides="confidence",
+        is_rare=True,
     )
 
     def __post_init__(self) -> None:
@@ -172,6 +177,7 @@ def min_score_option(group: str) -> Any:
         "failed is reported",
         group=group,
         metavar="X",
+        is_rare=True,
     )
 
 
@@ -191,15 +197,20 @@ def preset_option() -> Any:
         "paper: the procedure of the FIESTA paper, --strategy ttts --belief student_t --stop bayesian --splits "
         "independent, or with --budget sequential_halving; options that you set yourself override it",
         choices=tuple(PRESETS),
+        is_rare=True,
     )
 
 
 def seed_option(group: str, purpose: str = "a selection (default: random, saved in selection.json)") -> Any:
-    return option(None, f"master random seed, to repeat {purpose}", group=group, metavar="N", least=0, is_fixed=True)
+    return option(
+        None, f"master random seed, to repeat {purpose}", group=group, metavar="N", least=0, is_fixed=True, is_rare=True
+    )
 
 
 def max_failures_option(candidate: str = "candidate", runs: str = "runs") -> Any:
-    return resource_option(MAX_FAILURES, f"drop a {candidate} after this number of failed {runs}", least=1)
+    return resource_option(
+        MAX_FAILURES, f"drop a {candidate} after this number of failed {runs}", least=1, is_rare=True
+    )
 
 
 class SelectionSettings(ChoiceSettings):
@@ -238,9 +249,10 @@ def merge_settings(*layers: Mapping[str, Any], settings_class: Type[ChoiceSettin
     """Merge layers of given values of the class `settings_class`; later layers win.
 
     A budget removes the confidence of the layers below, with the strategy that goes with it, and vice versa. Another
-    executor removes the options of the one below. A list for an option that is a text is joined by commas.
+    executor removes the options of the one below. A list for an option that is a text is joined by commas, and one text
+    for an option that can be repeated is a list.
     """
-    annotations = typing.get_type_hints(settings_class)
+    annotations, declarations = typing.get_type_hints(settings_class), dict(declared_options(settings_class))
     settings: Dict[str, Any] = {}
     exclusive_options = {
         "budget": deciding_options(settings_class, "confidence"),
@@ -260,8 +272,13 @@ def merge_settings(*layers: Mapping[str, Any], settings_class: Type[ChoiceSettin
                 settings.pop(name, None)
         check_setting_names(list(layer), settings_class)
         for name, value in layer.items():
+            if declarations[name].is_repeated and isinstance(value, str):
+                value = (value,)
             is_joined = isinstance(value, (list, tuple)) and base_type(annotations[name]) is str
+            below = settings.get(name) if declarations[name].is_added else None
             settings[name] = ",".join(map(str, value)) if is_joined else list_to_tuple(value)
+            if below:
+                settings[name] = tuple(dict.fromkeys((*below, *settings[name])))
     return settings
 
 

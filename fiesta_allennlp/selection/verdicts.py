@@ -5,6 +5,7 @@ from typing import Any, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome
 from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.objections import UNSEEDED
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Verdicts:
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> "Verdicts":
         """Return the verdicts by the settings in a store."""
-        return cls(ScoreThreshold.from_settings(settings), checks_seeds=not settings.get("allow_unseeded", False))
+        return cls(ScoreThreshold.from_settings(settings), checks_seeds=UNSEEDED.name not in settings.get("allow", ()))
 
     def to_outcome(self, run: Evaluation, earlier_runs: Sequence[Evaluation]) -> Outcome:
         """Return the run, or the failure that it is. `earlier_runs` are the finished runs of its candidate."""
@@ -80,5 +81,5 @@ class Verdicts:
         if not is_complete or any((r.score, r.metrics) != (run.score, run.metrics) for r in first_runs):
             return None
         reason = f"the seed has no effect: {', '.join(r.request.name for r in first_runs)} report equal metrics"
-        error = f"{reason} ({run.metric} {run.score:g}). Use the seed in the program; or add --allow-unseeded"
+        error = f"{reason} ({run.metric} {run.score:g}). Use the seed in the program, or add --allow unseeded"
         return Failure(run.request, "seed", error, run.seconds, run.started_at, origin=run.origin)

@@ -127,9 +127,9 @@ class BroughtSettings:
         group=BROUGHT_GROUP,
         metavar="FILE",
     )
-    columns: Optional[Mapping[str, str]] = restated_option(TableSettings, "columns", group=BROUGHT_GROUP)
-    where: Tuple[str, ...] = restated_option(TableSettings, "where", group=BROUGHT_GROUP)
-    wide: Optional[str] = restated_option(TableSettings, "wide", group=BROUGHT_GROUP)
+    columns: Optional[Mapping[str, str]] = restated_option(TableSettings, "columns", group=BROUGHT_GROUP, is_rare=True)
+    where: Tuple[str, ...] = restated_option(TableSettings, "where", group=BROUGHT_GROUP, is_rare=True)
+    wide: Optional[str] = restated_option(TableSettings, "wide", group=BROUGHT_GROUP, is_rare=True)
 
     def __post_init__(self) -> None:
         check_options(self)

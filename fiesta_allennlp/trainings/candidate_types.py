@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence, Type, Union
+from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Type, Union
 
 from fiesta_allennlp.core.directory import OUTCOME_FILE
 from fiesta_allennlp.core.errors import ALLENNLP_MISSING_MESSAGE, ConfigError
@@ -32,7 +32,7 @@ from fiesta_allennlp.trainings.config import (
     vector_references,
     with_absolute_paths,
 )
-from fiesta_allennlp.trainings.data_files import DataSnapshot, check_weights
+from fiesta_allennlp.trainings.data_files import DataSnapshot, seen_data_reasons
 from fiesta_allennlp.trainings.pool import Pool, Preparation
 from fiesta_allennlp.trainings.programs.config import (
     PROGRAM_TYPE,
@@ -40,12 +40,12 @@ from fiesta_allennlp.trainings.programs.config import (
     check_keys,
     check_no_split_options,
     check_program,
-    check_program_is_seeded,
     code_of,
     division_for,
     example_command,
     notes_on_program,
     program_paths,
+    unseeded_reasons,
 )
 from fiesta_allennlp.trainings.programs.pool import program_pool
 from fiesta_allennlp.trainings.programs.run import ProgramRun
@@ -91,8 +91,9 @@ class AnyCandidate(Registrable):
     def check_metric(self, metric: Metric) -> None:
         """Refuse a metric that contradicts the config."""
 
-    def check_is_seeded(self) -> None:
-        """Refuse a candidate whose runs get no seed."""
+    def unseeded_reasons(self) -> Iterable[str]:
+        """Return why the runs of the candidate may all be the same."""
+        return ()
 
     def check_installed(self) -> None:
         """Refuse a candidate whose libraries are not installed."""
@@ -130,8 +131,9 @@ class AnyCandidate(Registrable):
 
     # Before the first run.
 
-    def check_weights(self, snapshot: DataSnapshot) -> None:
-        """Refuse a config that starts from weights which were trained on the data of the selection, `snapshot`."""
+    def seen_data_reasons(self, snapshot: DataSnapshot) -> Iterable[str]:
+        """Return which weights that the config starts from were trained on the data of the selection, `snapshot`."""
+        return ()
 
     @property
     def preparation_key(self) -> str:
@@ -253,8 +255,8 @@ class AllenNLPCandidate(AnyCandidate):
     def absolute(self) -> Config:
         return with_absolute_paths(self.config)
 
-    def check_weights(self, snapshot: DataSnapshot) -> None:
-        check_weights(self.config, snapshot)
+    def seen_data_reasons(self, snapshot: DataSnapshot) -> Iterable[str]:
+        return seen_data_reasons(self.config, snapshot)
 
     @property
     def preparation_key(self) -> str:
@@ -300,8 +302,8 @@ class ProgramCandidate(AnyCandidate):
                 check_group_by(self.config, group_by)
         check_program(self.config, group_by=group_by, division=division)
 
-    def check_is_seeded(self) -> None:
-        check_program_is_seeded(self.config)
+    def unseeded_reasons(self) -> Iterable[str]:
+        return unseeded_reasons(self.config)
 
     def notes(self, division: Division) -> Iterator[str]:
         return notes_on_program(self.config, division)

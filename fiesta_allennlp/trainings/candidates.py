@@ -5,13 +5,14 @@ import os
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Collection, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.errors import CandidateError, ConfigError, combined_error, describe_as_sentence, join_some
 from fiesta_allennlp.core.names import check_names, check_no_similar_names
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.selection.jsonnet import VARIABLE_DEFAULTS, apply_overrides, read_jsonnet
+from fiesta_allennlp.selection.objections import REMOVED, UNSEEDED
 from fiesta_allennlp.selection.session import StoredState
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec, parse_candidates
@@ -66,7 +67,7 @@ def load_config(
             raise ConfigError("no such config file.")
         raise ConfigError(
             "neither a file nor a command with a placeholder. Add {seed}, for example: "
-            f"'{spec.source} --seed {{seed}}'. With --allow-unseeded, add {{directory}} instead."
+            f"'{spec.source} --seed {{seed}}'. With --allow unseeded, add {{directory}} instead."
         )
     config = _evaluate_config(spec, overrides, data_of_commands)
     type_of(config).check_keys()
@@ -141,8 +142,7 @@ def load_candidate(spec: CandidateSpec, settings: TrainingSettings) -> Candidate
         config = load_config(spec, settings.overrides, settings.data_of_commands)
         candidate = type_of(config)
         candidate.check(metric=settings.scored_by, group_by=settings.group_by, division=settings.division)
-        if not settings.allow_unseeded:
-            candidate.check_is_seeded()
+        UNSEEDED.check(candidate.unseeded_reasons(), settings.allow)
     except ConfigError as error:
         raise CandidateError(spec.label, str(error)) from error
     return Candidate(spec.name, spec.source, config)
@@ -162,12 +162,12 @@ def compare_with_store(
     active: Mapping[str, Candidate],
     stored: StoredState,
     *,
-    allow_removed: bool,
+    allowed: Collection[str] = (),
     division: Division = OFFICIAL_RATIOS_DIVISION,
 ) -> CandidateSet:
-    """Compare the given candidates with those of the store. Refuse a changed config or changed data, and, without
-    `allow_removed`, a candidate of the store that is not given. A config may change until a run of its candidate has
-    finished."""
+    """Compare the given candidates with those of the store. Refuse a changed config or changed data, and a candidate of
+    the store that is not given, unless the objection to that is `allowed`. A config may change until a run of its
+    candidate has finished."""
     stored_candidates = {candidate.name: candidate for candidate in stored.candidates}
     removed_names = stored.meta.removed
     snapshots = _take_snapshots(active, division)
@@ -178,9 +178,9 @@ def compare_with_store(
             corrected.append(name)
         elif name in active:
             _check_unchanged(active[name], snapshots[name], candidate, stored.directory.root)
-        elif name not in removed_names and not allow_removed:
+        elif name not in removed_names:
             reason = f"candidate '{name}' ({candidate.source}) belongs to the selection in {stored.directory.root}"
-            raise ConfigError(f"{reason}. Pass all of its candidates, or drop this one with --allow-removed.")
+            REMOVED.check([f"{reason}. Pass all of its candidates"], allowed)
     check_no_similar_names({**stored_candidates, **active}, noun="candidate")
     is_new = {name: name not in stored_candidates or name in removed_names for name in active}
     joining = tuple(name for name in active if is_new[name] and stored_candidates)

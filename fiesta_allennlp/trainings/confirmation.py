@@ -227,9 +227,9 @@ class ConfirmationSelection(TrainingSelection):
     plan: ConfirmationPlan = field(init=False)
 
     @classmethod
-    def check(cls, settings: Settings, stored: StoredState, *, allow_removed: bool) -> "ConfirmationSelection":
+    def check(cls, settings: Settings, stored: StoredState) -> "ConfirmationSelection":
         assert stored.meta.confirmation is not None
-        selection = super().check(settings, stored, allow_removed=allow_removed)
+        selection = super().check(settings, stored)
         assert isinstance(selection, cls)
         selection.plan = stored.meta.confirmation
         return selection

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
-from fiesta_allennlp.core.errors import ConfigError, DataChangedError
+from fiesta_allennlp.core.errors import DataChangedError
 from fiesta_allennlp.core.files import CHUNK_BYTES, file_digest, file_stamp
 from fiesta_allennlp.trainings.config import Config, absolute_paths, leaves_of
 
@@ -132,17 +132,17 @@ FITTED_SETS = ("train", "validation")
 """The sets that weights depend on: those of the training and of the choice of its epoch."""
 
 
-def check_weights(config: Config, snapshot: DataSnapshot) -> None:
-    """Refuse a config that starts from an archive which was trained on data of which a random split may make its test
+def seen_data_reasons(config: Config, snapshot: DataSnapshot) -> Iterator[str]:
+    """Yield which archives, that a config starts from, were trained on data of which a random split may make its test
     set. `snapshot` identifies these data."""
     pool_digests = {file.digest for file in snapshot.files}
     archives = {value: None for key, value in leaves_of(config.get("model")) if key.rpartition(".")[2] == ARCHIVE_KEY}
     for archive in archives:
         for file in files_behind(list(_fitted_paths(_config_in(archive)).values())):
             if file_digest(file) in pool_digests:
-                raise ConfigError(
-                    f"it starts from {archive}, which was trained on {file}, so its test sets would hold records that "
-                    "it was trained on. Use --splits official, other weights, or --allow-pretrained-on-pool."
+                yield (
+                    f"{archive}, which it starts from, was trained on {file}, so its test sets would hold records that "
+                    "it was trained on. Use --splits official or other weights"
                 )
 
 

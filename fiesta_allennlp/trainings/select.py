@@ -9,13 +9,14 @@ from rich.console import Console
 
 from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import CandidateError, ConfigError, join_some
+from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Candidate, Decision, History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request, strategy_rng
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.metrics import check_metric_sign
+from fiesta_allennlp.selection.objections import PRETRAINED, REMOVED
 from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
@@ -68,13 +69,14 @@ class TrainingSelection(SelectionFamily):
     preparations: Mapping[str, Preparation] = field(init=False)
 
     @classmethod
-    def check(cls, settings: Settings, stored: StoredState, *, allow_removed: bool) -> "TrainingSelection":
+    def check(cls, settings: Settings, stored: StoredState) -> "TrainingSelection":
         if settings.metric is not None and not stored.candidates:  # an old selection continues as it began
             check_metric_sign(settings.metric)
-        min_count = 1 if stored.candidates and not allow_removed else 2  # a single one is refused for the missing ones
+        # a single one is refused for the missing ones
+        min_count = 1 if stored.candidates and REMOVED.name not in settings.allow else 2
         packages, minimise = settings.include_package, settings.scored_by.minimise
         candidates = build_with_packages(packages, lambda: cls.load(settings, stored, min_count=min_count))
-        candidate_set = compare_with_store(candidates, stored, allow_removed=allow_removed, division=settings.division)
+        candidate_set = compare_with_store(candidates, stored, allowed=settings.allow, division=settings.division)
         active = list(candidate_set.active)
         strategy = build_with_packages(packages, lambda: build_strategy(settings, active, minimise=minimise))
         if candidate_set.joining:
@@ -106,7 +108,8 @@ class TrainingSelection(SelectionFamily):
             complete = {name for name, preparation in preparations.items() if vectors_exist(preparation)}
             missing = {name: candidate for name, candidate in active.items() if name not in complete}
             if missing:
-                self.check_weights(missing)
+                if not settings.on_official_splits:
+                    PRETRAINED.check(self.seen_data_reasons(missing), settings.allow)
                 vectors = self.directory.vectors.resolve()  # which `directory` becomes
                 for name, preparation in self.prepare(missing, directory, console).items():
                     preparations[name] = preparation.with_vectors_in(vectors)
@@ -120,16 +123,10 @@ class TrainingSelection(SelectionFamily):
             self.settings = resolve_metric(settings, active, {name: preparations[name] for name in active}, console)
             yield
 
-    def check_weights(self, candidates: Mapping[str, Candidate]) -> None:
-        """Refuse candidates that start from weights which have seen the data of random splits, unless the settings
-        allow them."""
-        if self.settings.on_official_splits or self.settings.allow_pretrained_on_pool:
-            return
+    def seen_data_reasons(self, candidates: Mapping[str, Candidate]) -> Iterator[str]:
         for name, candidate in candidates.items():
-            try:
-                type_of(candidate.config).check_weights(self.candidate_set.snapshots[name])
-            except ConfigError as error:
-                raise CandidateError(f"candidate '{name}'", str(error)) from error
+            for reason in type_of(candidate.config).seen_data_reasons(self.candidate_set.snapshots[name]):
+                yield f"candidate '{name}': {reason}"
 
     def notes(self) -> Iterator[str]:
         """Yield what is doubtful about the configs."""

@@ -12,6 +12,7 @@ from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.core.files import refuse_repeated_keys
 from fiesta_allennlp.core.splits import SET_NAMES, Division, check_ratios
 from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.objections import allow_option
 from fiesta_allennlp.selection.options import (
     RESOURCES_GROUP,
     SELECTION_GROUP,
@@ -105,18 +106,19 @@ class TrainingSettings(SelectionSettings):
     group_by: Optional[str] = _fixed_option(
         None,
         "keep instances with equal values of this metadata key together; `none` for no groups (default: the reader's)",
+        is_rare=True,
     )
-    allow_pretrained_on_pool: bool = _scoring_option(
-        False, "with random splits: accept candidates whose starting weights were trained on the same files"
-    )
-    allow_unseeded: bool = resource_option(
-        False, "accept a program whose command does not use {seed}, and runs of a candidate that report equal metrics"
-    )
+    allow: Tuple[str, ...] = allow_option(RESOURCES_GROUP)
     min_score: Optional[float] = min_score_option(SCORING_GROUP)
-    max_hours: Optional[float] = resource_option(None, "stop as inconclusive after this many hours in total", above=0)
+    max_hours: Optional[float] = resource_option(
+        None, "stop as inconclusive after this many hours in total", above=0, is_rare=True
+    )
     max_failures: int = max_failures_option()
     keep: str = resource_option(
-        "none", "trained models to keep: none, best (of the winner), or all", choices=("none", "best", "all")
+        "none",
+        "trained models to keep: none, best (of the winner), or all",
+        choices=("none", "best", "all"),
+        is_rare=True,
     )
     overrides: str = _fixed_option("", "a Jsonnet object with values for every config", short="-o")
     seed: Optional[int] = seed_option(SCORING_GROUP)

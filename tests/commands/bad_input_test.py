@@ -2,12 +2,15 @@
 
 import argparse
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Callable, List
 
 import pytest
 
-from fiesta_allennlp.commands import COMMANDS, DOCS_HINT, add_command
+from fiesta_allennlp.commands import COMMANDS, add_command
+from fiesta_allennlp.commands.parser import DOCS_HINT, CommandParser
 from tests.commands.conftest import Call, Selections
 from tests.conftest import classifier_config
 from tests.run_files import summary_of
@@ -118,10 +121,42 @@ def test_a_missing_data_file_and_vectors_of_another_width(
     refused(r"'three'.*'embedding_dim' is 4.*v.txt", *ACCURACY, candidates=[three, write_config("four")])
 
 
+def parser_of(name: str, *, shows_all: bool) -> CommandParser:
+    commands = argparse.ArgumentParser(prog="fiesta").add_subparsers()
+    return add_command(commands, name, command_name=name, program="fiesta", shows_all=shows_all)
+
+
+def options_in(text: str) -> List[str]:
+    """The long names of the options that a help lists."""
+    return re.findall(r"^  (?:-\w.*, )?(--[a-z-]+)", text, re.MULTILINE)
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_has_examples_before_options_and_ends_in_the_guides(name: str) -> None:
-    parser = add_command(
-        argparse.ArgumentParser(prog="fiesta").add_subparsers(), name, command_name=name, program="fiesta"
-    )
-    text = parser.format_help()
+    text = parser_of(name, shows_all=False).format_help()
     assert 0 < text.index(f"examples:\n  fiesta {name}") < text.index("options:\n") < text.index(DOCS_HINT)
+    everything = parser_of(name, shows_all=True)
+    declared = [action.option_strings[-1] for action in everything._actions if action.option_strings]
+    assert {option.replace("--no-", "--") for option in declared} == set(options_in(everything.format_help()))
+
+
+def test_the_help_of_select_has_what_people_use_and_help_all_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    common, everything = (options_in(parser_of("select", shows_all=shown).format_help()) for shown in (False, True))
+    assert len(set(common) - {"--help", "--help-all"}) <= 20
+    assert {"--metric", "--serialization-dir", "--recover", "--workers", "--scores"} <= set(common) < set(everything)
+    (rest,) = re.findall(r"this and the other (\d+) options", parser_of("select", shows_all=False).format_help())
+    assert int(rest) == len(everything) - len(common)
+    with pytest.raises(SystemExit) as stopped:
+        parser_of("select", shows_all=True).parse_args(["--help-all"])
+    assert stopped.value.code == 0 and "--strategy" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("typed", "hint"), [("selct", " Did you mean 'select'?"), ("zzz", "")])
+def test_an_unknown_command_is_told_the_nearest(typed: str, hint: str) -> None:
+    done = subprocess.run([sys.executable, "-m", "fiesta_allennlp", typed, "-s", "x"], capture_output=True, text=True)
+    expected = f"error: '{typed}' is an unknown command.{hint}"
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith(expected)
+
+
+def test_what_may_be_allowed_is_named(refused: Callable[..., str]) -> None:
+    refused("^error: --allow must be one of unseeded, pretrained, removed, units but got 'all'", "--allow", "all")

@@ -294,8 +294,8 @@ def test_equal_fresh_runs_are_accepted_like_those_of_a_selection(
     call.done(candidates[0], constant, "-s", run, *EQUALLY, "--budget", 6, "--metric", "accuracy")
     settled.touch()
     output = confirming.done(run, "--runs", 5)
-    assert "--allow-unseeded" in output and "Not confirmed: able" in output
-    assert "Confirmed: able" in confirming.done(run, "--recover", "--allow-unseeded")
+    assert "--allow unseeded" in output and "Not confirmed: able" in output
+    assert "Confirmed: able" in confirming.done(run, "--recover", "--allow", "unseeded")
     (only,) = confirmations_of(run)
     assert [candidate.sd for candidate in only.candidates if candidate.name == "constant"] == [0.0]
 

@@ -96,8 +96,8 @@ def test_a_candidate_whose_seed_has_no_effect_is_dropped_until_that_is_allowed(
     assert (entry["failed_because"], entry["num_evaluations"]) == ("no seed effect", 2)
     (row,) = [row for row in rows_of(run) if (row["candidate"], row["replicate"]) == ("same", "2")]
     assert (row["status"], row["score"]) == ("failed", "0.5")
-    (again,) = re.findall(r"--recover (--allow-unseeded)$", output, re.MULTILINE)
-    assert "dropped out" not in call.done("-s", run, "--recover", again, "--budget", 12)
+    (again,) = re.findall(r"--recover (--allow unseeded)$", output, re.MULTILINE)
+    assert "dropped out" not in call.done("-s", run, "--recover", *again.split(), "--budget", 12)
     assert not summary_of(run)["num_failures"] and ("same", "2", "0.5") in scores_of(run)
 
 

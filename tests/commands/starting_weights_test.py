@@ -36,9 +36,9 @@ def test_weights_that_were_trained_on_the_pool_are_refused_or_allowed(
     archive = meaningless / "pretrained" / "model.tar.gz"
     model = {"model": {"type": "from_archive", "archive_file": str(archive)}}
     candidates = [write_config("scratch"), write_config("finetuned", model)]
-    fact = f"'finetuned': it starts from {archive}, which was trained on .*train.jsonl"
-    call.refused(*candidates, "-s", run, said=f"{fact}.*--splits official.*--allow-pretrained-on-pool")
+    fact = f"'finetuned': {archive}, which it starts from, was trained on .*train.jsonl"
+    call.refused(*candidates, "-s", run, said=f"{fact}.*--splits official.*--allow pretrained")
     options = ["--strategy", "non_adaptive_fb", "--budget", 2]
     call.done(*candidates, "--dry-run", "--splits", "official", *options)
-    call.done(*candidates, "-s", run, "--allow-pretrained-on-pool", *options)
+    call.done(*candidates, "-s", run, "--allow", "pretrained", *options)
     call.done("--recover", "-s", run, "--budget", 4)  # a selection stays allowed

@@ -287,7 +287,7 @@ def test_one_training_is_tried_as_often_as_a_candidate_may_fail_in_all_sessions(
 
 
 def test_a_machine_that_goes_on_lacking_something_ends_the_selection_in_order(run: Run) -> None:
-    with pytest.raises(FiestaError, match="a-2 keeps failing .*as told.*--recover.*--allow-removed"):
+    with pytest.raises(FiestaError, match="a-2 keeps failing .*as told.*--recover.*--allow removed"):
         run.go(fail=lambda request, attempt: "machine" if request.name == "a-2" else None)
     before = run.scores()
     assert [request.name for request in run.history.pending] == ["a-2"]

@@ -43,7 +43,7 @@ def test_three_runs_with_equal_metrics_or_five_with_one_equal_metric_show_that_t
     assert failed_run(BOTH, BOTH, BOTH) == "a-2"
     assert failed_run(*[ALONE] * 4) is None
     assert failed_run(*[ALONE] * 5) == "a-4"
-    assert failed_run(*[ALONE] * 5, allow_unseeded=True) is None
+    assert failed_run(*[ALONE] * 5, allow=["unseeded"]) is None
 
 
 @pytest.mark.parametrize("other", OTHER)
@@ -109,7 +109,7 @@ def test_only_more_than_three_for_each_run_that_works_count(working: int, missed
 
 def with_min_score(directory: RunDirectory, score: Any) -> None:
     store = RunStore(directory, create=not directory.store.exists())
-    store.set_meta(settings={"metric": "m", "min_score": score, "allow_unseeded": True}, kind="trainings")
+    store.set_meta(settings={"metric": "m", "min_score": score, "allow": ["unseeded"]}, kind="trainings")
     store.close()
 
 

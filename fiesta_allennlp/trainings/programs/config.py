@@ -224,13 +224,10 @@ def _check_command_exists(command: Sequence[str]) -> None:
         raise ConfigError(f"'command' runs '{script}', which does not exist in the current directory {Path.cwd()}.")
 
 
-def check_program_is_seeded(config: Mapping[str, Any]) -> None:
-    """Refuse a program that gets neither seed of its run."""
+def unseeded_reasons(config: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why the runs of a program may all be the same: it gets neither seed of its run."""
     if placeholders_of(config).isdisjoint(("seed", "split_seed")):
-        raise ConfigError(
-            "'command' does not use {seed}, so its runs may all be the same. Pass {seed} to the program; or add "
-            "--allow-unseeded if it draws a seed itself."
-        )
+        yield "'command' does not use {seed}, so its runs may all be the same. Pass {seed} to the program"
 
 
 def notes_on_program(config: Mapping[str, Any], division: Division) -> Iterator[str]:

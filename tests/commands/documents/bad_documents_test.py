@@ -73,7 +73,7 @@ def test_bad_systems(
         Path(text.rpartition("=")[2]).write_text(content if isinstance(content, str) else json.dumps(content))
     settings = DocumentSettings(systems=(*systems, text), documents=str(choices.documents))
     with pytest.raises(FiestaError, match=f"system {message}" if message.startswith("'") else message):
-        DocumentSelection.check(settings, StoredState(RunDirectory(choices.root)), allow_removed=False)
+        DocumentSelection.check(settings, StoredState(RunDirectory(choices.root)))
     assert not asked(choices.root, "a")
 
 

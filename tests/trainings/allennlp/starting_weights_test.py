@@ -1,6 +1,7 @@
 """What runs start from: archives and weights that were really trained."""
 
 import json
+import re
 import tarfile
 from io import BytesIO
 from pathlib import Path
@@ -10,9 +11,10 @@ import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.seeding import make_request
+from fiesta_allennlp.selection.objections import PRETRAINED
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPRun
 from fiesta_allennlp.trainings.config import official_paths
-from fiesta_allennlp.trainings.data_files import check_weights, take_snapshot
+from fiesta_allennlp.trainings.data_files import seen_data_reasons, take_snapshot
 from tests.conftest import classifier_config
 
 
@@ -36,9 +38,13 @@ MODELS: Dict[str, Callable[[Path], Dict[str, Any]]] = {
 @pytest.mark.parametrize("kind", MODELS)
 def test_weights_that_have_seen_the_pool_are_refused(kind: str, reviews: Path, trained: Path) -> None:
     config = {**classifier_config(reviews), "model": MODELS[kind](trained)}
-    reason = f"starts from .*model.tar.gz, which was trained on {reviews}/train.jsonl.*--splits official"
-    with pytest.raises(ConfigError, match=reason):
-        check_weights(config, take_snapshot(official_paths(config)))
+    reasons = list(seen_data_reasons(config, take_snapshot(official_paths(config))))
+    assert [re.findall(r"trained on (\S+),", reason) for reason in reasons] == [
+        [str(reviews / f"{name}.jsonl")] for name in ("train", "validation", "test")
+    ]
+    with pytest.raises(ConfigError, match="model.tar.gz, which it starts from, was .*--splits official or other"):
+        PRETRAINED.check(reasons, allowed=("unseeded",))
+    PRETRAINED.check(reasons, allowed=("pretrained",))
 
 
 def write_archive(path: Path, content: bytes) -> str:
@@ -57,12 +63,8 @@ def test_a_copy_of_the_data_is_refused_and_other_data_are_not(reviews: Path, tmp
         own = {"train_data_path": str(trained_on), "validation_data_path": str(other), "test_data_path": str(copy)}
         archive = write_archive(tmp_path / "model.tar.gz", json.dumps(own).encode())
         config = {**classifier_config(reviews), "model": {"archive_file": archive}}
-        snapshot = take_snapshot(official_paths(config))
-        if trained_on == other:
-            check_weights(config, snapshot)
-            continue
-        with pytest.raises(ConfigError, match=f"trained on {copy}"):
-            check_weights(config, snapshot)
+        reasons = list(seen_data_reasons(config, take_snapshot(official_paths(config))))
+        assert len(reasons) == (trained_on == copy) and all(f"trained on {copy}" in reason for reason in reasons)
 
 
 @pytest.mark.parametrize("content", [None, b"no config", b"[1]", b"[" * 100_000, b'{"dataset_reader": 1}'])
@@ -71,4 +73,4 @@ def test_weights_of_unknown_data_pass(content: Any, reviews: Path, tmp_path: Pat
     archive = str(path) if content is None else write_archive(path, content)
     model = {"embedder": {"type": "pretrained_transformer", "model_name": "bert-base-uncased"}}
     config = {**classifier_config(reviews), "model": {**model, "archive_file": archive}}
-    check_weights(config, take_snapshot(official_paths(config)))
+    assert list(seen_data_reasons(config, take_snapshot(official_paths(config)))) == []

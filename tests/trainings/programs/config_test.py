@@ -2,7 +2,7 @@ import json
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Tuple
 
 import pytest
 
@@ -114,15 +114,15 @@ def test_placeholders_are_filled_and_other_braces_stay() -> None:
 
 
 def test_a_program_without_a_seed_is_refused_unless_that_is_allowed(reviews: Path) -> None:
-    def load(*command: str, allow_unseeded: bool = False, **more: Any) -> None:
+    def load(*command: str, allow: Tuple[str, ...] = (), **more: Any) -> None:
         path = reviews / "program.jsonnet"
         path.write_text(json.dumps({"type": "program", "command": ["sh", *command], **more}))
-        settings = Settings(metric="accuracy", splits="official", allow_unseeded=allow_unseeded)
+        settings = Settings(metric="accuracy", splits="official", allow=allow)
         load_candidate(CandidateSpec(path), settings)
 
-    with pytest.raises(ConfigError, match=r"program.jsonnet.*does not use \{seed\}.*Pass.*--allow-unseeded"):
+    with pytest.raises(ConfigError, match=r"program.jsonnet.*does not use \{seed\}.*Pass.*--allow unseeded"):
         load("{directory}")
-    load("{directory}", allow_unseeded=True)
+    load("{directory}", allow=("unseeded",))
     load("{seed}")
     load("x", environment={"S": "{seed}"})
 
