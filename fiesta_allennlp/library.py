@@ -8,16 +8,19 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Union
 from rich.console import Console
 
 from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.documents.select import select_system
 from fiesta_allennlp.isolation.fork_server import check_main_guard
+from fiesta_allennlp.reports import results  # noqa: F401  # it says how a result shows itself
 from fiesta_allennlp.reports.confirming import confirm as run_confirmation
-from fiesta_allennlp.reports.fresh_runs import ConfirmationResult
 from fiesta_allennlp.reports.next_runs import ask_next_runs
-from fiesta_allennlp.reports.results import SelectionResult, SystemsResult
-from fiesta_allennlp.reports.simulation import SimulationResult, plan_with_bar, replay_with_bar
+from fiesta_allennlp.reports.simulation import plan_with_bar, replay_with_bar
+from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.console import PipeSafeConsole
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import StoredState
 from fiesta_allennlp.tables.next_runs import NextRuns
+from fiesta_allennlp.tables.planning import Simulation
 from fiesta_allennlp.tables.settings import (
     BroughtSettings,
     NextSettings,
@@ -49,7 +52,7 @@ def select(
     columns: Optional[Mapping[str, str]] = None,
     where: Any = (),
     **settings: Any,
-) -> SelectionResult:
+) -> Result:
     """Select the best of several AllenNLP configs, or resume an interrupted selection.
 
     Ctrl-C, or an interrupt of a notebook's kernel, stops the runs. The call then returns the result so far, with
@@ -82,7 +85,7 @@ def select(
         beginning = StoredState(brought=runs)
     modes: Dict[str, Any] = {"recover": recover, "force": force}
     run_select(options, path, console=_console(progress), beginning=beginning, **modes)
-    return SelectionResult.read(path)
+    return Result.read(path)
 
 
 def confirm(
@@ -90,12 +93,11 @@ def confirm(
     *,
     runs: Optional[int] = None,
     against: Sequence[str] = (),
-    again: bool = False,
     seed: Optional[int] = None,
     recover: bool = False,
     progress: Optional[bool] = None,
     **resources: Any,
-) -> ConfirmationResult:
+) -> Confirmation:
     """Confirm the winner of a selection with a number of fresh runs that is fixed beforehand, or resume that.
 
     Ctrl-C, or an interrupt of a notebook's kernel, stops the runs. The call then returns a result without
@@ -105,20 +107,19 @@ def confirm(
         directory: the directory of the selection, which need not be decided.
         runs: the fresh runs of each candidate (default 10).
         against: the rivals of the winner, or of the leader (default: the runner-up).
-        again: the command's option `--again`.
         seed: master random seed, to repeat a confirmation.
         recover: the command's option `--recover`.
         progress: whether to show progress (default: only on a terminal).
         resources: settings of `select` about resources, which replace those of the selection: `workers=2`.
 
     Raises:
-        FiestaError: if a setting or the directory is invalid, or if the pair was confirmed before.
+        FiestaError: if a setting or the directory is invalid.
     """
     check_main_guard()
     rivals = [against] if isinstance(against, str) else against
     if not isinstance(directory, (str, Path)):
         raise ConfigError("a table of scores cannot be confirmed. Pass the directory of a selection.")
-    settings = ConfirmSettings(Path(directory), runs=runs, against=tuple(rivals), again=again, seed=seed)
+    settings = ConfirmSettings(Path(directory), runs=runs, against=tuple(rivals), seed=seed)
     return run_confirmation(settings, resources, _console(progress), recover=recover)
 
 
@@ -130,7 +131,7 @@ def choose_system(
     force: bool = False,
     progress: Optional[bool] = None,
     **settings: Any,
-) -> SystemsResult:
+) -> DocumentsResult:
     """Select the best of several trained systems with few document queries, or resume an interrupted selection.
 
     Ctrl-C, or an interrupt of a notebook's kernel, stops the queries. The call then returns the result so far, with
@@ -152,10 +153,10 @@ def choose_system(
     options = _to_options(settings, systems, candidates_option="systems")
     path = Path(directory)
     select_system(options, path, console=_console(progress), recover=recover, force=force)
-    return SystemsResult.read(path)
+    return DocumentsResult.read(path)
 
 
-def replay(scores: Scores, *, progress: Optional[bool] = None, **settings: Any) -> SimulationResult:
+def replay(scores: Scores, *, progress: Optional[bool] = None, **settings: Any) -> Simulation:
     """Repeat a selection over existing scores, and measure how many runs it takes and how often it picks the best.
 
     Args:
@@ -180,9 +181,7 @@ def replay(scores: Scores, *, progress: Optional[bool] = None, **settings: Any) 
     return replay_with_bar(replay_settings, _console(progress), source)
 
 
-def plan(
-    source: Optional[Union[str, Path]] = None, *, progress: Optional[bool] = None, **settings: Any
-) -> SimulationResult:
+def plan(source: Optional[Union[str, Path]] = None, *, progress: Optional[bool] = None, **settings: Any) -> Simulation:
     """Simulate a selection, and estimate how many runs it will need and how often it will pick the best.
 
     Args:

@@ -21,7 +21,7 @@ from scipy.special import gammaincinv, ndtr
 
 from fiesta_allennlp import replay
 from fiesta_allennlp.core.records import Evaluation
-from fiesta_allennlp.reports.simulation import SimulationResult
+from fiesta_allennlp.tables.planning import Simulation
 from fiesta_allennlp.tables.sources import DrawnScores, Sampling, ScoreSource, number_splits
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
@@ -179,7 +179,7 @@ class Row:
         measures = {f"system{i}": self.setting.best - i * self.margin for i in range(self.systems)}
         return SyntheticDocuments(self.setting, measures)
 
-    def run(self, repetitions: int, processes: int) -> SimulationResult:
+    def run(self, repetitions: int, processes: int) -> Simulation:
         kind, sampler = self.method.split()
         return replay(
             self.source(),

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.stats import gaussian_kde
 
 from fiesta_allennlp import replay
-from fiesta_allennlp.reports.results import SelectionResult
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.simulator import prepare_simulator, wilson_interval
 from fiesta_allennlp.tables.sources import ScorePreset, ScoreSource
@@ -440,7 +440,7 @@ def main() -> None:
         parser.error("pass the table of scores, the directory of a selection, or --table")
     args.output.mkdir(parents=True, exist_ok=True)
     if args.source.is_dir():
-        selection = SelectionResult.read(args.source)
+        selection = Result.read(args.source)
         scores: Mapping[str, Sequence[float]] = selection.scores()
         metric, tables = selection.metric, {}
     else:

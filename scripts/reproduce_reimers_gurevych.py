@@ -18,8 +18,6 @@ from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, 
 
 import numpy as np
 
-from fiesta_allennlp.reports.comparisons import spearman_rho
-
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
 from common import make_parser, print_table
@@ -191,6 +189,19 @@ def reproduce(path: Path) -> None:
     print_table(
         HEADINGS_DEVELOPMENT, development(by_task), title="Spearman's correlation of development and test score"
     )
+
+
+def spearman_rho(pairs: np.ndarray) -> Optional[float]:
+    """Spearman's rho of the two columns. None for fewer than 3 rows, or where a column is constant."""
+    if len(pairs) < 3 or (np.ptp(pairs, axis=0) == 0).any():
+        return None
+    return float(np.corrcoef(*map(rank_values, pairs.T))[0, 1])
+
+
+def rank_values(values: np.ndarray) -> np.ndarray:
+    """Return the rank of each value from 1 on; equal values share the mean of their ranks. Shape: `(num_values,)`."""
+    _, value_indices, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[value_indices]
 
 
 def main() -> None:

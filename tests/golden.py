@@ -65,7 +65,7 @@ def without_changing(items: List[Tuple[str, Any]]) -> Dict[str, Any]:
 def facts_of_selection(directory: Path) -> Any:
     """The content of `selection.json` and of the report as plain data."""
     report = fiesta_allennlp.report(directory)
-    derived = {name: getattr(report, name) for name in ("path", "order", "comparisons", "single_score", "development")}
+    derived = {name: getattr(report, name) for name in ("path", "comparisons", "single_runs_wrong")}
     facts = {"selection": summary_of(directory), "report": {"result": report.result.content(), **derived}}
     return json.loads(json.dumps(facts, default=asdict), object_pairs_hook=without_changing)
 

@@ -11,9 +11,10 @@ from pebble import ProcessExpired
 
 from fiesta_allennlp import choose_system, replay, select
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
+from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.isolation.fork_server import EXIT_WITHOUT_GUARD, process_error
-from fiesta_allennlp.reports.results import SelectionResult, SystemsResult
 from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.tables.sources import PRESETS
 from tests.document_systems import write_documents, write_program
 from tests.programs import program_config
@@ -32,7 +33,7 @@ def test_a_selection_is_a_typed_result(programs: Dict[str, str], tmp_path: Path,
     options = {"metric": "accuracy", "workers": 2, "seed": 3, "strategy": {"type": "non_adaptive_fb"}}
     result = select(programs, directory=tmp_path / "run", budget=4, **options)
     assert capfd.readouterr() == ("", "")
-    assert result == SelectionResult.read(str(tmp_path / "run"))
+    assert result == Result.read(str(tmp_path / "run"))
     assert (result.best, result.stopped_by, result.decided, result.num_evaluations) == ("td[red]", "budget", True, 4)
     assert (result.directory, result.seed, result.belief["type"]) == (tmp_path / "run", "3", "split_paired")
     scores = result.scores()
@@ -50,14 +51,14 @@ def test_best_is_none_until_the_selection_has_decided() -> None:
     assert (shown("a").best, shown("a").leading) == ("a", "a")
 
 
-def shown(name: str) -> SelectionResult:
+def shown(name: str) -> Result:
     """A result with two candidates, of which one has this name."""
     failed = (FailedRun("x-0", "error", "no memory"),)
     candidates = (
         CandidateResult(each, 3, 0.5, 0.01, prob_best=p, prob_within_margin=p, failed_runs=failed, seconds=9.0)
         for each, p in ((name, 0.75), ("other", 0.25))
     )
-    return SelectionResult(name, "confidence", "f1", tuple(candidates), directory=Path("runs/x"))
+    return Result(name, "confidence", "f1", tuple(candidates), directory=Path("runs/x"))
 
 
 def test_a_result_shows_itself_as_text() -> None:
@@ -122,7 +123,7 @@ def test_a_selection_among_systems_is_a_typed_result(tmp_path: Path) -> None:
     able, poor = result.candidates
     assert able.num_queries == able.num_documents == able.num_evaluations
     assert result.cost == pytest.approx(0.5 * (able.num_queries + poor.num_queries))
-    assert SystemsResult.read(tmp_path / "run") == result
+    assert DocumentsResult.read(tmp_path / "run") == result
     again = choose_system(directory=tmp_path / "run", recover=True)
     assert [candidate.measure for candidate in again.candidates] == [able.measure, poor.measure]
     with pytest.raises(ConfigError, match="systems must be a list"):

@@ -11,9 +11,7 @@ from fiesta_allennlp.reports.record import Report
 
 @ReportFigure.register("cost")
 class Cost(ReportFigure):
-    """Draws a point for each candidate, beside the figure of where the runs went."""
-
-    section = "allocation"
+    """Draws a point for each candidate."""
 
     def draw(self, report: Report) -> Any:
         from fiesta_allennlp.reports.figures import figure as parts  # late, because matplotlib takes a second to import

@@ -54,7 +54,7 @@ changes nothing in the directory."""
 
 class ReportCommand(FiestaCommand):
     help = "write the report of a selection"
-    description = """Write an HTML report, figures, LaTeX and Markdown tables and a CSV file of a finished or running
+    description = """Write an HTML page, its pictures as PDF, LaTeX tables and CSV files of a finished or running
 selection, or of a table of scores. The command locks nothing and changes nothing in the selection."""
     examples = """examples:
   %(prog)s runs/first
@@ -99,9 +99,11 @@ class SimulationCommand(ChoiceCommand):
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         if args.output is not None and not args.output.parent.is_dir():
             raise ConfigError(f"--output {args.output}: the directory {args.output.parent} does not exist.")
+        from fiesta_allennlp.selection.showing import show
+
         result = import_dotted(self.function_path)(self.build_settings(args), console)
         print_read_back(*filter(None, [result.source.read_back]))
-        console.print(*result.shown())
+        console.print(*show(result))
         if args.output is not None:
             from fiesta_allennlp.core.files import write_json_file
 
@@ -161,6 +163,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
         """Return the status: 0, 1 if too many runs failed, or 3 without a decision with `--require-decision`."""
         settings = self.build_settings(args)
         from fiesta_allennlp.reports.next_runs import ask_next_runs
+        from fiesta_allennlp.selection.showing import show
 
         answer = ask_next_runs(settings)
         print_read_back(answer.read_back)
@@ -172,7 +175,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
             if not answer.runs:
                 print(answer.sentences[-1], file=sys.stderr)
         else:
-            console.print(*answer.shown())
+            console.print(*show(answer))
         return decision_status(answer.result, args)
 
 

@@ -274,14 +274,15 @@ the resources that you change. --recover continues them after an interruption.""
         settings = self.build_settings(args)
         from fiesta_allennlp.reports.confirming import confirm, plan_confirmation
         from fiesta_allennlp.selection.options import typed_options
+        from fiesta_allennlp.selection.showing import show
         from fiesta_allennlp.trainings.settings import Settings
 
         if args.dry_run:
-            console.print(*plan_confirmation(settings).shown())
+            console.print(*show(plan_confirmation(settings)))
             return 0
         resources = {name: value for name, value in typed_options(args, Settings).items() if name != "seed"}
         result = confirm(settings, resources, console, recover=args.recover)
-        console.print(*result.shown())
+        console.print(*show(result))
         if result.is_over:
             return EXIT_INCONCLUSIVE if args.require_decision and result.verdict != "confirmed" else 0
         console.print(f"Continue with: {recover_command(args)}")

@@ -27,7 +27,7 @@ class SystemResult(CandidateResult):
     unknown_labels: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DocumentsResult(Result):
     """The content of `selection.json` of a selection by documents.
 
@@ -48,6 +48,11 @@ class DocumentsResult(Result):
     @property
     def words(self) -> Words:
         return DOCUMENT_WORDS if self.documents.get("batch_size", 1) == 1 else BATCH_WORDS
+
+    @property
+    def compared(self) -> Tuple[Any, ...]:
+        """Nothing: a measure of all answers together has no single scores."""
+        return ()
 
     @property
     def num_queries(self) -> Optional[int]:

@@ -1,37 +1,38 @@
-"""`fiesta confirm` from its settings to its printable result."""
+"""`fiesta confirm` from its settings to its result."""
 
-from dataclasses import dataclass
 from typing import Any, Mapping
 
 from rich.console import Console
 
-from fiesta_allennlp.reports.formats import Printable, TerminalLines
-from fiesta_allennlp.reports.fresh_runs import ConfirmationResult, plan_in_words, power_table
-from fiesta_allennlp.selection.confirmation import ConfirmationPlan
-from fiesta_allennlp.selection.store import open_for_reading
-from fiesta_allennlp.selection.stored_confirmations import read_confirmation
+from fiesta_allennlp.core.errors import StoreError
+from fiesta_allennlp.reports.fresh_runs import confirmation_in_words, confirmation_table, plan_in_words, power_table
+from fiesta_allennlp.selection.confirmation import Confirmation, ConfirmationPlan
+from fiesta_allennlp.selection.showing import TerminalLines, show
 from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings, check_resources
-from fiesta_allennlp.trainings.confirmation import FinishedSelection, begin_confirmation, resume_confirmation
+from fiesta_allennlp.trainings.confirmation import FinishedSelection, read_confirmation, resume_confirmation
 
 
-@dataclass(frozen=True, repr=False)
-class ConfirmationOutlook(Printable):
-    """What fresh runs can show, for a dry run. `plan.power` has the probabilities."""
-
-    plan: ConfirmationPlan
-
-    def shown(self) -> TerminalLines:
-        return [power_table(self.plan), *plan_in_words(self.plan), "Nothing was started."]
+@show.register
+def _(plan: ConfirmationPlan) -> TerminalLines:
+    return [power_table(plan), *plan_in_words(plan), "Nothing was started."]
 
 
-def plan_confirmation(settings: ConfirmSettings) -> ConfirmationOutlook:
+@show.register
+def _(confirmation: Confirmation) -> TerminalLines:
+    return [
+        *([confirmation_table([confirmation])] if confirmation.is_over else []),
+        *confirmation_in_words(confirmation),
+    ]
+
+
+def plan_confirmation(settings: ConfirmSettings) -> ConfirmationPlan:
     """Return what a confirmation fixes, and what it can show. Start nothing."""
-    return ConfirmationOutlook(FinishedSelection.read(settings.directory).plan(settings))
+    return FinishedSelection.read(settings.directory).plan(settings)
 
 
 def confirm(
     settings: ConfirmSettings, resources: Mapping[str, Any], console: Console, *, recover: bool = False
-) -> ConfirmationResult:
+) -> Confirmation:
     """Make the fresh runs of a confirmation, or continue them, and return what they say.
 
     `resources` are settings of `fiesta select` about resources, which replace those of the selection."""
@@ -41,9 +42,9 @@ def confirm(
     else:
         selection = FinishedSelection.read(settings.directory)
         plan = selection.plan(settings)
-        if not settings.again:
-            selection.check_may_begin(plan)
         console.print(*plan_in_words(plan))
-        directory = begin_confirmation(selection, plan, seed=settings.seed, resources=resources, console=console)
-    with open_for_reading(directory) as store:
-        return ConfirmationResult(**vars(read_confirmation(directory, store)))
+        directory = selection.begin(plan, seed=settings.seed, resources=resources, console=console)
+    confirmation = read_confirmation(directory)
+    if confirmation is None:
+        raise StoreError(f"{directory.root}: the confirmation has not begun its first run.")
+    return confirmation

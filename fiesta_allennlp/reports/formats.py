@@ -3,14 +3,12 @@
 import re
 from collections import Counter
 from functools import lru_cache
-from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, escape_invisible, join_some
 from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selection.candidate_table import Table
-from fiesta_allennlp.selection.console import PipeSafeConsole
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.texts import count_text, duration_text, missed_text, number_text, probability_text
 from fiesta_allennlp.strategies.base import Margin
@@ -21,11 +19,6 @@ if TYPE_CHECKING:
 MISSING_TEXT = "-"
 
 TEMPLATES_DIRECTORY = Path(__file__).parent / "templates"
-
-TEXT_WIDTH = 100
-"""Characters in a line of a result's text."""
-
-SPECIAL_IN_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
 
 SPECIAL_IN_LATEX = {
     "\\": r"\textbackslash{}",
@@ -43,6 +36,16 @@ SPECIAL_IN_LATEX = {
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
 }
+
+
+Columns = Mapping[str, Callable[[Any], str]]
+"""By heading, the text of an entry."""
+
+
+def make_table(columns: Columns, entries: Sequence[Any], *, wrapped: Tuple[str, ...] = ()) -> Table:
+    """Return a table with a row for each entry."""
+    rows = [[text(entry) for text in columns.values()] for entry in entries]
+    return Table(tuple(columns), rows, wrapped=wrapped)
 
 
 def share_text(value: Optional[float]) -> str:
@@ -98,43 +101,15 @@ def join_lines(text: str) -> str:
     return escape_invisible(" ".join(text.split()))
 
 
-def escape_markdown(text: str) -> str:
-    return SPECIAL_IN_MARKDOWN.sub(r"\\\1", join_lines(text))
-
-
 def escape_latex(text: str) -> str:
     """Escape the text of a cell. At the start of a row, a bracket or a star would belong to the row end before it."""
     escaped = "".join(SPECIAL_IN_LATEX.get(character, character) for character in join_lines(text))
     return f"{{{escaped[0]}}}{escaped[1:]}" if escaped.startswith(("[", "*")) else escaped
 
 
-TerminalLines = Sequence[Union[Table, str]]
-"""Tables and sentences, in the order in which they are shown."""
-
-
-class Printable:
-    """A result that shows itself as text, on a terminal and in a notebook."""
-
-    def shown(self) -> TerminalLines:
-        """Return its table and the sentences below it."""
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        buffer = StringIO()
-        console = PipeSafeConsole(file=buffer, width=TEXT_WIDTH, color_system=None, force_jupyter=False)
-        console.print(*self.shown())
-        return buffer.getvalue().strip("\n")
-
-
 def render_file(template: str, **values: Any) -> str:
     """Fill in a file of `templates`; those that end with `.html.j2` escape every value."""
     return escape_invisible(_template_environment().get_template(template).render(**values), keep=LAYOUT_CHARACTERS)
-
-
-def render_prose(macro_name: str, *args: Any, **values: Any) -> str:
-    """Return a paragraph of `prose.j2`, by the name of its macro, as one line."""
-    macro = getattr(_template_environment().get_template("prose.j2").module, macro_name)
-    return join_lines(macro(*args, **values))
 
 
 def render_paragraphs(template: str, **values: Any) -> List[str]:
@@ -143,17 +118,6 @@ def render_paragraphs(template: str, **values: Any) -> List[str]:
     environment = _template_environment().overlay(finalize=lambda value: escape_invisible(str(value)))
     paragraphs = re.split(r"\n{2,}", environment.get_template(template).render(**values).strip())
     return [" ".join(paragraph.split("\n")) for paragraph in paragraphs]
-
-
-def render_rows(template: str, **values: Any) -> Tuple[Tuple[str, str], ...]:
-    """Fill in a file of `templates` whose paragraphs are each a key, a colon and a value."""
-    from jinja2 import UndefinedError
-
-    try:
-        rows = [paragraph.partition(":") for paragraph in render_paragraphs(template, **values)]
-    except UndefinedError as error:
-        raise LookupError(str(error)) from error
-    return tuple((key, value.strip()) for key, _, value in rows)
 
 
 @lru_cache(maxsize=1)
@@ -167,8 +131,8 @@ def _template_environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(prose=render_prose, join=join_pairs)
-    environment.filters.update(markdown=escape_markdown, latex=escape_latex, oneline=join_lines, some=join_some)
+    environment.globals.update(join=join_pairs)
+    environment.filters.update(latex=escape_latex, oneline=join_lines, some=join_some)
     environment.filters.update(number=number_text, probability=probability_text)
     environment.filters.update(missed=missed_text, withdrawn=withdrawn_text, reason=reason_text)
     environment.filters.update(counted=count_text, duration=duration_text, share=share_text)

@@ -4,9 +4,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Dict, List
 
 from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS
-from fiesta_allennlp.reports.formats import Printable, TerminalLines, render_paragraphs
+from fiesta_allennlp.reports.formats import render_paragraphs
 from fiesta_allennlp.reports.undecided import best_set_in_words, margin_in_words, pair_in_words, undecided_in_words
 from fiesta_allennlp.selection.candidate_table import candidate_table, num_decimals
+from fiesta_allennlp.selection.showing import Printable, TerminalLines, show
 from fiesta_allennlp.selection.texts import forecast_text, loss_text, time_forecast_text
 from fiesta_allennlp.tables.forms import Content
 from fiesta_allennlp.tables.next_runs import NextRuns, next_runs
@@ -16,9 +17,6 @@ from fiesta_allennlp.tables.settings import NextSettings
 @dataclass(frozen=True, repr=False)
 class PrintableNextRuns(Printable, NextRuns):
     """`NextRuns` that print as a table and sentences, on a terminal and in a notebook."""
-
-    def shown(self) -> TerminalLines:
-        return [candidate_table(self.result, title=self.metric.display_name), *self.sentences]
 
     @property
     def data(self) -> Dict[str, Any]:
@@ -65,6 +63,11 @@ class PrintableNextRuns(Printable, NextRuns):
             margin_text=margin_in_words(result),
             undecided_text=undecided_in_words(result),
         )
+
+
+@show.register
+def _(answer: PrintableNextRuns) -> TerminalLines:
+    return [candidate_table(answer.result, title=answer.metric.display_name), *answer.sentences]
 
 
 def ask_next_runs(settings: NextSettings, content: Content = None) -> PrintableNextRuns:

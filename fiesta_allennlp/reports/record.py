@@ -3,7 +3,7 @@ number that does not exist is None."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -13,23 +13,23 @@ from fiesta_allennlp.core.names import numbered_legend
 from fiesta_allennlp.core.origin import PackageSource, package_source
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.reports.checklist import Checklist, build_checklist
-from fiesta_allennlp.reports.comparisons import (
-    Comparison,
-    DevelopmentCorrelation,
-    SingleScoreRisk,
-    compare_scores,
-    compute_single_score_risk,
-    correlate_development,
-)
-from fiesta_allennlp.reports.formats import Printable, TerminalLines
-from fiesta_allennlp.reports.fresh_runs import confirmation_in_words, deleted_in_words
+from fiesta_allennlp.reports.comparisons import Comparison, compare_scores, share_of_single_runs_wrong
+from fiesta_allennlp.reports.fresh_runs import confirmation_in_words
 from fiesta_allennlp.reports.stored_selection import StoredSelection
-from fiesta_allennlp.reports.words import changes_in_words, limit_in_words, scores_in_words, selection_in_words
+from fiesta_allennlp.reports.words import (
+    changes_in_words,
+    min_score_in_words,
+    scores_in_words,
+    selection_in_words,
+    single_runs_in_words,
+)
 from fiesta_allennlp.selection.brought import BROUGHT_CAUTION
 from fiesta_allennlp.selection.candidate_table import candidate_table, num_decimals
 from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.environment import describe_different_versions
 from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.selection.showing import Printable, TerminalLines, show
+from fiesta_allennlp.selection.texts import duration_text, probability_text
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import analyse
 
@@ -67,8 +67,6 @@ class Report(Printable):
         history: all runs.
         strategy: what decides. Of a table, the strategy of `fiesta next`.
         table_notes: what the reader of a table noted.
-        test_share: the share of the data in the test set of a random split, where it is known.
-        own_result: the result by the selection's own `--min-score`, if the report has another one.
         selection: the stored selection.
         settings: its settings.
         table: the table, and `table_files` its files.
@@ -81,8 +79,6 @@ class Report(Printable):
     history: History
     strategy: Strategy
     table_notes: Tuple[str, ...] = ()
-    test_share: Optional[float] = None
-    own_result: Optional[Result] = None
     selection: Optional[StoredSelection] = None
     settings: Any = None
     table: "Optional[ScoreTable]" = None
@@ -107,7 +103,7 @@ class Report(Printable):
     @property
     def is_confirmation(self) -> bool:
         """True if this selection is the confirmation of another one."""
-        return self.selection is not None and self.selection.meta.confirmation is not None
+        return self.selection is not None and self.selection.meta.kind == "confirmation"
 
     @property
     def source_of_package(self) -> PackageSource:
@@ -117,11 +113,6 @@ class Report(Printable):
     @property
     def belief(self) -> Belief:
         return self.strategy.belief
-
-    @property
-    def limit_is_late(self) -> bool:
-        """Whether `--min-score` may have been chosen by the scores: not the selection's own, or of a table."""
-        return self.result.min_score is not None and (self.own_result is not None or not self.is_selection)
 
     @property
     def title(self) -> str:
@@ -135,38 +126,48 @@ class Report(Printable):
     def decision(self) -> Tuple[str, ...]:
         """The decision, and what it rests on, sentence by sentence."""
         result = self.result
-        limit_text = limit_in_words(result, self.own_result) if self.limit_is_late else ""
         if self.is_selection and not self.is_pair:
             sentences = selection_in_words(result)
         else:
             pair = self.comparisons[0] if self.is_pair else None
             sentences = scores_in_words(result, self.strategy, pair=pair)
-        return tuple(filter(None, (*sentences, limit_text, *self.confirmation_sentences, *self.table_notes)))
+        extra = single_runs_in_words(result, self.single_runs_wrong), min_score_in_words(result)
+        return tuple(filter(None, (*sentences, *extra, *self.confirmation_sentences, *self.table_notes)))
+
+    @cached_property
+    def key_facts(self) -> Tuple[Tuple[str, str], ...]:
+        """The facts about the decision to see first, as pairs of name and value."""
+        result, leader, words = self.result, self.result.leader, self.result.words
+        facts: Dict[str, Optional[str]] = {}
+        if leader is not None:
+            facts["best" if result.decided else "leads"] = leader.name
+            facts["P(best)"] = probability_text(leader.prob_best)
+        if leader is not None and result.margin:
+            facts[f"P(within {result.margin:g} of the best)"] = probability_text(leader.prob_within_margin)
+        if self.single_runs_wrong is not None:
+            facts["single runs that name another"] = f"{self.single_runs_wrong:.0%}"
+        facts[words.finished] = str(result.num_evaluations)
+        facts[f"failed {words.evaluations}"] = str(result.num_failures or "")
+        facts[f"time of all {words.evaluations}"] = duration_text(result.seconds) if result.seconds else None
+        facts["stopped by"] = result.stopped_by.replace("_", " ") if result.stopped_by and self.is_selection else None
+        return tuple((name, value) for name, value in facts.items() if value)
 
     @property
     def confirmation_sentences(self) -> Tuple[str, ...]:
-        """The verdicts of the confirmations, and how many of them are gone."""
-        sentences = tuple(text for confirmation in self.confirmations for text in confirmation_in_words(confirmation))
-        return (*sentences, *self.deleted_confirmation_sentences)
-
-    @property
-    def deleted_confirmation_sentences(self) -> Tuple[str, ...]:
-        """How many confirmations of each pair began, where one was deleted."""
-        deleted = () if self.selection is None else self.selection.deleted_confirmations
-        return deleted_in_words(deleted, self.confirmations)
+        """The verdicts of the confirmations."""
+        return tuple(text for confirmation in self.confirmations for text in confirmation_in_words(confirmation))
 
     @property
     def confirmation(self) -> Optional[Confirmation]:
         """The latest confirmation of the candidate that leads, if all its runs have ended."""
         leads = self.result.leading
-        own = [c for c in self.confirmations if c.is_over and c.plan.winner == leads]
+        own = [c for c in self.confirmations if c.is_over and c.winner == leads]
         return own[-1] if own else None
 
     @cached_property
     def notes(self) -> Tuple[str, ...]:
         changes = () if self.selection is None else changes_in_words(self.selection.meta.changes, self.result.words)
-        candidates = () if self.result.by_documents else self.result.candidates
-        shares_splits = any(len(set(c.split_seeds)) < len(c.split_seeds) for c in candidates)
+        shares_splits = any(len(set(c.split_seeds)) < len(c.split_seeds) for c in self.result.compared)
         lines = () if self.read_back is None else self.read_back.lines
         versions = describe_different_versions(machine.origin for machine in self.result.machines)
         notes = (*changes, *lines, *([versions] if versions else ()))
@@ -193,31 +194,19 @@ class Report(Printable):
         return compute_belief_path(history, self.belief)
 
     @cached_property
-    def order(self) -> Tuple[str, ...]:
-        """The candidate of every finished run in order of finishing; empty for a table."""
-        return tuple(run.request.candidate for run in self.history.evaluations) if self.is_selection else ()
-
-    @cached_property
     def comparisons(self) -> Tuple[Comparison, ...]:
         """The leading candidate compared with every other that has a score, or the two that you asked for."""
         result = self.result
-        if result.by_documents:
-            return ()
         first = result.candidates[0] if self.is_pair else result.leader
-        others = [c for c in result.ranked if first is not None and c is not first and (self.is_pair or c.scores)]
-        return tuple(
-            compare_scores(first, other, minimise=result.minimise, test_share=self.test_share) for other in others
-        )
+        others = [
+            c for c in result.compared if first is not None and c.name != first.name and (self.is_pair or c.scores)
+        ]
+        return tuple(compare_scores(first, other, minimise=result.minimise) for other in others)
 
     @cached_property
-    def single_score(self) -> Optional[SingleScoreRisk]:
-        result = self.result
-        return None if result.by_documents else compute_single_score_risk(result)
-
-    @cached_property
-    def development(self) -> Optional[DevelopmentCorrelation]:
-        is_known = not self.result.by_documents and self.result.score != "validation"
-        return correlate_development(self.result.active) if is_known else None
+    def single_runs_wrong(self) -> Optional[float]:
+        """How often a single run of each candidate would have named another one than the one that leads."""
+        return share_of_single_runs_wrong(self.result)
 
     @cached_property
     def checklist(self) -> Checklist:
@@ -240,8 +229,10 @@ class Report(Printable):
         """Return the report with these candidates of the result alone."""
         return replace(self, result=replace(self.result, candidates=tuple(candidates)))
 
-    def shown(self) -> TerminalLines:
-        return [candidate_table(self.result, title=self.result.metric_text), *self.decision]
+
+@show.register
+def _(report: Report) -> TerminalLines:
+    return [candidate_table(report.result, title=report.result.metric_text), *report.decision]
 
 
 def compute_belief_path(history: History, belief: Belief) -> Tuple[PathPoint, ...]:

@@ -3,30 +3,22 @@
 import csv
 import io
 import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import atomic_replacement, to_csv_cell
-from fiesta_allennlp.reports.comparisons import Comparison
-from fiesta_allennlp.reports.formats import MISSING_TEXT, render_file, share_text
-from fiesta_allennlp.reports.fresh_runs import confirmation_table, confirmation_values
-from fiesta_allennlp.reports.paragraph import collect_bibtex, compose_paragraph
+from fiesta_allennlp.reports.formats import MISSING_TEXT, Columns, make_table, render_file
+from fiesta_allennlp.reports.fresh_runs import confirmation_table
+from fiesta_allennlp.reports.paragraph import collect_bibtex, compose_appendix, compose_paragraph
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.settings import ReportSettings
 from fiesta_allennlp.reports.sources import read_selection, read_table, restrict_to_pair
-from fiesta_allennlp.selection.candidate_table import (
-    CSV,
-    HTML,
-    LATEX,
-    MARKDOWN,
-    Table,
-    candidate_table,
-    candidate_values,
-)
+from fiesta_allennlp.selection.candidate_table import CSV, HTML, LATEX, Table, candidate_table, candidate_values
 from fiesta_allennlp.selection.options import check_setting_names, list_to_tuple
-from fiesta_allennlp.selection.texts import count_text, interval_text, number_text, probability_text
+from fiesta_allennlp.selection.texts import interval_text, number_text
 from fiesta_allennlp.tables.settings import is_selection, split_table_argument
 
 PathLike = Union[str, Path]
@@ -102,8 +94,8 @@ def _refuse_symbolic_link(directory: Path) -> None:
 
 
 def write_report(report: Report, directory: Path, *, long_table: bool = False) -> None:
-    """Write every file of a report. Tables come first, and the text is there even where drawing fails."""
-    from fiesta_allennlp.reports.figures.drawing import FIGURE_ENDINGS, draw_all, registered_figures
+    """Write every file of a report. Tables come first, and the page is there even where drawing fails."""
+    from fiesta_allennlp.reports.figures.drawing import draw_all, registered_figures
 
     figures_directory = directory / FIGURES_DIRECTORY
     _refuse_symbolic_link(figures_directory)
@@ -111,19 +103,14 @@ def write_report(report: Report, directory: Path, *, long_table: bool = False) -
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name in registered_figures():  # one with nothing to show is not drawn
-            for ending in FIGURE_ENDINGS:
-                (figures_directory / f"{name}{ending}").unlink(missing_ok=True)
+            (figures_directory / f"{name}.pdf").unlink(missing_ok=True)
         _write_file(directory / "table.tex", render_latex(report, long=long_table))
         _write_file(directory / "table.csv", render_candidates(report))
         _write_file(directory / "scores.csv", render_scores(report))
-        (directory / "confirmation.csv").unlink(missing_ok=True)
-        if report.confirmations:
-            _write_file(directory / "confirmation.csv", _render_entries(confirmation_values(report.confirmations)))
         try:
             pictures.update(draw_all(report, figures_directory))
         finally:
-            _write_file(directory / "report.md", render_markdown(report, pictures))
-        _write_file(directory / "report.html", render_html(report, pictures))
+            _write_file(directory / "report.html", render_html(report, pictures))
     except OSError as error:
         raise ConfigError(f"cannot write to --output {directory}: {error}. Use another directory.") from error
 
@@ -140,72 +127,82 @@ def render_csv(headings: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
     return csv_text.getvalue()
 
 
-def _render_entries(entries: Sequence[Mapping[str, Any]]) -> str:
-    return render_csv(list(entries[0]), [entry.values() for entry in entries])
-
-
 def render_candidates(report: Report) -> str:
     """Return the table of the candidates as CSV."""
-    return _render_entries(candidate_values(report.result, CSV))
+    entries = candidate_values(report.result, CSV)
+    return render_csv(list(entries[0]), [entry.values() for entry in entries])
 
 
 def render_scores(report: Report) -> str:
     """Return every score as a table that `fiesta replay` reads."""
-    headings = ("candidate", "split", "seed", "score", "development_score", "metric")
+    headings = ("candidate", "split", "seed", "score", "metric")
     rows = [
         (candidate.name, *run, report.result.metric)
         for candidate in report.result.candidates
-        for run in zip(
-            candidate.split_seeds, candidate.replicates, candidate.scores, candidate.development_scores, strict=True
-        )
+        for run in zip(candidate.split_seeds, candidate.replicates, candidate.scores, strict=True)
     ]
     return render_csv(headings, rows)
 
 
-def render_markdown(report: Report, pictures: Mapping[str, Any] = {}) -> str:
-    return _render(report, "report.md.j2", MARKDOWN, pictures=pictures, directory=FIGURES_DIRECTORY).rstrip() + "\n"
-
-
 def render_latex(report: Report, *, long: bool = False) -> str:
-    """Return a `tabular` of the candidates; with `long`, of all columns, and a second one of the comparisons."""
-    return _render(report, "table.tex.j2", MARKDOWN if long else LATEX, long=long)
+    """Return a `tabular` of the candidates and one of the confirmations; with `long`, of all columns, and one of the
+    comparisons."""
+    tables = [candidate_table(report.result, HTML if long else LATEX), confirmation_table(report.confirmations)]
+    tables += [differences_table(report)] if long else []
+    return render_file("table.tex.j2", report=report, tables=[table for table in tables if table.rows])
 
 
 def render_html(report: Report, pictures: Mapping[str, Any]) -> str:
     """Return the page, which needs no other file and no network. `pictures` has a `Picture` for each figure."""
-    return _render(report, "report.html.j2", HTML, pictures=pictures)
-
-
-def _render(report: Report, template: str, output: str, **values: Any) -> str:
-    """Fill in a template with the report, its tables and its paragraph."""
     return render_file(
-        template,
+        "report.html.j2",
         report=report,
         result=report.result,
         words=report.result.words,
-        candidates=candidate_table(report.result, output),
-        tabulate=tabulate,
+        candidates=candidate_table(report.result, HTML),
+        sections=[section for section in list_sections(report) if section.table.rows],
+        pictures=pictures,
         paragraph=compose_paragraph(report),
-        bibtex=collect_bibtex,
-        **values,
+        appendix=compose_appendix(report),
+        bibtex=collect_bibtex(report),
     )
 
 
-def tabulate(report: Report, section: str) -> Optional[Table]:
-    """Return the table of a section: a row for each comparison, of fresh runs or of all, for each way to compare single
-    runs, for each correlation of validation scores, or for each machine. None if it has no row."""
-    table: Table = {
-        "confirmation": lambda report: confirmation_table(report.confirmations, HTML),
-        "differences": _tabulate_differences,
-        "single": _tabulate_single_scores,
-        "development": _tabulate_development,
-        "machines": lambda report: _make_table(MACHINE_COLUMNS, report.result.machines),
-    }[section](report)
-    return table if table.rows else None
+@dataclass(frozen=True)
+class Section:
+    """A table of the page, below a heading, with what its numbers mean."""
+
+    name: str
+    caption: str
+    table: Table
+    explanation: str
 
 
-Columns = Mapping[str, Callable[[Any], str]]
-"""By heading, the text of an entry."""
+def list_sections(report: Report) -> List[Section]:
+    """Return the tables besides that of the candidates; those without rows are not shown."""
+    return [
+        Section(
+            "confirmation",
+            "The leader against its rivals on fresh runs",
+            confirmation_table(report.confirmations),
+            CONFIRMATION_EXPLANATION,
+        ),
+        Section("differences", "The leader minus each rival", differences_table(report), DIFFERENCES_EXPLANATION),
+        Section("machines", "Runs of each machine", make_table(MACHINE_COLUMNS, report.result.machines), ""),
+    ]
+
+
+CONFIRMATION_EXPLANATION = (
+    "The number of fresh runs was fixed beforehand, and they chose nothing. p is one-sided. A difference is confirmed "
+    "if p, by Holm's method for several rivals, is at most 0.025. Bonferroni's method gives their intervals 95% "
+    "together."
+)
+
+DIFFERENCES_EXPLANATION = (
+    "Mean and interval use the differences on shared splits where there are two or more, and otherwise the two samples "
+    "(Welch). The interval takes the number of runs as fixed. Cliff's delta is P(higher) - P(lower) over all pairs of "
+    "scores."
+)
 
 MACHINE_COLUMNS: Columns = {
     "machine": lambda machine: str(machine.origin.machine),
@@ -217,45 +214,13 @@ MACHINE_COLUMNS: Columns = {
 }
 
 
-def _make_table(columns: Columns, entries: Optional[Sequence[Any]]) -> Table:
-    return Table(tuple(columns), [[text(entry) for text in columns.values()] for entry in entries or ()])
-
-
-def _tabulate_differences(report: Report) -> Table:
-    columns: Dict[str, Callable[[Comparison], str]] = {
+def differences_table(report: Report) -> Table:
+    """Return a row for each comparison."""
+    columns: Columns = {
         "against": lambda comparison: comparison.second,
         "shared splits": lambda comparison: str(comparison.num_pairs),
         "mean difference": lambda comparison: number_text(comparison.mean_difference, report.decimals, sign="+"),
         "95% interval": lambda comparison: interval_text(comparison.interval, report.decimals),
         "Cliff's delta": lambda comparison: number_text(comparison.cliffs_delta, 3),
     }
-    if any(comparison.prob_new_data is not None for comparison in report.comparisons):
-        columns["P(better on new data)"] = lambda comparison: probability_text(comparison.prob_new_data)
-    return _make_table(columns, report.comparisons)
-
-
-def _tabulate_single_scores(report: Report) -> Table:
-    """How often each way to compare names another candidate than the best one."""
-    risk = report.single_score
-    if risk is None:
-        return Table((), ())
-    seeds_note = "each with its own seeds" if report.result.on_official_splits else "each on its own split"
-    splits_note = f"{count_text(risk.num_common_splits, 'split')} that all have"
-    rows = [
-        (f"one run of each, {seeds_note}", share_text(risk.wrong_single)),
-        (f"one run of each on one split, from the {splits_note}", share_text(risk.wrong_same_split)),
-        ("of 3 runs of each, the one with the best validation score", share_text(risk.wrong_best_of_3)),
-    ]
-    return Table(("comparison", "names another candidate"), [row for row in rows if row[1] != MISSING_TEXT])
-
-
-def _tabulate_development(report: Report) -> Table:
-    """Spearman's rho with its number of runs, of all candidates together and of each."""
-    correlations = report.development
-    if correlations is None:
-        return Table((), ())
-    rows = [("all", str(correlations.num_evaluations), number_text(correlations.overall, 3))]
-    for name, rho in correlations.by_candidate.items():
-        num_scores = sum(score is not None for score in report.candidate(name).development_scores)
-        rows.append((name, str(num_scores), number_text(rho, 3)))
-    return Table(("of", "n", "Spearman's rho"), rows)
+    return make_table(columns, report.comparisons)

@@ -14,7 +14,7 @@ FOLLOW_GROUP = "Following"
 REPORT_GROUP = "Report"
 _report_option = partial(option, group=REPORT_GROUP)
 
-UNRECORDED_OPTIONS = (*TABLE_OPTIONS, "done", "splits", "belief", "max_failures")
+UNRECORDED_OPTIONS = (*TABLE_OPTIONS, "done", "splits", "belief", "max_failures", "min_score")
 """The settings of a report that a selection has recorded."""
 
 

@@ -1,14 +1,14 @@
 """Shows the result of `fiesta plan` and `fiesta replay`: tables and sentences, plain data, and a record for Python."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, List, Mapping, Optional, Tuple
+from typing import List, Optional, Tuple
 
 from rich.console import Console
 
 from fiesta_allennlp.core.errors import full_command
-from fiesta_allennlp.reports.formats import MISSING_TEXT, Printable, TerminalLines, render_paragraphs
+from fiesta_allennlp.reports.formats import MISSING_TEXT, render_paragraphs
 from fiesta_allennlp.selection.candidate_table import Table
 from fiesta_allennlp.selection.progress import repetition_bar
+from fiesta_allennlp.selection.showing import TerminalLines, show
 from fiesta_allennlp.selection.texts import number_text, time_forecast_text
 from fiesta_allennlp.strategies.base import Margin
 from fiesta_allennlp.tables.planning import Simulation, plan, replay
@@ -17,96 +17,32 @@ from fiesta_allennlp.tables.simulator import Outlook
 from fiesta_allennlp.tables.sources import ScoreSource
 
 
-@dataclass(frozen=True)
-class SimulatedCandidate:
-    """One candidate of a simulation. `recommended` is the share of the repetitions that ended with this candidate."""
-
-    name: str
-    true_mean: float
-    recommended: float
-
-
-@dataclass(frozen=True, repr=False)
-class SimulationResult(Printable, Simulation):
-    """A `Simulation` that prints as tables, on a terminal and in a notebook. `summary` is the content of `--output`."""
-
-    @property
-    def candidates(self) -> Tuple[SimulatedCandidate, ...]:
-        recommended = self.default.recommended
-        return tuple(
-            SimulatedCandidate(name, mean, recommended.get(name, 0.0))
-            for name, mean in self.simulator.true_means.items()
-        )
-
-    @property
-    def fewest_scores(self) -> Optional[int]:
-        """The number of splits or scores of a candidate that are taken for the truth; None if they never run out."""
-        return self.source.fewest_scores(self.simulator.sampling)
-
-    @property
-    def summary(self) -> Mapping[str, Any]:
-        settings, source = self.settings, self.source
-        return {
-            "scores": settings.scores,
-            "metric": source.metric.option_text,
-            "minimise": self.simulator.minimise,
-            "min_score": settings.min_score,
-            "best": self.best,
-            "candidates": [asdict(candidate) for candidate in self.candidates],
-            "sd": source.noise_sd,
-            "scale": "logit" if source.takes_logits else "score",
-            "num_done": self.simulator.num_done,
-            "fewest_scores": self.fewest_scores,
-            "strategy": settings.strategy_params(),
-            "splits": settings.splits,
-            "evaluations_per_split": settings.evaluations_per_split,
-            "batch_size": settings.batch_size,
-            "max_evaluations": self.limit,
-            "default": asdict(self.default),
-            "margins": [{"margin": margin, **asdict(outlook)} for margin, outlook in self.margins.items()],
-            "equal": self.equal and asdict(self.equal),
-            "budget": self.budget,
-            "time": self.time_forecast and asdict(self.time_forecast),
-            "halving": self.halving and asdict(self.halving),
-            "confirmation": self.confirmation and asdict(self.confirmation),
-            "table": source.read_back and source.read_back.data,
-            "notes": list(source.notes),
-            "interrupted": self.interrupted,
-            "seed": str(settings.seed),
-            "seconds": self.seconds,
-        }
-
-    def shown(self) -> TerminalLines:
-        tables = [outlook_table(self)] if self.is_of_numbers else [candidates_table(self), outlook_table(self)]
-        sentences = render_paragraphs(
-            "simulation.j2",
-            simulation=self,
-            plan=full_command("plan"),
-            time=self.time_forecast and time_forecast_text(self.time_forecast),
-        )
-        return [*tables, *sentences]
-
-    @property
-    def is_of_numbers(self) -> bool:
-        """Whether --gap and --sd describe the problem."""
-        return self.budget is not None and self.source.start is None
+@show.register
+def _(simulation: Simulation) -> TerminalLines:
+    is_of_numbers = simulation.is_of_numbers
+    tables = [outlook_table(simulation)] if is_of_numbers else [candidates_table(simulation), outlook_table(simulation)]
+    sentences = render_paragraphs(
+        "simulation.j2",
+        simulation=simulation,
+        plan=full_command("plan"),
+        time=simulation.time_forecast and time_forecast_text(simulation.time_forecast),
+    )
+    return [*tables, *sentences]
 
 
-def plan_with_bar(settings: PlanSettings, console: Console) -> SimulationResult:
+def plan_with_bar(settings: PlanSettings, console: Console) -> Simulation:
     """Simulate a selection to plan it, with a bar on a terminal."""
     with repetition_bar(console, MIN_REPEATS) as advance:
-        return SimulationResult(**vars(plan(settings, on_repetitions=advance)))
+        return plan(settings, on_repetitions=advance)
 
 
-def replay_with_bar(
-    settings: ReplaySettings, console: Console, source: Optional[ScoreSource] = None
-) -> SimulationResult:
+def replay_with_bar(settings: ReplaySettings, console: Console, source: Optional[ScoreSource] = None) -> Simulation:
     """Simulate a selection over existing scores, with a bar on a terminal."""
     with repetition_bar(console, settings.repetitions) as advance:
-        return SimulationResult(**vars(replay(settings, source=source, on_repetitions=advance)))
+        return replay(settings, source=source, on_repetitions=advance)
 
 
-def candidates_table(result: SimulationResult) -> Table:
+def candidates_table(result: Simulation) -> Table:
     rows = [
         (c.name, number_text(c.true_mean), f"{c.recommended:.1%}" if c.recommended else "") for c in result.candidates
     ]

@@ -5,7 +5,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.core.defaults import CONFIDENCE, MAX_FAILURES
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean, full_command, join_some
@@ -15,6 +15,7 @@ from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.settings import UNRECORDED_OPTIONS, ReportSettings
 from fiesta_allennlp.reports.stored_selection import StoredSelection, open_selection
+from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
@@ -25,6 +26,7 @@ from fiesta_allennlp.selection.verdicts import ScoreThreshold
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import Minimising, analyse
 from fiesta_allennlp.tables.settings import NextSettings, done_note, refuse_table_options
+from fiesta_allennlp.trainings.confirmation import read_confirmation, read_confirmations
 from fiesta_allennlp.trainings.settings import Settings
 
 
@@ -32,31 +34,24 @@ def read_selection(root: Path, settings: ReportSettings) -> Report:
     """Read the selection in a directory. Refuse options that are for tables of scores, and a
     confirmation, which is in the report of its selection."""
     refuse_table_options(settings, UNRECORDED_OPTIONS, root)
-    report = read_directory(root, min_score=settings.min_score)
+    report = read_directory(root)
     if report.is_confirmation:
         raise ConfigError(f"{root}: this is a confirmation. Pass the directory of its selection, {root.parent}.")
     return report
 
 
-def read_directory(root: Path, *, min_score: Optional[float] = None) -> Report:
-    """Read the selection in a directory, by default with its own score that runs must not miss."""
+def read_directory(root: Path) -> Report:
+    """Read the selection in a directory."""
     with open_selection(root) as selection:
         if selection.meta.kind == "documents":
-            if min_score is not None:
-                raise ConfigError(
-                    f"--min-score is for runs, but {root} asked systems about documents. Remove --min-score."
-                )
             return _read_documents(selection)
-        report = _read_runs(selection, None)
-        if min_score in (None, report.result.min_score):
-            return report
-        return replace(_read_runs(selection, min_score), own_result=report.result)
+        return _read_runs(selection)
 
 
-def _read_runs(selection: StoredSelection, min_score: Optional[float]) -> Report:
+def _read_runs(selection: StoredSelection) -> Report:
     with translated_store_errors(selection.directory.store):
         settings = selection.meta.to_settings(Settings)
-    score_threshold = ScoreThreshold.from_settings(selection.meta.settings or {}, min_score)
+    score_threshold = ScoreThreshold.from_settings(selection.meta.settings or {})
     metric = settings.scored_by
     with packages_named_in_errors(settings.include_package):
         strategy = build_strategy(settings, selection.names, minimise=metric.minimise)
@@ -81,11 +76,17 @@ def _read_runs(selection: StoredSelection, min_score: Optional[float]) -> Report
         result=_with_state(result, selection),
         history=history,
         strategy=strategy,
-        test_share=None if settings.on_official_splits else selection.share_of_set(settings.score),
         selection=selection,
         settings=settings,
-        confirmations=selection.confirmations,
+        confirmations=_confirmations(selection),
     )
+
+
+def _confirmations(selection: StoredSelection) -> Tuple[Confirmation, ...]:
+    """Return the confirmations of a selection, or the one that it is itself."""
+    if selection.meta.kind == "confirmation":
+        return tuple(filter(None, [read_confirmation(selection.directory)]))
+    return read_confirmations(selection.directory)
 
 
 def _read_documents(selection: StoredSelection) -> Report:
@@ -219,7 +220,7 @@ def restrict_to_pair(report: Report, names: Sequence[str]) -> Report:
     """Return the report on two candidates, withdrawn or not, with a decision about them alone."""
     if len(names) != 2:
         raise ConfigError(f"--compare takes two candidates but got {len(names)}: {join_some(names) or 'none'}.")
-    if report.result.by_documents:
+    if not report.result.compared:
         raise ConfigError(
             f"--compare does not support selections made with {full_command('documents')}. Without --compare, the "
             "report covers all systems, with their intervals and P(best)."

@@ -9,12 +9,10 @@ from typing import Any, Dict, Iterator, List, Literal, Optional, Sequence, Tuple
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import Forecast, History
-from fiesta_allennlp.reports.fresh_runs import confirmation_in_words, confirmation_table
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.sources import read_directory
 from fiesta_allennlp.reports.words import decision_in_words, failures_in_words
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
-from fiesta_allennlp.selection.confirmation_progress import progress_table
 from fiesta_allennlp.selection.progress import forecast_open_selection
 from fiesta_allennlp.selection.texts import duration_text
 from fiesta_allennlp.version import __version__
@@ -68,8 +66,6 @@ def read_status(root: Path) -> Status:
 
 
 def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
-    if report.is_confirmation:
-        return _make_confirmation_status(report, directory)
     result = report.result
     pending_runs = read_pending_runs(directory, report.history, is_running=result.running)
     num_queued = Counter(run.candidate for run in pending_runs if run.state == "queued")
@@ -78,7 +74,8 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
         for c in result.candidates
     )
     result = replace(result, candidates=candidates)
-    run_sentences = (*failures_in_words(result), *decision_in_words(result))
+    decision_sentences = () if report.is_confirmation else decision_in_words(result)  # its verdict decides
+    run_sentences = (*failures_in_words(result), *decision_sentences)
     error = None if report.selection is None or result.running else report.selection.meta.error
     error_text = error and f"The last session ended with an error: {error}"
     num_running = len(report.history.pending) - num_queued.total() if result.running else 0
@@ -100,27 +97,6 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
         "confirmations": [confirmation.content() for confirmation in report.confirmations],
     }
     return Status(candidate_table(result, title=result.metric_text), sentences, result.running, data)
-
-
-def _make_confirmation_status(report: Report, directory: RunDirectory) -> Status:
-    """Return the verdicts, and before them nothing but the numbers of runs, because nobody looks before the last."""
-    (confirmation,), result = report.confirmations, report.result
-    table = confirmation_table([confirmation]) if confirmation.is_over else progress_table(confirmation)
-    pending_runs = read_pending_runs(directory, report.history, is_running=result.running)
-    error = None if report.selection is None or result.running else report.selection.meta.error
-    sentences = (
-        *_describe_jobs(pending_runs),
-        error and f"The last session ended with an error: {error}",
-        *confirmation_in_words(confirmation),
-        _last_finish_text(report.history),
-    )
-    data = {
-        "error": error,
-        "pending": pending_runs,
-        "selection": result.content() if confirmation.is_over else None,
-        "confirmations": [confirmation.content()],
-    }
-    return Status(table, tuple(filter(None, sentences)), result.running, data)
 
 
 def _forecast(report: Report, *, num_running: int) -> Tuple[Optional[Forecast], str]:

@@ -2,18 +2,16 @@
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, Optional, Tuple
+from typing import Dict, Iterable, Iterator, Optional
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.names import NUMBERED_PREFIX, values_text
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.lock import is_at_work
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.store import StoreReader, open_for_reading
-from fiesta_allennlp.selection.stored_confirmations import read_confirmation, read_confirmations
 from fiesta_allennlp.trainings.pool import Preparation, preparation_from_facts
 
 
@@ -26,19 +24,12 @@ class StoredSelection:
         self.candidates = store.candidates()
         self.names = [candidate.name for candidate in self.candidates]
         self.read_history = store.history
-        self.confirmations = _read_own_confirmations(directory, store)
-        self.deleted_confirmations = self.meta.deleted_confirmations(self.confirmations)
         self.preparations: Dict[str, Preparation] = {}
         if self.meta.kind != "documents":
             with translated_store_errors(directory.store):
                 self.preparations = {
                     candidate.name: preparation_from_facts(candidate.facts) for candidate in self.candidates
                 }
-
-    def share_of_set(self, set_name: str) -> Optional[float]:
-        """Return the share of this part of a random split. None if programs split their own data."""
-        set_sizes = next(iter(self.preparations.values())).pool.targets
-        return set_sizes[set_name] / sum(set_sizes.values()) if set_sizes.get(set_name) else None
 
     def candidate_values(self, names: Iterable[str]) -> Dict[str, str]:
         """Return the values of those candidates that have a number instead of a name."""
@@ -59,14 +50,6 @@ class StoredSelection:
             return "interrupted"
         is_latest = result.num_evaluations + sum(c.num_missed for c in result.candidates) == num_scored
         return result.stopped_by if is_latest else "interrupted"
-
-
-def _read_own_confirmations(directory: RunDirectory, store: StoreReader) -> Tuple[Confirmation, ...]:
-    """Return the confirmations of the selection in a directory, or the one that it is itself."""
-    meta = store.meta()
-    if meta.confirmation is not None:
-        return (read_confirmation(directory, store),)
-    return read_confirmations(directory, selection_seed=str(meta.seed))
 
 
 @contextmanager

@@ -120,24 +120,19 @@ def failures_in_words(result: Result) -> List[str]:
     return sentences
 
 
-def limit_in_words(result: Result, own_result: Optional[Result]) -> str:
-    """Name the runs that `--min-score` removes from a table, or from a selection with another limit of its own, and the
-    decision without it."""
-    removed_runs = [
-        f"{missed_text(c)} runs of {c.name} ({missed_runs_text(c)})" for c in result.candidates if c.num_missed
-    ]
-    age = "a table does not record whether it was set before the runs" if own_result is None else "set after the runs"
-    text = f"--min-score {result.min_score:g} ({age}) removes {join_some(removed_runs) or 'no run'}."
-    return f"{text} {own_limit_in_words(own_result)}".strip()
-
-
-def own_limit_in_words(own_result: Optional[Result]) -> str:
-    """Describe who leads by the selection's own `--min-score`; empty if nobody does."""
-    if own_result is None or own_result.confidence is None:
+def min_score_in_words(result: Result) -> str:
+    """Name the runs that `--min-score` removes; empty without such a limit."""
+    if result.min_score is None:
         return ""
-    limit = own_result.min_score
-    condition = "Without it" if limit is None else f"With the selection's own --min-score {limit:g}"
-    return f"{condition}, {own_result.leading} leads with P(best) {probability_text(own_result.confidence)}."
+    removed = [f"{missed_text(c)} runs of {c.name} ({missed_runs_text(c)})" for c in result.candidates if c.num_missed]
+    return f"--min-score {result.min_score:g} removes {join_some(removed) or 'no run'}."
+
+
+def single_runs_in_words(result: Result, share_wrong: Optional[float]) -> str:
+    """State how often single runs would have named another candidate than `leading`; empty if that is unknown."""
+    if share_wrong is None:
+        return ""
+    return f"A single run of each would have named another one than {result.leading} in {share_wrong:.0%} of cases."
 
 
 def ended_in_words(result: Result) -> str:

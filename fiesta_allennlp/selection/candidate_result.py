@@ -54,8 +54,8 @@ class CandidateResult:
     sqrt(n), the posterior under the prior 1 / sigma. It includes the variance of the splits, so two intervals may
     overlap although the paired comparison is clear.
 
-    `scores`, `split_seeds`, `replicates` and `development_scores` are by replicate and equally long. Runs with equal
-    split seed share a data split. A development score is the best validation score of a run, None if it reported none.
+    `scores`, `split_seeds` and `replicates` are by replicate and equally long. Runs with equal split seed share a data
+    split.
     """
 
     name: str
@@ -78,7 +78,6 @@ class CandidateResult:
     scores: Tuple[float, ...] = ()
     split_seeds: Tuple[int, ...] = ()
     replicates: Tuple[int, ...] = ()
-    development_scores: Tuple[Optional[float], ...] = ()
 
     @classmethod
     def from_history(
@@ -89,7 +88,6 @@ class CandidateResult:
         runs = sorted(history.evaluations_of(name), key=lambda run: run.request.replicate)
         failures = [failure for failure in history.failures if failure.request.candidate == name]
         is_removed = name in history.removed
-        development_scores = [run.metrics.get(f"best_validation_{run.metric}", np.nan) for run in runs]
         return cls(
             name=name,
             num_evaluations=len(scores),
@@ -111,7 +109,6 @@ class CandidateResult:
             scores=tuple(scores.tolist()),
             split_seeds=tuple(run.request.split_seed for run in runs),
             replicates=tuple(run.request.replicate for run in runs),
-            development_scores=tuple(score if np.isfinite(score) else None for score in development_scores),
             **further_fields,
         )
 

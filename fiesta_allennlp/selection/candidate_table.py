@@ -42,9 +42,9 @@ class Table:
         return table
 
 
-TERMINAL, HTML, MARKDOWN, LATEX, CSV, JSON = "terminal", "html", "markdown", "latex", "csv", "json"
+TERMINAL, HTML, LATEX, CSV, JSON = "terminal", "html", "latex", "csv", "json"
 DATA = frozenset({CSV, JSON})
-PAGES = frozenset({HTML, MARKDOWN}) | DATA
+PAGES = frozenset({HTML}) | DATA
 EVERYWHERE = PAGES | {TERMINAL, LATEX}
 
 

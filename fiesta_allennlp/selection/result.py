@@ -1,17 +1,18 @@
 """The result of a selection: one record, which is the content of `selection.json`."""
 
+import csv
 from collections import Counter
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Mapping, Optional, Tuple, Type, TypeVar, Union
+from typing import Any, ClassVar, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, Union
 
 import numpy as np
 
 from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError
-from fiesta_allennlp.core.files import check_format, read_json, write_json_file
+from fiesta_allennlp.core.files import check_format, from_csv_cell, read_json, write_json_file
 from fiesta_allennlp.core.records import CredibleMargin, Decision, History, PairAlone
 from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.probability.collapsed import find_collapsed_runs
@@ -20,6 +21,7 @@ from fiesta_allennlp.selection.candidate_table import JSON, candidate_values
 from fiesta_allennlp.selection.environment import MachineRuns, count_machine_runs
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL
+from fiesta_allennlp.selection.showing import Printable
 from fiesta_allennlp.selection.t_tests import compare_on_shared_splits
 from fiesta_allennlp.selection.texts import RUN_WORDS, Words
 from fiesta_allennlp.version import __version__
@@ -38,8 +40,8 @@ MIN_MARGIN_SHARE = 1e-6
 ResultType = TypeVar("ResultType", bound="Result")
 
 
-@dataclass(frozen=True)
-class Result:
+@dataclass(frozen=True, repr=False)
+class Result(Printable):
     """The content of `selection.json`, together with the directory of the selection.
 
     Attributes:
@@ -171,6 +173,15 @@ class Result:
         entries = [{**values, **vars(c)} for values, c in zip(columns, self.candidates, strict=True)]
         return {**content, "candidates": entries}
 
+    def scores(self) -> Dict[str, List[float]]:
+        """Return the scores of every candidate, in the order in which they arrived."""
+        scores: Dict[str, List[float]] = {candidate.name: [] for candidate in self.candidates}
+        with RunDirectory(self.directory).evaluations_csv.open(encoding="utf-8", newline="") as csv_file:
+            for row in csv.DictReader(csv_file):
+                if row["status"] == "finished":
+                    scores[from_csv_cell(row["candidate"])].append(float(row["score"]))
+        return scores
+
     @property
     def decided(self) -> bool:
         """True if the selection named a winner, by its probability or at the end of a budget."""
@@ -225,6 +236,11 @@ class Result:
             return candidate.name != self.leading, candidate.withdrawn, -gain
 
         return tuple(sorted(self.candidates, key=rank_key))
+
+    @property
+    def compared(self) -> Tuple[Any, ...]:
+        """The ranked candidates, if their scores are those of whole runs, so that two can be compared by them."""
+        return self.ranked
 
     @property
     def confidence(self) -> Optional[float]:

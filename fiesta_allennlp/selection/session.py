@@ -291,7 +291,7 @@ class _Session(Generic[Family]):
             self._check_can_resume(new_settings)
         stored_settings = meta.settings or {}
         if stored_settings and meta.kind != family.name:
-            of = f" {shlex.quote(str(root.parent))} --recover" if meta.confirmation else ""
+            of = f" {shlex.quote(str(root.parent))} --recover" if meta.kind == "confirmation" else ""
             raise StoreError(f"{root}: resume this selection with {full_command(COMMAND_BY_KIND[meta.kind])}{of}.")
         replaced: Dict[str, Any] = {}
         if "allow" in stored_settings:

@@ -13,7 +13,6 @@ from fiesta_allennlp.core.errors import StoreError, full_command
 from fiesta_allennlp.core.origin import PackageSource
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.registry import build_record
-from fiesta_allennlp.selection.confirmation import BegunConfirmation, Confirmation, ConfirmationPlan
 from fiesta_allennlp.selection.database import (
     FAILURE_FIELDS,
     REQUEST_FIELDS,
@@ -53,9 +52,8 @@ class Meta:
     seed as text. `removed` are the candidates that the user removed; their runs stay. `environments` and
     `working_seconds` are about all sessions. `error` ended the last session. `brought_facts` are the `file` that runs
     were taken from, and its `digest`. `changes` record how the choice of runs, or their end, was changed: option,
-    before, now, and the number of runs. `confirmation` is the plan of a confirmation, and `confirmations` are those
-    that began of this selection, in order. The others belong to a selection by documents: the fingerprint of the file,
-    its facts, and the name under which answers are paid for.
+    before, now, and the number of runs. The others belong to a selection by documents: the fingerprint of the file, its
+    facts, and the name under which answers are paid for.
     """
 
     version: str = __version__
@@ -69,16 +67,9 @@ class Meta:
     changes: Tuple[Dict[str, Any], ...] = ()
     error: Optional[str] = None
     brought_facts: Optional[Mapping[str, Any]] = None
-    confirmation: Optional[ConfirmationPlan] = None
-    confirmations: Tuple[BegunConfirmation, ...] = ()
     documents: Optional[str] = None
     document_facts: Optional[Mapping[str, Any]] = None
     run: Optional[str] = None
-
-    def deleted_confirmations(self, known: Sequence[Confirmation]) -> Tuple[BegunConfirmation, ...]:
-        """Return the confirmations that began and are not among the `known` ones, so that their directory is gone."""
-        seeds = {confirmation.seed for confirmation in known}
-        return tuple(begun for begun in self.confirmations if begun.seed not in seeds)
 
     @property
     def is_started(self) -> bool:

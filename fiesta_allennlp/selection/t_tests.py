@@ -99,6 +99,14 @@ def t_test_power(difference: float, *, standard_error: float, df: float, level: 
     return float(1 - nctdtr(df, max(noncentrality, -MAX_NONCENTRALITY), critical))
 
 
+def fresh_runs_power(difference: float, sds: Sequence[float], num_runs: int, *, level: float) -> float:
+    """Return the probability that `num_runs` of two candidates each find a true difference of their means. `sds` are
+    the sd of the differences on shared splits (a paired test), or the sds of the two (Welch's test)."""
+    errors = [sd / num_runs**0.5 for sd in sds]
+    df = num_runs - 1.0 if len(errors) == 1 else welch_df(errors, [num_runs] * len(errors))
+    return t_test_power(difference, standard_error=float(np.hypot.reduce(errors)), df=df, level=level)
+
+
 def run_to_run_sd(differences: np.ndarray, scores: Sequence[np.ndarray]) -> float:
     """Return the run-to-run sd of two candidates: on one split, by the differences on shared splits, or without these
     the root mean square of their sds."""

@@ -150,6 +150,7 @@ class Words:
     evaluation: str = "run"
     evaluations: str = "runs"
     finished: str = "finished runs"
+    model: str = "model"
 
     def evaluation_noun(self, count: int) -> str:
         return self.evaluation if count == 1 else self.evaluations
@@ -158,10 +159,10 @@ class Words:
 RUN_WORDS = Words()
 
 
-DOCUMENT_WORDS = Words("system", "systems", "document", "documents", "answered documents")
+DOCUMENT_WORDS = Words("system", "systems", "document", "documents", "answered documents", "system")
 
 
-BATCH_WORDS = Words("system", "systems", "batch", "batches", "answered batches")
+BATCH_WORDS = Words("system", "systems", "batch", "batches", "answered batches", "system")
 
 
 def forecast_text(

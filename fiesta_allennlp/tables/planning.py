@@ -1,8 +1,8 @@
 """Simulates the selection that the settings describe: over existing scores, or to plan one and compare other ways."""
 
 import time
-from dataclasses import dataclass, field, replace
-from typing import Any, Dict, List, Mapping, Optional, Sequence, cast
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
 
 from fiesta_allennlp.beliefs.student_t import StudentT
 from fiesta_allennlp.core.defaults import num_cores
@@ -11,7 +11,8 @@ from fiesta_allennlp.core.records import TimeForecast, count_runs
 from fiesta_allennlp.selection.confirmation import LEVEL
 from fiesta_allennlp.selection.options import deciding_options
 from fiesta_allennlp.selection.settings import INDEPENDENT, SHARED
-from fiesta_allennlp.selection.t_tests import t_test_power
+from fiesta_allennlp.selection.showing import Printable
+from fiesta_allennlp.selection.t_tests import fresh_runs_power
 from fiesta_allennlp.strategies.base import unwrap_minimising
 from fiesta_allennlp.strategies.fixed_budget import SequentialHalving
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
@@ -38,7 +39,16 @@ class ConfirmationCost:
 
 
 @dataclass(frozen=True)
-class Simulation:
+class SimulatedCandidate:
+    """One candidate of a simulation. `recommended` is the share of the repetitions that ended with this candidate."""
+
+    name: str
+    true_mean: float
+    recommended: float
+
+
+@dataclass(frozen=True, repr=False)
+class Simulation(Printable):
     """Simulated selections, by the strategy that was asked for and, in a plan, by other ways to choose.
 
     `default` is the strategy that was asked for, `margins` the same with larger margins, `equal` the same with equal
@@ -70,8 +80,8 @@ class Simulation:
         gap, noise_sd = abs(best - second), self.source.noise_sd
         is_paired, power = self.settings.splits == SHARED, None
         if noise_sd and not self.source.takes_logits and self.settings.splits != INDEPENDENT:
-            error, df = noise_sd * (2 / self.confirm) ** 0.5, (self.confirm - 1) * (1 if is_paired else 2)
-            power = t_test_power(gap, standard_error=error, df=df, level=LEVEL)
+            sds = [noise_sd * 2**0.5] if is_paired else [noise_sd, noise_sd]
+            power = fresh_runs_power(gap, sds, self.confirm, level=LEVEL)
         seconds = 2 * self.confirm * self.seconds_per_run if self.source.knows_seconds else None
         return ConfirmationCost(self.confirm, 2 * self.confirm, gap, seconds, power)
 
@@ -103,6 +113,57 @@ class Simulation:
     @property
     def interrupted(self) -> bool:
         return self.default.interrupted or (self.budget is not None and self.halving is None)
+
+    @property
+    def candidates(self) -> Tuple[SimulatedCandidate, ...]:
+        recommended = self.default.recommended
+        return tuple(
+            SimulatedCandidate(name, mean, recommended.get(name, 0.0))
+            for name, mean in self.simulator.true_means.items()
+        )
+
+    @property
+    def fewest_scores(self) -> Optional[int]:
+        """The number of splits or scores of a candidate that are taken for the truth; None if they never run out."""
+        return self.source.fewest_scores(self.simulator.sampling)
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        settings, source = self.settings, self.source
+        return {
+            "scores": settings.scores,
+            "metric": source.metric.option_text,
+            "minimise": self.simulator.minimise,
+            "min_score": settings.min_score,
+            "best": self.best,
+            "candidates": [asdict(candidate) for candidate in self.candidates],
+            "sd": source.noise_sd,
+            "scale": "logit" if source.takes_logits else "score",
+            "num_done": self.simulator.num_done,
+            "fewest_scores": self.fewest_scores,
+            "strategy": settings.strategy_params(),
+            "splits": settings.splits,
+            "evaluations_per_split": settings.evaluations_per_split,
+            "batch_size": settings.batch_size,
+            "max_evaluations": self.limit,
+            "default": asdict(self.default),
+            "margins": [{"margin": margin, **asdict(outlook)} for margin, outlook in self.margins.items()],
+            "equal": self.equal and asdict(self.equal),
+            "budget": self.budget,
+            "time": self.time_forecast and asdict(self.time_forecast),
+            "halving": self.halving and asdict(self.halving),
+            "confirmation": self.confirmation and asdict(self.confirmation),
+            "table": source.read_back and source.read_back.data,
+            "notes": list(source.notes),
+            "interrupted": self.interrupted,
+            "seed": str(settings.seed),
+            "seconds": self.seconds,
+        }
+
+    @property
+    def is_of_numbers(self) -> bool:
+        """Whether --gap and --sd describe the problem."""
+        return self.budget is not None and self.source.start is None
 
     @property
     def best(self) -> str:

@@ -41,12 +41,6 @@ class ConfirmSettings:
         metavar="NAME,...",
         parse=split_names,
     )
-    again: bool = option(
-        False,
-        "confirm a pair once more; every report then says which confirmation of the pair it is",
-        group=CONFIRMATION_GROUP,
-        can_be_undone=False,
-    )
     seed: Optional[int] = seed_option(CONFIRMATION_GROUP, "a confirmation (default: random, recorded)")
 
     def __post_init__(self) -> None:
@@ -54,7 +48,7 @@ class ConfirmSettings:
 
     def check_can_resume(self) -> None:
         """Refuse everything that was fixed when the confirmation began."""
-        for name in ("runs", "against", "again", "seed"):
+        for name in ("runs", "against", "seed"):
             if getattr(self, name):
                 raise ConfigError(f"{flag(name)} was fixed when the confirmation began. Remove it, or --recover.")
 

@@ -3,11 +3,9 @@
 The number of runs is fixed before the first of them, so this is equal allocation with a fixed budget.
 """
 
-from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field
-from datetime import datetime, timezone
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from rich.console import Console
 
@@ -15,33 +13,47 @@ from fiesta_allennlp.core.defaults import NUM_FRESH_RUNS
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.files import write_json_file
-from fiesta_allennlp.core.records import Candidate, Decision, History, Request
-from fiesta_allennlp.core.seeding import fresh_seed, make_request
+from fiesta_allennlp.core.records import Candidate, Decision, History
 from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.confirmation import (
-    BegunConfirmation,
-    Confirmation,
-    ConfirmationPlan,
-    PlannedRival,
-)
-from fiesta_allennlp.selection.confirmation_progress import ConfirmationProgress
+from fiesta_allennlp.selection.confirmation import Confirmation, ConfirmationPlan, SeenLead
 from fiesta_allennlp.selection.environment import changed_code, check_current_directory, describe_environment
-from fiesta_allennlp.selection.loop import SelectionLoop
+from fiesta_allennlp.selection.lock import is_at_work
 from fiesta_allennlp.selection.options import deciding_options, settings_to_json
-from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import StoredState, run_selection
 from fiesta_allennlp.selection.settings import SHARED
-from fiesta_allennlp.selection.store import Meta, RunStore, open_for_reading
-from fiesta_allennlp.selection.stored_confirmations import read_confirmations
+from fiesta_allennlp.selection.store import Meta, open_for_reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
-from fiesta_allennlp.selection.texts import names_text
 from fiesta_allennlp.selection.workspace import has_selection
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
-from fiesta_allennlp.trainings.pool import preparation_from_facts
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
+
+
+def read_confirmations(directory: RunDirectory) -> Tuple[Confirmation, ...]:
+    """Return the confirmations in the directory of a selection, in order. One that has not begun its first run is left
+    out. Nothing is locked or changed."""
+    confirmations = (read_confirmation(directory.confirmation(number)) for number in directory.confirmation_numbers)
+    return tuple(confirmation for confirmation in confirmations if confirmation is not None)
+
+
+def read_confirmation(directory: RunDirectory) -> Optional[Confirmation]:
+    """Return the confirmation that is itself in a directory; None if it has not begun its first run."""
+    with open_for_reading(directory) as store:
+        meta = store.meta()
+        if not meta.is_started:
+            return None
+        settings = meta.to_settings(Settings)
+        history = store.history(max_failures=settings.max_failures)
+    running = is_at_work(directory, meta.environments)
+    facts = {"seed": str(meta.seed), "running": running, "directory": directory.root}
+    return _confirmation(settings, history, Decision(best=None), **facts)
+
+
+def _confirmation(settings: TrainingSettings, history: History, decision: Decision, **facts: Any) -> Confirmation:
+    facts = {"strategy": settings.strategy_params(), "splits": settings.splits, **facts}
+    return Confirmation.from_result(Result.from_decision(history, decision, settings.scored_by, **facts))
 
 
 @dataclass(frozen=True)
@@ -52,9 +64,7 @@ class FinishedSelection:
     meta: Meta
     settings: Settings
     candidates: Mapping[str, Candidate]
-    history: History
     result: Result
-    confirmations: Tuple[Confirmation, ...]
 
     @classmethod
     def read(cls, root: Path) -> "FinishedSelection":
@@ -65,12 +75,10 @@ class FinishedSelection:
             _check_kind(meta, root)
             settings = meta.to_settings(Settings)
             history = store.history(max_failures=settings.max_failures)
-        metric = settings.scored_by
         with packages_named_in_errors(settings.include_package):
-            strategy = build_strategy(settings, list(candidates), minimise=metric.minimise)
-        result = Result.from_decision(history, strategy.recommend(history), metric)
-        confirmations = read_confirmations(directory, selection_seed=str(meta.seed))
-        return cls(directory, meta, settings, candidates, history, result, confirmations)
+            strategy = build_strategy(settings, list(candidates), minimise=settings.scored_by.minimise)
+        result = Result.from_decision(history, strategy.recommend(history), settings.scored_by)
+        return cls(directory, meta, settings, candidates, result)
 
     def plan(self, options: ConfirmSettings) -> ConfirmationPlan:
         """Return what a confirmation with these options fixes. Refuse unknown rivals."""
@@ -81,20 +89,9 @@ class FinishedSelection:
                 f"with {full_command('select')} --recover."
             )
         rivals = [self._find_rival(name, winner.name) for name in dict.fromkeys(options.against)] or [self.result.rival]
-        preparation = preparation_from_facts(self.candidates[winner.name].facts)
-        sizes = preparation.pool.targets
-        has_share = not self.settings.on_official_splits and sizes.get(self.settings.score)
-        return ConfirmationPlan(
-            winner=winner.name,
-            rivals=tuple(self._plan_rival(winner, rival, is_paired=is_paired) for rival in rivals),
-            num_runs=options.runs or NUM_FRESH_RUNS,
-            metric=self.result.metric,
-            is_paired=is_paired,
-            was_decided=self.result.decided,
-            selection_seed=str(self.meta.seed),
-            test_share=sizes[self.settings.score] / sum(sizes.values()) if has_share else None,
-            changed_code=self._changed_code((winner.name, *(rival.name for rival in rivals))),
-        )
+        sign = self.result.parsed_metric.sign
+        leads = tuple(SeenLead.of(winner, rival, sign=sign, is_paired=is_paired) for rival in rivals)
+        return ConfirmationPlan(winner.name, leads, options.runs or NUM_FRESH_RUNS, is_paired)
 
     def _find_rival(self, name: str, winner: str) -> CandidateResult:
         if name == winner:
@@ -106,72 +103,31 @@ class FinishedSelection:
             raise ConfigError(f"--against: unknown candidate '{name}'.{hint} Rivals of {winner}: {known}.")
         return rival
 
-    def _plan_rival(self, winner: CandidateResult, rival: CandidateResult, *, is_paired: bool) -> PlannedRival:
-        verdicts = (confirmation.verdicts_of(winner.name, rival.name) for confirmation in self.confirmations)
-        known = max(filter(None, verdicts), key=len, default=())
-        pair = frozenset({winner.name, rival.name})
-        num_begun = sum(pair in begun.plan.pairs for begun in self.meta.confirmations)
-        earlier = (*known, *(None,) * (num_begun - len(known)))  # the deleted ones came after those that are known
-        sign = self.result.parsed_metric.sign
-        return PlannedRival.from_selection(winner, rival, sign=sign, is_paired=is_paired, earlier=earlier)
-
-    def _changed_code(self, names: Sequence[str]) -> Tuple[str, ...]:
-        files = sorted({file for name in names for file in type_of(self.candidates[name].config).code})
-        return tuple(changed_code(self.meta.environments, describe_environment(self.settings.include_package, files)))
-
-    def check_may_begin(self, plan: ConfirmationPlan) -> None:
-        """Refuse a second confirmation of a pair, and one beside an unfinished one."""
-        command = f"{full_command('confirm')} {self.directory.root}"
-        for confirmation in self.confirmations:
-            if not confirmation.is_over:
-                raise StoreError(
-                    f"{confirmation.directory} is not finished: {confirmation.num_finished} of "
-                    f"{confirmation.num_planned} runs. Continue it: {command} --recover"
-                )
-            for pair in confirmation.plan.pairs & plan.pairs:
-                raise StoreError(
-                    f"{join_some(sorted(pair), ' and ')} were confirmed already, in {confirmation.directory}. Runs "
-                    "that are repeated until they please confirm nothing. With --again, every report says that it is "
-                    "not the first."
-                )
-        for begun in self.meta.deleted_confirmations(self.confirmations):
-            for pair in begun.plan.pairs & plan.pairs:
-                raise StoreError(
-                    f"a confirmation of {names_text(sorted(pair))} began at {begun.began}, and its directory is gone. "
-                    "Restore it. With --again, every report says that the next one is not the first."
-                )
-
-    def next_directory(self) -> RunDirectory:
-        """Return the place of a new confirmation, after all that began."""
+    def begin(
+        self, plan: ConfirmationPlan, *, seed: Optional[int], resources: Mapping[str, Any], console: Console
+    ) -> RunDirectory:
+        """Make the fresh runs of a plan in a directory of their own, and return it."""
+        confirmations = read_confirmations(self.directory)
+        if confirmations and not confirmations[-1].is_over:
+            command = f"{full_command('confirm')} {self.directory.root} --recover"
+            raise StoreError(f"{confirmations[-1].result.directory} is not finished. Continue it: {command}")
+        if seed is not None and str(seed) in {self.meta.seed, *(entry.result.seed for entry in confirmations)}:
+            raise ConfigError(f"--seed {seed} would repeat runs that exist. Use another one, or none.")
+        for name in self._changed_code(plan.names):
+            console.print(f"Note: the code of {name} has changed since the selection.")
         begun = [n for n in self.directory.confirmation_numbers if has_selection(self.directory.confirmation(n))]
-        return self.directory.confirmation(1 + max(begun, default=0))
+        directory = self.directory.confirmation(1 + max(begun, default=0))
+        candidates = tuple(self.candidates[name] for name in plan.names)
+        beginning = StoredState(candidates=candidates, history=History(plan.names))
+        settings = self.settings_for(plan, seed=seed, resources=resources)
+        run_selection(ConfirmationSelection, settings, directory.root, console=console, beginning=beginning)
+        return directory
 
-    def draw_seed(self, plan: ConfirmationPlan, seed: Optional[int]) -> int:
-        """Return a master seed whose runs repeat no split and no seed of earlier runs. Refuse one that would."""
-        taken = set(map(_seeds_of, _requests(self.history)))
-        for confirmation in self.confirmations:
-            taken |= self._planned_seeds(confirmation.plan, int(confirmation.seed))
-        for begun in self.meta.deleted_confirmations(self.confirmations):
-            taken |= self._planned_seeds(begun.plan, int(begun.seed))
-        taken_numbers = {number for numbers in taken for number in numbers}
-        while True:
-            drawn = fresh_seed() if seed is None else seed
-            new_numbers = {number for numbers in self._planned_seeds(plan, drawn) for number in numbers}
-            if not new_numbers & taken_numbers:
-                return drawn
-            if seed is not None:
-                raise ConfigError(f"--seed {seed} would repeat runs that exist. Use another one, or none.")
+    def _changed_code(self, names: Tuple[str, ...]) -> Iterator[str]:
+        files = sorted({file for name in names for file in type_of(self.candidates[name].config).code})
+        yield from changed_code(self.meta.environments, describe_environment(self.settings.include_package, files))
 
-    def _planned_seeds(self, plan: ConfirmationPlan, seed: int) -> "FrozenSet[Tuple[int, ...]]":
-        """Return the seeds of the runs of a plan, and of as many runs again, which take the place of failed ones."""
-        requests = (
-            make_request(seed, name, replicate, shared_splits=plan.is_paired)
-            for name in plan.names
-            for replicate in range(2 * plan.num_runs)
-        )
-        return frozenset(map(_seeds_of, requests))
-
-    def settings_for(self, plan: ConfirmationPlan, *, seed: int, resources: Mapping[str, Any]) -> Settings:
+    def settings_for(self, plan: ConfirmationPlan, *, seed: Optional[int], resources: Mapping[str, Any]) -> Settings:
         """Return the settings of the selection for the fresh runs, with other `resources`."""
         fixed: Dict[str, Any] = {
             **dict.fromkeys(deciding_options(Settings, "confidence")),
@@ -198,7 +154,7 @@ def _check_directory(root: Path) -> RunDirectory:
 
 
 def _check_kind(meta: Meta, root: Path) -> None:
-    if meta.kind == "confirmation":
+    if meta.kind == ConfirmationSelection.name:
         raise ConfigError(f"{root} is a confirmation itself. Pass the directory of its selection, {root.parent}.")
     if meta.kind != TrainingSelection.name:
         raise ConfigError(f"{root}: `documents` made the selection, and only one with training runs can be confirmed.")
@@ -207,94 +163,20 @@ def _check_kind(meta: Meta, root: Path) -> None:
     check_current_directory(meta.environments)
 
 
-def _requests(history: History) -> List[Request]:
-    finished, failed = (
-        [outcome.request for outcome in outcomes] for outcomes in (history.evaluations, history.failures)
-    )
-    return [*finished, *failed, *history.pending]
-
-
-def _seeds_of(request: Request) -> Tuple[int, ...]:
-    return request.split_seed, request.random_seed, request.numpy_seed, request.pytorch_seed
-
-
 @dataclass
 class ConfirmationSelection(TrainingSelection):
     """The fresh runs. The candidates are those of the selection, with its configs exactly as stored, and equal data."""
 
     name = "confirmation"
 
-    plan: ConfirmationPlan = field(init=False)
-
-    @classmethod
-    def check(cls, settings: Settings, stored: StoredState) -> "ConfirmationSelection":
-        assert stored.meta.confirmation is not None
-        selection = super().check(settings, stored)
-        assert isinstance(selection, cls)
-        selection.plan = stored.meta.confirmation
-        return selection
-
     @classmethod
     def load(cls, settings: TrainingSettings, stored: StoredState, *, min_count: int) -> Mapping[str, Candidate]:
         return {candidate.name: candidate for candidate in stored.candidates}
 
-    def notes(self) -> Iterator[str]:
-        yield from super().notes()
-        for name in self.plan.changed_code:
-            yield f"the code of {name} has changed since the selection. If that changes scores, select again."
-
-    @contextmanager
-    def open_loop(self, store: RunStore, console: Console, *, seed: int) -> Iterator[SelectionLoop]:
-        with super().open_loop(store, console, seed=seed) as loop:
-            record_beginning(RunDirectory(self.directory.root.parent), self.plan, seed=str(seed))
-            yield loop
-
-    @property
-    def meta(self) -> Mapping[str, Any]:
-        return {**super().meta, "confirmation": asdict(self.plan)}
-
-    def progress(self, console: Console, *, seconds_before: float, seed: int) -> ProgressDisplay:
-        return ConfirmationProgress(console, self.read)
-
     def conclude(self, history: History, decision: Decision) -> None:
         super().conclude(history, decision)
-        path, content = self.directory.confirmation_json, self.read(history).content()
-        write_json_file(path, content, indent=2, allow_nan=False, default=asdict)
-
-    def read(self, history: History) -> Confirmation:
-        """Return what the fresh runs say."""
-        return Confirmation.from_history(
-            self.plan, history, directory=str(self.directory.root), seed=str(self.settings.seed)
-        )
-
-
-def record_beginning(directory: RunDirectory, plan: ConfirmationPlan, *, seed: str) -> None:
-    """Record in a selection that a confirmation began, unless it has the record."""
-    with open_for_reading(directory) as stored:
-        meta = stored.meta()
-    if seed in {begun.seed for begun in meta.confirmations} or meta.seed != plan.selection_seed:
-        return
-    begun = BegunConfirmation(plan, seed, datetime.now(timezone.utc).isoformat(timespec="seconds"))
-    with closing(RunStore(directory, create=False)) as store:
-        store.set_meta(confirmations=[asdict(entry) for entry in (*store.meta().confirmations, begun)])
-
-
-def begin_confirmation(
-    selection: FinishedSelection,
-    plan: ConfirmationPlan,
-    *,
-    seed: Optional[int],
-    resources: Mapping[str, Any],
-    console: Console,
-) -> RunDirectory:
-    """Make the fresh runs of a plan in a directory of their own, and return it."""
-    directory = selection.next_directory()
-    master_seed = selection.draw_seed(plan, seed)
-    settings = selection.settings_for(plan, seed=master_seed, resources=resources)
-    candidates = tuple(selection.candidates[name] for name in plan.names)
-    beginning = StoredState(meta=Meta(confirmation=plan), candidates=candidates, history=History(plan.names))
-    run_selection(ConfirmationSelection, settings, directory.root, console=console, beginning=beginning)
-    return directory
+        confirmation = _confirmation(self.settings, history, decision, directory=self.directory.root)
+        write_json_file(self.directory.confirmation_json, confirmation.content(), indent=2, allow_nan=False)
 
 
 def resume_confirmation(options: ConfirmSettings, resources: Mapping[str, Any], console: Console) -> RunDirectory:

@@ -34,9 +34,11 @@ from common import (
 from real_problems import last_history
 
 from fiesta_allennlp.core.defaults import NUM_FRESH_RUNS
-from fiesta_allennlp.core.records import Evaluation, History, Request
+from fiesta_allennlp.core.records import Decision, Evaluation, History, Request
 from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.confirmation import LEVEL, Confirmation, ConfirmationPlan, PlannedRival
+from fiesta_allennlp.selection.confirmation import LEVEL, FreshComparison, SeenLead, compare_with_rivals
+from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.t_tests import t_test_power
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.tables.settings import ReplaySettings
@@ -106,40 +108,46 @@ def fresh_history(leader: str, rival: str, gap: float, splits: str, rng: np.rand
     return History((leader, rival), tuple(evaluations))
 
 
-def confirm(strategy: Strategy, selected: History, gap: float, splits: str, rng: np.random.Generator) -> Confirmation:
+@dataclass(frozen=True)
+class Confirmed:
+    """A selection's leader with its fresh runs: whether the selection named it, and what they were expected to show."""
+
+    leader: str
+    was_decided: bool
+    announced: float
+    comparison: FreshComparison
+
+
+def confirm(strategy: Strategy, selected: History, gap: float, splits: str, rng: np.random.Generator) -> Confirmed:
     """Return the confirmation of the leader of a selection."""
     decision, is_paired = strategy.recommend(selected), splits == "shared"
     leader = str(decision.best)
     rival = next(name for name in MODELS if name != leader)
     entries = [CandidateResult.from_history(selected, decision, name) for name in (leader, rival)]
-    plan = ConfirmationPlan(
-        leader,
-        (PlannedRival.from_selection(entries[0], entries[1], sign=1, is_paired=is_paired),),
-        NUM_FRESH_RUNS,
-        metric="score",
-        is_paired=is_paired,
-        was_decided=decision.stopped_by == "confidence",
-        selection_seed="",
-    )
-    return Confirmation.from_history(plan, fresh_history(leader, rival, gap, splits, rng), directory="", seed="")
+    seen = SeenLead.of(entries[0], entries[1], sign=1, is_paired=is_paired)
+    fresh = fresh_history(leader, rival, gap, splits, rng)
+    result = Result.from_decision(fresh, Decision(best=None), Metric("score"), splits=splits)
+    (comparison,) = compare_with_rivals(result, NUM_FRESH_RUNS)
+    announced = seen.power(NUM_FRESH_RUNS) or 0.0
+    return Confirmed(leader, decision.stopped_by == "confidence", announced, comparison)
 
 
-def count(confirmation: Confirmation, gap: float) -> Dict[str, float]:
+def count(confirmed: Confirmed, gap: float) -> Dict[str, float]:
     """Return what one confirmation adds to the counts."""
-    plan, (comparison,) = confirmation.plan, confirmation.comparisons
-    is_right, verdict = plan.winner == MODELS[0], comparison.verdict
+    comparison = confirmed.comparison
+    is_right, verdict = confirmed.leader == MODELS[0], comparison.verdict
     true_difference = gap if is_right else -gap
     if comparison.interval is None:
         raise ValueError(f"no interval: {comparison}")
     return {
         "selections": 1,
-        "named": plan.was_decided,
+        "named": confirmed.was_decided,
         "right": is_right,
         "confirmed_right": is_right and verdict == "confirmed",
         "contradicted": verdict == "contradicted",
         "false_claims": verdict == "confirmed" if true_difference <= 0 else verdict == "contradicted",
         "covered": comparison.interval[0] <= true_difference <= comparison.interval[1],
-        "announced": plan.power(plan.rivals[0], NUM_FRESH_RUNS) or 0.0,
+        "announced": confirmed.announced,
     }
 
 

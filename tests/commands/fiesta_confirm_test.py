@@ -13,9 +13,9 @@ from fiesta_allennlp import confirm, report
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.reports.paragraph import compose_paragraph
-from fiesta_allennlp.reports.report import render_html, render_latex, render_markdown
+from fiesta_allennlp.reports.report import render_html, render_latex
 from fiesta_allennlp.selection.confirmation import Confirmation
-from fiesta_allennlp.selection.stored_confirmations import read_confirmations
+from fiesta_allennlp.trainings.confirmation import read_confirmations
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, history_of
 from tests.conftest import until, write_all_reviews
 from tests.programs import program_config
@@ -54,7 +54,7 @@ def confirmation_of(run: Path, number: int = 1) -> Path:
 
 
 def confirmations_of(run: Path) -> List[Confirmation]:
-    return list(read_confirmations(RunDirectory(run), selection_seed=str(summary_of(run)["seed"])))
+    return list(read_confirmations(RunDirectory(run)))
 
 
 def states_of(in_process: Callable[[str], Call], run: Path) -> Tuple[bool, List[bool]]:
@@ -84,7 +84,7 @@ def test_fresh_runs_share_new_splits_and_confirm_the_winner(decided: Path, confi
     assert (settings["strategy"]["type"], settings["strategy"]["budget"]) == ("non_adaptive_fb", 8)
     written = json.loads((fresh / "confirmation.json").read_text())
     assert (written["is_over"], written["comparisons"][0]["verdict"]) == (True, "confirmed")
-    assert written["plan"]["test_share"] == pytest.approx(20 / 72)
+    assert (written["winner"], written["num_runs"], written["verdict"]) == ("able", 4, "confirmed")
     assert summary_of(decided)["num_evaluations"] == 6, "the selection is as it was"
 
 
@@ -93,7 +93,7 @@ def test_official_splits_get_new_seeds_and_an_unpaired_test(selections: Selectio
     output = confirming.done(selections.run, "--runs", 3)
     assert "with new seeds." in output and "Welch's t-test" in output and "shared split" not in output
     (only,) = confirmations_of(selections.run)
-    assert (only.comparisons[0].num_pairs, only.comparisons[0].prob_new_data) == (0, None)
+    assert only.comparisons[0].num_pairs == 0
     columns = ("random_seed", "numpy_seed", "pytorch_seed")
     assert not seeds_of(confirmation_of(selections.run), *columns) & seeds_of(selections.run, *columns)
 
@@ -135,63 +135,28 @@ def test_an_interrupted_confirmation_says_how_to_continue(
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate()
     assert process.returncode == 130 and f"confirm {run} --recover" in output.partition("Continue with: ")[2]
-    assert "Its verdict comes after the last one." in in_process("status").done(run)
+    assert "so it has no verdict yet." in in_process("status").done(run)
     assert states_of(in_process, run) == (False, [False]) and not confirmations_of(run)[0].is_over
     said = "resume this selection with allennlp fiesta-confirm .*run --recover"
     call.refused("-s", confirmation_of(run), "--recover", "--budget", 6, said=said)
-    own = in_process("status").done(confirmation_of(run))
-    assert "running" not in own and "P(best)" not in own and "leads" not in own and " of 40 " in own
-    assert json.loads(in_process("status").done(confirmation_of(run), "--json"))["selection"] is None
+    assert " of 80 fresh runs, so it has no verdict yet." in in_process("status").done(confirmation_of(run))
     assert "fresh runs, so it has no verdict yet." in compose_paragraph(report(run))
 
 
-def test_a_second_confirmation_of_a_pair_is_refused_unless_every_report_says_so(
-    decided: Path, confirming: Call, in_process: Callable[[str], Call]
-) -> None:
+def test_a_report_lists_every_confirmation(decided: Path, confirming: Call, in_process: Callable[[str], Call]) -> None:
     confirming.done(decided, "--runs", 3)
-    refusal = confirming.refused(decided, "--runs", 20)
-    assert "able and blind were confirmed already" in refusal and "--again" in refusal
-    assert not confirmation_of(decided, 2).exists()
-    said = "This is the second confirmation of able and blind; the verdict before: confirmed."
-    assert said in confirming.done(decided, "--runs", 3, "--again")
-    assert said in in_process("status").done(decided)
+    assert "Confirmed: able" in confirming.done(decided, "--runs", 4, "--require-decision")
     made = report(decided)
-    assert said in " ".join(made.decision) and [c.comparisons[0].ordinal for c in made.confirmations] == [1, 2]
-    assert said in render_html(made, {}) and said in render_markdown(made)
-    assert said in in_process("status").done(confirmation_of(decided, 2))
-    paragraph = compose_paragraph(made)
-    assert paragraph.count("They confirm that able is better than blind") == 2
-    assert "In the second confirmation, able and blind ran 3 times each" in paragraph
-    shutil.rmtree(confirmation_of(decided))
-    third = confirming.done(decided, "--runs", 3, "--again")
-    assert "This is the third confirmation of able and blind" in third, "the second remembers the first"
-    assert confirmation_of(decided, 3).exists()
-
-
-def test_a_deleted_confirmation_is_remembered(
-    decided: Path, confirming: Call, in_process: Callable[[str], Call]
-) -> None:
-    confirming.done(decided, "--runs", 3)
-    shutil.rmtree(confirmation_of(decided))
-    said = "a confirmation of able and blind began at .*, and its directory is gone"
-    confirming.refused(decided, "--runs", 3, said=said)
-    output = confirming.done(decided, "--runs", 3, "--again")
-    assert "second confirmation of able and blind; the verdict before: none, not finished or deleted." in output
-    said = "2 confirmations of able and blind began; the files of 1 were deleted."
-    assert said in compose_paragraph(report(decided)) and said in in_process("status").done(decided)
-    assert said in " ".join(report(decided).decision)
-    shutil.rmtree(confirmation_of(decided))
-    said = "2 confirmations of able and blind began; the files of 2 were deleted."
-    assert report(decided).decision[-1] == said
-
-
-def test_the_end_is_the_verdict_and_nothing_before_it_shows_who_leads(decided: Path, confirming: Call) -> None:
-    output = confirming.done(decided, "--runs", 3, "--require-decision")
-    assert "Confirmed: able is better than blind. Over 3 fresh runs each, " in output
-    lines = [line.partition(" finished in ")[2] for line in output.splitlines()]
-    progress = [f"{k} of 6 fresh runs" for k in range(1, 7)]
-    assert [line.partition("; ")[2] for line in lines if line] == progress
-    assert "leads" not in output and "costs" not in output and "accuracy 0." not in output
+    assert [confirmation.num_runs for confirmation in made.confirmations] == [3, 4]
+    texts = [
+        " ".join(made.decision),
+        in_process("status").done(decided),
+        compose_paragraph(made),
+        render_html(made, {}),
+    ]
+    for text in texts:
+        assert "Confirmed: able is better than blind. Over 3 fresh runs each, " in text
+        assert "Confirmed: able is better than blind. Over 4 fresh runs each, " in text
 
 
 def test_named_rivals_are_compared_together(
@@ -206,15 +171,10 @@ def test_named_rivals_are_compared_together(
     confirming.refused(selections.run, "--against", leader, said="is the winner itself")
     output = confirming.done(selections.run, "--runs", 4, "--against", f"blind,{other}")
     assert f"Confirmed: {leader} is better than blind." in output and "by Bonferroni's method for 2 rivals; " in output
-    assert "p, Holm" in output and "95% interval, Bonferroni" in output
-    paragraph = compose_paragraph(report(selections.run))
-    assert f"To confirm this outcome, {leader}, blind and {other} ran 4 times each" in paragraph
-    assert "No fresh runs test" not in paragraph
+    assert "one-sided p " in output and " by Holm's method; " in output
     (only,) = confirmations_of(selections.run)
     assert [comparison.rival for comparison in only.comparisons] == ["blind", other]
     assert len(scores_of(confirmation_of(selections.run))) == 12
-    said = f"(blind and {leader}|{leader} and blind) were confirmed already"
-    confirming.refused(selections.run, "--against", "blind", said=said)
 
 
 def test_an_undecided_selection_can_be_confirmed_and_equal_models_are_not(
@@ -232,7 +192,7 @@ def test_an_undecided_selection_can_be_confirmed_and_equal_models_are_not(
     status, output = confirming(run, "--runs", 5, "--seed", 3, "--require-decision")
     (only,) = confirmations_of(run)
     assert status == (0 if only.verdict == "confirmed" else 3)
-    assert not only.plan.was_decided and f"{only.comparisons[0].verdict.capitalize()}: " in output
+    assert f"{only.comparisons[0].verdict.capitalize()}: " in output
 
 
 def test_a_selection_without_its_result_can_be_confirmed(decided: Path, confirming: Call) -> None:
@@ -250,7 +210,7 @@ def test_what_cannot_be_confirmed_is_refused(
     confirming.done(decided, "--runs", 3)
     confirming.refused(confirmation_of(decided), said=f"is a confirmation itself. .*{decided}")
     confirming.refused(decided, "--runs", 2, said="--runs must be at least 3 but got 2")
-    confirming.refused(decided, "--again", "--seed", SEED, said="--seed 7 would repeat runs that exist")
+    confirming.refused(decided, "--seed", SEED, said="--seed 7 would repeat runs that exist")
     first = Path(candidates[0])
     call.done(*candidates, "-s", tmp_path / "other", *EQUALLY, "--budget", 2, "--metric", "accuracy")
     confirming.refused(tmp_path / "other", "--recover", said="no confirmation to continue")
@@ -282,7 +242,8 @@ def test_a_candidate_whose_fresh_runs_fail_is_not_dropped_in_silence(
     broken.unlink()
     assert "Confirmed: fragile" in confirming.done(other, "--recover", "--max-failures", 6)
     (only,) = confirmations_of(other)
-    assert (only.comparisons[0].num_failed, only.comparisons[0].num_pairs) == ((3, 0), 0), "no shared splits are left"
+    assert [candidate.failures for candidate in only.result.candidates] == [3, 0]
+    assert only.comparisons[0].num_pairs == 0, "no shared splits are left"
     assert "3 fresh runs of fragile failed" in " ".join(report(other).decision)
 
 
@@ -297,24 +258,19 @@ def test_equal_fresh_runs_are_accepted_like_those_of_a_selection(
     assert "--allow unseeded" in output and "Not confirmed: able" in output
     assert "Confirmed: able" in confirming.done(run, "--recover", "--allow", "unseeded")
     (only,) = confirmations_of(run)
-    assert [candidate.sd for candidate in only.candidates if candidate.name == "constant"] == [0.0]
+    assert [candidate.sd for candidate in only.result.candidates if candidate.name == "constant"] == [0.0]
 
 
-def test_every_report_has_it_and_the_paragraph_rests_on_it_alone(
+def test_every_report_has_it_and_the_claim_of_the_paragraph_rests_on_it(
     decided: Path, confirming: Call, in_process: Callable[[str], Call]
 ) -> None:
-    before = render_markdown(report(decided))
-    assert "## Confirmation" not in before and "To confirm this outcome" not in before
+    assert "No fresh runs confirm this difference." in compose_paragraph(report(decided))
     confirming.done(decided, "--runs", 4)
-    made = report(decided, output=decided / "report")
+    made = report(decided)
     paragraph = compose_paragraph(made)
-    assert "able and blind ran 4 times each with new splits and seeds." in paragraph
-    assert "so any claim rests on them alone. They confirm that able is better than blind by 0." in paragraph
-    assert "how the scores chose it" not in paragraph, "the interval of the selection makes no claim"
-    assert "## Confirmation" in render_markdown(made) and 'id="confirmation"' in render_html(made, {})
-    assert "verdict" in render_latex(made)
-    csv_text = (decided / "report" / "confirmation.csv").read_text()
-    assert csv_text.startswith("winner,rival,ordinal,num_runs,") and ",confirmed\n" in csv_text
+    assert "Confirmed: able is better than blind. Over 4 fresh runs each, " in paragraph
+    assert "No fresh runs" not in paragraph
+    assert 'id="confirmation"' in render_html(made, {}) and "verdict" in render_latex(made)
     said = f"this is a confirmation. Pass the directory of its selection, {decided}."
     assert said in in_process("report").refused(confirmation_of(decided))
 
@@ -329,12 +285,12 @@ def test_a_new_selection_in_the_directory_has_no_confirmation(
 
 def test_the_call_returns_the_facts(decided: Path) -> None:
     result = confirm(decided, runs=3, against="blind", workers=2)
-    assert result.verdicts == {"blind": "confirmed"} and result.plan.num_runs == 3
+    assert result.verdicts == {"blind": "confirmed"} and result.num_runs == 3
     assert "Confirmed: able" in repr(result)
     assert confirm(decided, recover=True) == result
     wrong: List[Dict[str, Any]] = [{"budget": 9}, {"wrkers": 2}]
     for resources in wrong:
         with pytest.raises(FiestaError, match=f"'{next(iter(resources))}' is not a setting of a confirmation"):
-            confirm(decided, again=True, **resources)
+            confirm(decided, **resources)
     with pytest.raises(FiestaError, match="a table of scores cannot be confirmed"):
         confirm([{"candidate": "a", "score": 1}])  # type: ignore[arg-type]

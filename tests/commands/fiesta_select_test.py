@@ -8,7 +8,7 @@ from typing import Any, Callable, List
 import pytest
 
 from fiesta_allennlp import report
-from fiesta_allennlp.reports.report import render_markdown
+from fiesta_allennlp.reports.report import render_html
 from fiesta_allennlp.selection.loop import WorkingTime
 from fiesta_allennlp.selection.progress import ProgressDisplay
 from tests.commands.conftest import BLIND, EQUALLY, GOOD, POOR, Call, Selections, history_of, scores_by_seed
@@ -100,7 +100,7 @@ def test_candidates_without_a_run_are_named_where_the_time_ends_in_the_first_rou
     told = "Inconclusive after 1 run of 3 candidates: --max-hours was reached. Without a finished run: blind, third."
     assert told in " ".join(output.split())
     assert summary_of(run)["without_runs"] == ["blind", "third"]
-    assert "Without a finished run: blind, third." in render_markdown(report(run))
+    assert "Without a finished run: blind, third." in render_html(report(run), {})
 
 
 def start(*arguments: Any) -> Command:

@@ -19,4 +19,4 @@ def check_confirmation_survives_its_command(run: Path) -> None:
     assert process.wait() == -signal.SIGKILL
     confirmation = confirm(run, recover=True)
     assert confirmation.is_over
-    assert [(runs.num_finished, runs.num_failed) for runs in confirmation.candidates] == [(4, 0), (4, 0)]
+    assert [(c.num_evaluations, c.failures) for c in confirmation.result.candidates] == [(4, 0), (4, 0)]

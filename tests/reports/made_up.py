@@ -71,7 +71,6 @@ def candidate(
 ) -> CandidateResult:
     """A candidate with these scores, by default on the splits 0, 1, 2 and so on, and nothing computed."""
     split_seeds = tuple(range(len(scores)) if seeds is None else seeds)
-    values.setdefault("development_scores", (None,) * len(scores))
     return CandidateResult(name, len(scores), scores=tuple(map(float, scores)), split_seeds=split_seeds, **values)
 
 

@@ -1,15 +1,14 @@
-"""Markdown and LaTeX of the same report, and how names are shown."""
+"""The LaTeX of a report, and how names are shown."""
 
 import re
 from functools import partial
-from typing import List
 
 import pytest
 
-from fiesta_allennlp.reports.formats import escape_latex, escape_markdown, shorten_names
+from fiesta_allennlp.reports.formats import escape_latex, shorten_names
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.report import render_latex, render_markdown, render_scores
-from tests.reports.made_up import by_documents, made_up, with_failures
+from fiesta_allennlp.reports.report import render_html, render_latex, render_scores
+from tests.reports.made_up import made_up, with_failures
 
 NAMES = ("a_b", '<i>&"x"', "50% | *bold* #1")
 
@@ -17,36 +16,6 @@ NAMES = ("a_b", '<i>&"x"', "50% | *bold* #1")
 @pytest.fixture
 def report() -> Report:
     return with_failures(made_up(4, names=NAMES, margin=0.01))
-
-
-def rows_of(text: str, heading: str) -> List[List[str]]:
-    """The cells of the first Markdown table after a heading."""
-    lines = text.partition(f"## {heading}\n")[2].splitlines()
-    table = [line for line in lines if line.startswith("|")]
-    end = next((n for n, line in enumerate(lines[lines.index(table[0]) :]) if not line.startswith("|")), len(lines))
-    return [re.split(r"(?<!\\)\|", line)[1:-1] for line in table[:end]]
-
-
-def test_markdown_has_every_section_and_whole_tables(report: Report) -> None:
-    text = render_markdown(report)
-    headings = ["Candidates", "Differences", "Why not one score"]
-    for heading in [*headings, "Validation and test scores"]:
-        header, rule, *rows = rows_of(text, heading)
-        assert rows
-        assert {len(row) for row in [rule, *rows]} == {len(header)}, heading
-    best = report.result.candidates[0]
-    header, _, first, *_ = rows_of(text, "Candidates")
-    found = dict(zip((cell.strip() for cell in header), (cell.strip() for cell in first), strict=True))
-    assert (found["runs"], found["mean"], found["parameters"]) == (str(len(best.scores)), f"{best.mean:.4f}", "123,456")
-    assert found["mean s"] == "100.0"
-    for shown in ("2 failures", r"2.00 GiB \<here\>", r"a\_b", r'\<i\>\&"x"'):
-        assert shown in text
-    assert not re.search(r"(?<!\\)[<_]", text.replace("< 0", ""))
-
-
-def test_a_page_of_documents_has_the_time_of_a_query() -> None:
-    header, _, first, *_ = rows_of(render_markdown(by_documents()), "Systems")
-    assert dict(zip(map(str.strip, header), map(str.strip, first), strict=True))["mean s"] == "100.0"
 
 
 def test_latex_tables_are_whole_and_escaped(report: Report) -> None:
@@ -64,9 +33,9 @@ def test_latex_tables_are_whole_and_escaped(report: Report) -> None:
 
 def test_no_file_has_what_a_terminal_obeys_or_a_spreadsheet_runs() -> None:
     made = made_up(3, names=["a\x1b[2J", "b\u202ec", "=1+1"])
-    page, table = render_markdown(made) + render_latex(made), render_scores(made)
+    page, table = render_html(made, {}) + render_latex(made), render_scores(made)
     assert not {"\x1b", "\u202e"} & {*page, *table}
-    assert r"a\textbackslash{}x1b[2J" in page and r"| b\\u202ec |" in page
+    assert r"a\textbackslash{}x1b[2J" in page and r">b\u202ec<" in page
     names = {line.partition(",")[0] for line in table.splitlines()}
     assert names == {"candidate", r"a\x1b[2J", r"b\u202ec", "'=1+1"}
 
@@ -81,5 +50,4 @@ def test_long_names_are_cut_in_the_middle_and_those_that_would_look_the_same_bea
 
 def test_escapes() -> None:
     assert escape_latex("\\a{b}$^~") == r"\textbackslash{}a\{b\}\$\textasciicircum{}\textasciitilde{}"
-    assert escape_markdown("a\n b`[c]") == r"a b\`\[c\]"
     assert (escape_latex("[5cm] a"), escape_latex("*")) == ("{[}5cm] a", "{*}"), "no argument or star of the row before"

@@ -1,5 +1,4 @@
 import json
-import re
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +12,10 @@ from fiesta_allennlp.beliefs import SplitPaired, StudentT
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.probability.student_t import correlated_t
 from fiesta_allennlp.reports import record
-from fiesta_allennlp.reports.paragraph import fill_slots
+from fiesta_allennlp.reports.paragraph import compose_appendix, compose_paragraph
 from fiesta_allennlp.reports.record import compute_belief_path
-from fiesta_allennlp.reports.report import render_html, render_markdown, render_scores, report
+from fiesta_allennlp.reports.report import render_html, render_scores, report
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_reader import read_rows
@@ -32,13 +30,12 @@ def normal(mean: float, number: int) -> List[float]:
 
 
 SCORES = {"good": normal(0.70, 9), "fair": normal(0.68, 7), "poor": normal(0.60, 2)}
-DEVELOPMENT = {name: [score + 0.01 * np.sin(9 * k) for k, score in enumerate(row)] for name, row in SCORES.items()}
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     failed: Any = {"failures": [("poor", 2, "no memory"), ("poor", 3, "no <memory>")], "max_failures": 2}
-    write_selection(tmp_path / "run", SCORES, development=DEVELOPMENT, margin=0.001, **failed).close()
+    write_selection(tmp_path / "run", SCORES, margin=0.001, **failed).close()
     return tmp_path / "run"
 
 
@@ -51,9 +48,6 @@ def test_the_numbers_are_those_of_other_libraries(run: Path) -> None:
     assert (good.median, good.min, good.max) == pytest.approx((np.median(x), min(x), max(x)))
     comparison = next(c for c in report_record.comparisons if c.second == "fair")
     assert comparison.interval == pytest.approx(stats.ttest_1samp(x[:7] - y, 0).confidence_interval())
-    assert comparison.prob_new_data == pytest.approx(correlated_t(x[:7] - y, 0.2).prob_above_0())
-    pairs = [(d, s) for n in ("good", "fair") for d, s in zip(DEVELOPMENT[n], SCORES[n], strict=True)]
-    assert report_record.development.overall == pytest.approx(stats.spearmanr(pairs).statistic)
 
 
 def negated(values: Any) -> Any:
@@ -61,19 +55,18 @@ def negated(values: Any) -> Any:
 
 
 def test_a_minimised_metric_is_shown_as_it_is_and_decided_by_its_negative(tmp_path: Path) -> None:
-    errors, development = ({n: [-x for x in row] for n, row in table.items()} for table in (SCORES, DEVELOPMENT))
-    write_selection(tmp_path / "low", errors, development=development, metric="-f1").close()
-    write_selection(tmp_path / "high", SCORES, development=DEVELOPMENT).close()
+    errors = {name: [-score for score in row] for name, row in SCORES.items()}
+    write_selection(tmp_path / "low", errors, metric="-f1").close()
+    write_selection(tmp_path / "high", SCORES).close()
     low, high = report(tmp_path / "low"), report(tmp_path / "high")
     assert (low.result.metric, low.result.leading, low.result.confidence) == ("-f1", "good", high.result.confidence)
-    assert (low.path, low.single_score, low.development) == (high.path, high.single_score, high.development)
+    assert (low.path, low.single_runs_wrong) == (high.path, high.single_runs_wrong)
     assert [c.name for c in low.result.ranked] == [c.name for c in high.result.ranked]
     for mine, theirs in zip(low.result.candidates, high.result.candidates, strict=True):
         assert (mine.mean, mine.min, mine.max) == negated((theirs.mean, theirs.max, theirs.min))
     for mine, theirs in zip(low.comparisons, high.comparisons, strict=True):
         assert (mine.mean_difference, mine.cliffs_delta) == negated((theirs.mean_difference, theirs.cliffs_delta))
         assert mine.num_ahead == theirs.num_ahead
-    assert "Lower scores are better" in render_markdown(low)
     (tmp_path / "scores.csv").write_text(render_scores(low))
     again = report(tmp_path / "scores.csv")
     again = again.result
@@ -96,9 +89,8 @@ def test_the_decision_is_the_selections_and_nothing_is_written_without_an_output
 
 def test_a_running_selection_says_so_and_what_was_changed_on_the_way(tmp_path: Path) -> None:
     changes = [{"option": "confidence", "before": 0.999, "now": 0.95, "num_done": 3}]
-    development = {**DEVELOPMENT, "good": [float("nan"), *DEVELOPMENT["good"][1:]]}
     meta = {"environments": [ENVIRONMENT], "changes": changes}
-    store = write_selection(tmp_path, SCORES, development=development, pending=[("good", 9)], meta=meta)
+    store = write_selection(tmp_path, SCORES, pending=[("good", 9)], meta=meta)
     report_record = report(tmp_path)
     store.close()
     assert (report_record.result.running, report_record.result.stopped_by) == (True, None)
@@ -106,10 +98,8 @@ def test_a_running_selection_says_so_and_what_was_changed_on_the_way(tmp_path: P
         "The selection is running. After 18 runs of 3 candidates, good leads with"
     )
     told = "--confidence was changed from 0.999 to 0.95 after 3 runs."
-    assert report_record.notes == (told,) and not fill_slots(report_record)
-    assert told in fill_slots(report(tmp_path))["changes"][0]
-    assert report_record.candidate("good").development_scores[0] is None, "a score that is not a number is left out"
-    assert (report_record.development.num_evaluations, report_record.single_score.wrong_best_of_3) == (17, None)
+    assert report_record.notes == (told,) and not compose_paragraph(report_record)
+    assert told in compose_appendix(report(tmp_path))
 
 
 def test_the_checklist_has_every_session_and_a_command_to_type(tmp_path: Path) -> None:
@@ -131,7 +121,7 @@ def test_the_checklist_has_every_session_and_a_command_to_type(tmp_path: Path) -
     assert (found["versions"], found["wall-clock time"]) == ("Python 3.11.7, torch 2.0", "1 min 1 s")
     assert found["hardware"] == "Some CPU, 2 cores, 7.5 GiB of memory, Some GPU; Linux"
     assert (found["code of a.py"], found["code of a.py after resumption 1"]) == ("SHA-256 abc", "SHA-256 def")
-    assert found["every split"].endswith("stay together (60 groups)")
+    assert found["data: groups"] == "60"
 
 
 def test_machines_are_listed_and_versions_that_differ_are_noted(tmp_path: Path) -> None:
@@ -144,18 +134,19 @@ def test_machines_are_listed_and_versions_that_differ_are_noted(tmp_path: Path) 
     report_record = report(tmp_path)
     note = "Runs have different versions, which can change scores: Python 3.11.7 on node1 (GPU 0) and 3.13.0 on node2."
     assert note in report_record.notes
-    text, page = render_markdown(report_record), render_html(report_record, {})
-    assert r"| node1 (GPU 0) | Some GPU | 3.11.7 | 4 | 0 | 2.0 |" in text and '<h2 id="machines">Machines</h2>' in page
-    assert "| node2 | - | 3.13.0 | 1 | 1 | 4.0 |" in text and "b-9 on node2: error: no luck" in text
+    page = render_html(report_record, {})
+    cells = ["Some GPU", "3.11.7", "4", "0", "2.0"]
+    assert "node1 (GPU 0)</th>" + "".join(f"<td>{cell}</td>" for cell in cells) in page
+    assert '<h2 id="machines">Machines</h2>' in page and "b-9 on node2: error: no luck" in page
     found = dict(report_record.checklist)
-    assert found["versions on node2"] == "Python 3.13.0, torch 2.0" and found["hardware of node1 (GPU 0)"]
+    assert found["versions of node2"] == "Python 3.13.0, torch 2.0" and found["hardware of node1 (GPU 0)"]
 
 
 def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "scores.json"
     path.write_text(json.dumps({"a": [0.5, 0.6, 0.7, 0.4], "b": [0.8, 0.7, 0.9, 0.9]}))
     report_record = report(path, evaluations_per_split=2)
-    assert (report_record.result.leading, report_record.is_selection, report_record.order) == ("b", False, ())
+    assert (report_record.result.leading, report_record.is_selection) == ("b", False)
     assert report_record.candidate("a").split_seeds == (0, 0, 1, 1)
     assert [point.num_evaluations for point in report_record.path] == [4, 5, 6, 7, 8]
     assert report_record.comparisons[0].paired_differences == pytest.approx((0.2, 0.35))
@@ -165,7 +156,7 @@ def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:
     assert report(path).result.confidence == pytest.approx(SplitPaired().posterior(history).prob_best()[1])
 
 
-def test_the_text_is_there_where_drawing_fails(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_is_there_where_drawing_fails(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: Any, **kwargs: Any) -> None:
         raise MemoryError
 
@@ -173,26 +164,18 @@ def test_the_text_is_there_where_drawing_fails(run: Path, tmp_path: Path, monkey
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", fail)
     with pytest.raises(MemoryError):
         report(run, output=out)
-    assert {path.name for path in out.iterdir()} == {"report.md", "table.tex", "table.csv", "scores.csv"}
-    assert "## Candidates" in (out / "report.md").read_text(encoding="utf-8")
+    assert {path.name for path in out.iterdir()} == {"report.html", "table.tex", "table.csv", "scores.csv"}
+    assert '<h2 id="candidates">' in (out / "report.html").read_text(encoding="utf-8")
 
 
 def test_files_are_written_and_the_scores_can_be_replayed(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "out"
     report_record = report(run, output=out)
-    figures = ("distributions", "differences", "path", "allocation")
-    assert {path.name for path in out.iterdir()} == {
-        "report.html",
-        "report.md",
-        "table.tex",
-        "table.csv",
-        "scores.csv",
-        "figures",
-    }
-    assert {path.name for path in (out / "figures").iterdir()} == {f"{n}.{e}" for n in figures for e in ("png", "pdf")}
+    figures = {"distributions.pdf", "differences.pdf", "path.pdf"}
+    names = {"report.html", "table.tex", "table.csv", "scores.csv", "figures"}
+    assert {path.name for path in out.iterdir()} == names
+    assert {path.name for path in (out / "figures").iterdir()} == figures
     assert "good" in (out / "report.html").read_text(encoding="utf-8")
-    shown = re.findall(r"!\[.+\]\((.+)\)", (out / "report.md").read_text(encoding="utf-8"))
-    assert sorted(shown) == sorted(f"figures/{name}.png" for name in figures)
     table = make_score_table(read_rows(out / "scores.csv", ReplaySettings()))
     assert {name: sorted(scores) for name, scores in table.scores.items()} == {n: sorted(s) for n, s in SCORES.items()}
     assert report(out / "scores.csv").candidate("good").mean == pytest.approx(report_record.candidate("good").mean)
@@ -207,7 +190,7 @@ def test_one_evaluation_of_each_says_that_nothing_is_known(tmp_path: Path) -> No
         report_record.result.confidence,
         report_record.path,
         report_record.comparisons,
-        report_record.single_score,
+        report_record.single_runs_wrong,
     ) == (None, None, (), (), None)
     assert "Interrupted after 2 runs" in report_record.decision[0]
     write_selection(tmp_path / "one", {"a": [0.5], "b": []}).close()
@@ -222,13 +205,14 @@ def test_the_paragraph_and_the_decision_name_the_same_rival(tmp_path: Path) -> N
     report_record = report(tmp_path / "run")
     assert (report_record.candidate("few").prob_best or 0) > (report_record.candidate("near").prob_best or 0)
     assert [c.name for c in report_record.result.ranked] == ["best", "near", "few"]
-    assert "The runner-up was near (mean 0.6" in fill_slots(report_record)["runner_up"][0]
+    assert "the runner-up was near (mean 0.6" in compose_paragraph(report_record)
 
 
 @pytest.mark.parametrize(
     ("arguments", "options", "named"),
     [
         (("run",), {"belief": "student_t"}, "--belief is for tables"),
+        (("run",), {"min_score": 0.5}, "--min-score is for tables of scores, but .* recorded its own"),
         (("run",), {"compare": ("good",)}, "--compare takes two candidates but got 1"),
         (("table.json",), {"compare": ("a", "a")}, "--compare: 'a' is named twice"),
         (("table.json",), {"compare": ("a", "bb")}, "table.json: unknown candidate 'bb'. Did you mean 'b'"),
@@ -289,7 +273,7 @@ def test_two_candidates_keep_their_splits_and_get_a_decision_of_their_own(run: P
     assert "new minus old is +0.2000 (95% interval" in table.decision[1] and "4 shared splits" in table.decision[1]
     pair = report(run, compare=("fair", "good"), output=tmp_path / "pair")
     assert (pair.title, pair.result.leading, pair.result.margin) == ("fair against good", "good", 0.001)
-    assert pair.checklist == report(run).checklist and not fill_slots(pair)
+    assert pair.checklist == report(run).checklist and not compose_paragraph(pair)
     assert len(pair.comparisons) == 1 and pair.comparisons[0].first == "fair"
     assert pair.result.candidates[0].num_parameters == 1234
 
@@ -302,4 +286,4 @@ def test_a_candidate_with_failed_runs_alone_takes_no_part_in_a_table(tmp_path: P
     assert (dead.state, dead.failures, dead.num_evaluations, dead.mean) == ("failed", 1, 0, None)
     assert made.result.leading == "b" and made.result.confidence is not None
     assert [c.name for c in made.result.ranked] == ["b", "a", "dead"]
-    assert "| dead | 0 | 1 | - |" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "\ndead,0,0,0,1," in (tmp_path / "out" / "table.csv").read_text(encoding="utf-8")

@@ -75,15 +75,6 @@ def test_one_that_is_not_at_work_says_why(tmp_path: Path, summary: Any, stopped_
     assert not RunDirectory(tmp_path).store_log.exists()
 
 
-def test_another_least_score_than_that_of_the_selection_judges_its_runs(tmp_path: Path) -> None:
-    write_selection(tmp_path, SCORES, meta=HERE).close()
-    RunDirectory(tmp_path).selection_json.write_text(json.dumps(written(num_evaluations=7)))
-    source = read_directory(tmp_path, min_score=0.55)
-    assert [failure.request.name for failure in source.history.failures] == ["c-0"]
-    assert (source.result.min_score, source.result.stopped_by) == (0.55, "max_hours")
-    assert (read_directory(tmp_path).result.min_score, len(read_directory(tmp_path).history.evaluations)) == (None, 7)
-
-
 def test_one_that_has_stopped_has_the_reason_of_its_strategy(tmp_path: Path) -> None:
     scores = {name: [*row, row[0], row[1]][:4] for name, row in SCORES.items()}
     write_selection(tmp_path, scores, max_evaluations=12, belief="student_t", stop="bayesian").close()

@@ -6,12 +6,10 @@ from typing import Any, Dict, Optional, Tuple
 
 from fiesta_allennlp import report
 from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
-from fiesta_allennlp.reports.report import tabulate
 from fiesta_allennlp.reports.status import read_status
 from fiesta_allennlp.reports.words import selection_in_words, spent_in_words
 from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selection.result import Result
-from tests.reports.made_up import made_up
 from tests.selections import write_selection
 
 BATCH = FailedRun("x-0", "error", "no answer")
@@ -121,9 +119,3 @@ def test_a_metric_to_minimize_is_ahead_where_it_is_lower(tmp_path: Path) -> None
     choice: Dict[str, Any] = {"confidence": None, "max_evaluations": None, "strategy": "non_adaptive_fb"}
     write_selection(tmp_path, scores, splits="official", budget=6, metric="-f1", **choice).close()
     assert "after 6 runs of 2 candidates. Its mean is 0.2 ahead of a." in report(tmp_path).decision[0] + " "
-
-
-def test_rank_correlations_have_their_number_of_runs() -> None:
-    made = made_up(2)
-    table = tabulate(made, "development")
-    assert table is not None and [row[:2] for row in table.rows] == [("all", "16"), ("model_0", "10"), ("model_1", "6")]

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from fiesta_allennlp.core.registry import build_record
-from fiesta_allennlp.reports.report import render_candidates, render_html, render_latex, render_markdown
+from fiesta_allennlp.reports.report import render_candidates, render_html, render_latex
 from fiesta_allennlp.selection import candidate_table as module
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.candidate_table import COLUMNS, EVERYWHERE, Column, Table, candidate_table, num_decimals
@@ -27,17 +27,16 @@ def share_above(candidate: CandidateResult) -> float:
     return sum(score > 0.65 for score in candidate.scores) / len(candidate.scores)
 
 
-def test_a_column_of_ones_own_is_one_entry_and_in_all_six_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_column_of_ones_own_is_one_entry_and_in_all_five_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
     made = made_up(2)
     expected = f"{share_above(made.result.candidates[0]):.0%}"
     own = Column("share_above", "above .65", value=share_above, text=lambda value, decimals: f"{value:.0%}")
     monkeypatch.setattr(module, "COLUMNS", [*COLUMNS, own])
-    assert own.outputs == EVERYWHERE and len(EVERYWHERE) == 6
+    assert own.outputs == EVERYWHERE and len(EVERYWHERE) == 5
     row = on_terminal(candidate_table(made.result)).splitlines()
     assert "above .65" in "".join(row) and any(line.rstrip().endswith(expected) for line in row)
     page = render_html(made, {})
     assert '<th scope="col">above .65</th>' in page and f"<td>{expected}</td>" in page
-    assert "| above .65 |" in render_markdown(made) and f"| {expected} |" in render_markdown(made)
     latex = render_latex(made)
     assert r"above .65 \\" in latex and expected.replace("%", r"\%") in latex
     first = next(csv.DictReader(io.StringIO(render_candidates(made))))

@@ -10,6 +10,7 @@ import pytest
 from fiesta_allennlp import next_runs
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
+from fiesta_allennlp.selection.showing import show
 from tests.selection.loop_test import MEANS, Run
 
 HEADER = "candidate,split,seed,score\n"
@@ -202,7 +203,7 @@ def test_a_decided_table_has_no_forecast() -> None:
 
 def test_an_inconclusive_end_names_the_condition_that_is_not_met() -> None:
     rows = [{"candidate": name, "split": k, "score": 0.8 + 0.01 * k} for name in "ab" for k in range(3)]
-    sentences = next_runs(rows, max_evaluations=6).shown()
+    sentences = show(next_runs(rows, max_evaluations=6))
     assert sentences[-1] == (
         "Stop: inconclusive. --max-evaluations was reached. "
         "P(best) is below the target 0.95: a margin or more runs can change that."
@@ -210,5 +211,5 @@ def test_an_inconclusive_end_names_the_condition_that_is_not_met() -> None:
     higher = [{**row, "score": row["score"] + 0.004 * (row["candidate"] == "a") * row["split"]} for row in rows]
     assert any(
         "a is within 0.0" in str(text) and "set --margin 0.0" in str(text)
-        for text in next_runs(higher, max_evaluations=6).shown()
+        for text in show(next_runs(higher, max_evaluations=6))
     )

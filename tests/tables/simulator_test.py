@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.reports.simulation import SimulationResult
+from fiesta_allennlp.reports import simulation  # noqa: F401  # it says how a simulation shows itself
 from fiesta_allennlp.tables.planning import replay
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.simulator import Distribution, Outlook, Repetition, find_best, prepare_simulator
@@ -57,9 +57,9 @@ def test_errors_are_minimised_as_their_negatives_are_maximised(tmp_path: Path, s
     assert means[0] == means[1] == pytest.approx({name: -mean for name, mean in means[2].items()})
     assert means[0]["b"] > 34
     assert [result.best for result in results] == ["b"] * 3
-    summaries = [SimulationResult(**vars(result)).summary for result in results]
+    summaries = [result.summary for result in results]
     assert [summary["minimise"] for summary in summaries] == [True, True, False]
-    assert "The candidate with the lowest mean is the best." in repr(SimulationResult(**vars(told)))
+    assert "The candidate with the lowest mean is the best." in repr(told)
 
 
 @pytest.mark.parametrize(
@@ -151,6 +151,6 @@ def test_a_replay_of_few_scores_names_the_plan(write: Any) -> None:
     options = {"confidence": 0.6, "splits": "independent", "with_replacement": True}
     for number, is_warned in ((2, True), (5, False)):
         scores = write({"a": [0.1, 0.2] * number, "b": [0.8, 0.9] * number})
-        shown = repr(SimulationResult(**vars(replay(settings(scores=scores, **options)))))
+        shown = repr(replay(settings(scores=scores, **options)))
         assert (f"Warning: this treats {2 * number} scores" in shown) is is_warned
         assert "drawn with replacement" in shown

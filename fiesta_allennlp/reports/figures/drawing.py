@@ -4,20 +4,19 @@ import base64
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ContextManager, Mapping
+from typing import ContextManager, Mapping
 
 from matplotlib import style
 from matplotlib.figure import Figure
+from matplotlib.patheffects import Normal
+from matplotlib.text import Text
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import atomic_replacement
-from fiesta_allennlp.reports.figures import runs, scores  # noqa: F401  # they register their figures
+from fiesta_allennlp.reports.figures import scores, standing  # noqa: F401  # they register their figures
 from fiesta_allennlp.reports.figures.base import ReportFigure, registered_figures
 from fiesta_allennlp.reports.figures.figure import FONT_SIZE
 from fiesta_allennlp.reports.record import Report
-
-FIGURE_ENDINGS: Mapping[str, Any] = {".png": None, ".pdf": {"CreationDate": None}}
-"""The endings of a figure's files, each with what is written into the file. No file has a date."""
 
 MAX_CANDIDATES, NUM_CANDIDATES_SHOWN = 40, 30
 """Of more candidates than the first number, a figure shows as many as the second."""
@@ -30,7 +29,6 @@ FIGURE_STYLE = {
     "axes.axisbelow": True,
     "legend.frameon": False,
     "text.parse_math": False,
-    "pdf.fonttype": 42,
     "svg.fonttype": "path",
     "svg.hashsalt": "fiesta",
 }
@@ -38,11 +36,10 @@ FIGURE_STYLE = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure as the data URI of an SVG picture, its section, its size in CSS pixels, and its caption, which is the
-    alternative text."""
+    """A figure as the data URI of an SVG picture, its size in CSS pixels, and its caption, which is the alternative
+    text."""
 
     uri: str
-    section: str
     width: int
     height: int
     caption: str
@@ -54,13 +51,13 @@ def figure_style() -> ContextManager[None]:
 
 
 def draw_all(report: Report, directory: Path) -> Mapping[str, Picture]:
-    """Draw every figure that has something to show, by name in the order of registration, and as PNG and PDF into a
+    """Draw every figure that has something to show, by name in the order of registration, and as PDF into a
     directory."""
     shown_report = restrict_to_best(report)
     with figure_style():
         drawings = ((name, figure, figure.draw(shown_report)) for name, figure in registered_figures().items())
         return {
-            name: _save_picture(drawing, directory / name, figure.section, full_caption(figure, report))
+            name: _save_picture(drawing, directory / f"{name}.pdf", full_caption(figure, report))
             for name, figure, drawing in drawings
             if drawing is not None
         }
@@ -77,21 +74,22 @@ def full_caption(figure: ReportFigure, report: Report) -> str:
     """Return the caption of a figure, and how many candidates it leaves out."""
     shown_report, num_candidates = restrict_to_best(report), len(report.result.candidates)
     caption, num_shown = figure.caption(shown_report), len(shown_report.result.candidates)
-    if figure.of_candidates and num_candidates > num_shown:
+    if num_candidates > num_shown:
         caption += f" The figure shows the best {num_shown} of {num_candidates} {report.result.words.candidates}."
     return caption
 
 
-def _save_picture(drawing: Figure, path: Path, section: str, caption: str) -> Picture:
+def _save_picture(drawing: Figure, pdf: Path, caption: str) -> Picture:
     if not isinstance(drawing, Figure):
-        raise ConfigError(f"figure '{path.name}': draw must return a matplotlib Figure or None but got {drawing!r}.")
+        raise ConfigError(f"figure '{pdf.stem}': draw must return a matplotlib Figure or None but got {drawing!r}.")
     svg = io.BytesIO()
     drawing.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
     drawing.set_layout_engine("none")  # the layout is found, and stays
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for ending, metadata in FIGURE_ENDINGS.items():
-        with atomic_replacement(path.with_name(f"{path.name}{ending}")) as temporary_path:
-            drawing.savefig(temporary_path, format=ending[1:], dpi=200, metadata=metadata)
+    for text in drawing.findobj(Text):
+        text.set_path_effects([Normal()])  # outlines, because to cut a font to size takes as long as all the rest
+    pdf.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_replacement(pdf) as temporary_path:
+        drawing.savefig(temporary_path, format="pdf", metadata={"CreationDate": None})
     uri = "data:image/svg+xml;base64," + base64.b64encode(svg.getvalue()).decode()
     width, height = drawing.get_size_inches() * 96
-    return Picture(uri, section, round(width), round(height), caption)
+    return Picture(uri, round(width), round(height), caption)

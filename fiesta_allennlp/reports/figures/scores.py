@@ -12,7 +12,7 @@ from fiesta_allennlp.reports.figures.base import ReportFigure
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 
-MIN_SCORES_FOR_VIOLIN = 3
+MIN_SCORES_FOR_VIOLIN = 8
 
 MIN_SCORES_OF_WHOLE_INTERVAL = 4
 """With fewer scores, an interval may continue beyond the axis, because it would squeeze the scores."""
@@ -25,12 +25,10 @@ VIOLIN_HALF_WIDTH = 0.36
 class Distributions(ReportFigure):
     """Draw scores, their density, the mean with its interval, and the median of each candidate; None by documents."""
 
-    section = "distributions"
-
     def draw(self, report: Report) -> Optional[Figure]:
-        candidates = report.result.ranked
+        candidates = report.result.compared
         scores = [score for candidate in candidates for score in candidate.scores]
-        if not scores or report.result.by_documents:
+        if not scores:
             return None
         figure, axes = shared.new_axes(shared.figure_height(len(candidates)))
         wide_intervals = [c.interval for c in candidates if c.num_evaluations >= MIN_SCORES_OF_WHOLE_INTERVAL]
@@ -43,16 +41,16 @@ class Distributions(ReportFigure):
                 shared.draw_interval(axes, candidate.interval, row)
                 axes.plot(candidate.mean, row, "D", **shared.MEAN_MARKER)
         shared.add_rows(axes, report, [c.name for c in candidates], notes=[_num_scores_note(c) for c in candidates])
-        score_mark = shared.legend_mark("one score", "o", color="0.4", markersize=3)
+        score_mark = shared.legend_mark("score", "o", color="0.4", markersize=3)
         median_mark = shared.legend_mark("median", "|", color="black")
-        shared.add_legend(figure, [score_mark, *shared.mean_legend_marks("95% interval of the mean"), median_mark])
+        shared.add_legend(figure, [score_mark, *shared.mean_legend_marks("95% interval"), median_mark])
         return figure
 
     def caption(self, report: Report) -> str:
         return (
-            f"Each point is the {f'{report.result.scored} score'.lstrip()} of one run. The shape around three or more "
-            "points is their density (Gaussian kernel, Scott's bandwidth), cut at the lowest and the highest score. An "
-            "arrow marks an interval that extends beyond the plot."
+            f"Each point is the {f'{report.result.scored} score'.lstrip()} of one run. The interval is that of the "
+            "mean. The shape around eight or more points is their density. An arrow marks an interval that goes on "
+            "beyond the plot."
         )
 
 
@@ -83,8 +81,6 @@ def _violin_outline(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
 class Differences(ReportFigure):
     """Draw the differences on shared splits and their mean with its interval; without such splits, Welch's interval."""
 
-    section = "differences"
-
     def draw(self, report: Report) -> Optional[Figure]:
         comparisons = [c for c in report.comparisons if c.mean_difference is not None]
         if not comparisons:
@@ -94,7 +90,7 @@ class Differences(ReportFigure):
         means = [float(comparison.mean_difference or 0.0) for comparison in comparisons]
         limits = shared.find_axis_limits([0.0, *paired_differences, *means], [c.interval for c in comparisons])
         first_name = shared.labels(report)[comparisons[0].first]
-        label = f"{first_name} minus the rival, {report.result.scored} {report.result.metric_name}".replace(",  ", ", ")
+        label = f"{first_name} minus the rival\n" + f"{report.result.scored} {report.result.metric_name}".lstrip()
         shared.set_score_axis(axes, limits, label)
         axes.axvline(0, color="black", linewidth=0.8, zorder=1)
         if report.result.margin:
@@ -111,10 +107,10 @@ class Differences(ReportFigure):
         names, has_pairs = [c.second for c in comparisons], any(c.num_pairs for c in comparisons)
         columns: Dict[str, Any] = {"notes": notes, "heading": "splits ahead"} if has_pairs else {}
         shared.add_rows(axes, report, names, **columns)
-        marks = [shared.legend_mark("one split", "o", color="0.4", markersize=3)] if paired_differences else []
+        marks = [shared.legend_mark("split", "o", color="0.4", markersize=3)] if paired_differences else []
         marks += shared.mean_legend_marks("95% interval")
         if report.result.margin:
-            marks.append(shared.legend_mark(f"within margin {report.result.margin:g}", "s", color="0.85", markersize=8))
+            marks.append(shared.legend_mark(f"margin {report.result.margin:g}", "s", color="0.85", markersize=8))
         shared.add_legend(figure, marks)
         return figure
 

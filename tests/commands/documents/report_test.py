@@ -34,8 +34,7 @@ def test_a_report_tells_what_the_selection_told(choices: Choices, run: Path, tmp
         assert candidate.interval[0] < candidate.measure <= candidate.interval[1]
     assert told.decision == selection_in_words(DocumentsResult.read(run))
     there = {path.name for path in (tmp_path / "report").rglob("*") if path.is_file()}
-    figures = {f"{name}{ending}" for name in ("path", "allocation") for ending in (".png", ".pdf")}
-    assert there == {"report.html", "report.md", "table.tex", "table.csv", "scores.csv", *figures}
+    assert there == {"report.html", "table.tex", "table.csv", "scores.csv", "path.pdf"}
 
 
 def test_without_the_answers_the_costs_are_unknown(made: Path) -> None:

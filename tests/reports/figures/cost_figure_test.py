@@ -11,10 +11,9 @@ import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.registry import Registrable
-from fiesta_allennlp.reports.figures.base import SECTIONS, ReportFigure, registered_figures
-from fiesta_allennlp.reports.figures.drawing import Picture, draw_all
+from fiesta_allennlp.reports.figures.base import ReportFigure
+from fiesta_allennlp.reports.figures.drawing import draw_all
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.report import render_html, render_markdown
 from tests.conftest import REPOSITORY
 from tests.reports.made_up import made_up
 from tests.selections import write_selection
@@ -29,25 +28,11 @@ def report(output: Path, *options: str) -> str:
     return (output / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_figure_from_a_package_is_in_its_section_and_in_the_files(tmp_path: Path) -> None:
+def test_a_figure_from_a_package_is_on_the_page_and_in_the_files(tmp_path: Path) -> None:
     page = report(tmp_path, "--include-package", "cost_figure")
-    section = next(part for part in page.split("</section>") if 'id="allocation"' in part)
-    assert len(re.findall("<figure>", section)) == 2 and len(re.findall("<figure>", page)) == 5
-    assert (tmp_path / "figures" / "cost.png").read_bytes().startswith(b"\x89PNG")
-    assert "(figures/cost.png)" in (tmp_path / "report.md").read_text(encoding="utf-8")
-
-
-def test_each_section_takes_figures_and_an_unknown_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    pictures = {f"of_{name}": Picture("data:,", name, 1, 1, f"caption of {name}") for name in SECTIONS}
-    page, text = render_html(made_up(2), pictures), render_markdown(made_up(2), pictures)
-    for name in SECTIONS:
-        section = next(part for part in page.split("</section>") if f'id="{name}"' in part)
-        assert re.findall("<figcaption[^>]*>([^<]*)", section) == [f"caption of {name}"]
-        assert f"(figures/of_{name}.png)" in text
-    nowhere = type("Nowhere", (type(registered_figures()["path"]),), {"section": "appendix"})
-    monkeypatch.setitem(Registrable._registered[ReportFigure], "nowhere", nowhere)
-    with pytest.raises(ConfigError, match="figure 'nowhere': no section 'appendix'"):
-        registered_figures()
+    section = next(part for part in page.split("</section>") if 'id="pictures"' in part)
+    assert len(re.findall("<figure>", section)) == len(re.findall("<figure>", page)) == 4
+    assert (tmp_path / "figures" / "cost.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_a_drawing_of_another_type_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

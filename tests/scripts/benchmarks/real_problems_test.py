@@ -6,7 +6,6 @@ from typing import Any, Callable, List, Sequence
 import numpy as np
 import pytest
 
-from fiesta_allennlp.reports.measured_error import DEFAULT_RULE_ERROR
 from fiesta_allennlp.tables.simulator import wilson_interval
 
 HEADER = "source,problem,paired,minimise,candidate,number,score\n"
@@ -129,13 +128,3 @@ def test_every_call_draws_another_seed_and_appends_its_counts(
     page = "<!-- real: sources, default -->\n<!-- end -->"
     table = tables.update_page(page, {"tuned": lines}, [lines[0].rule])
     assert "| default | s | 12 |" in table and tables.update_page(table, {"tuned": lines}, [lines[0].rule]) == table
-
-
-def test_the_error_in_the_paragraph_for_papers_is_the_recorded_one() -> None:
-    tables, common, results = map(import_module, ("real_tables", "common", "real_results"))
-    groups = tables.group_rows(results.read_results("opened"), common.final_rules(), "procedures", ["default"])
-    lines = groups["default",]
-    expected = common.share_text(DEFAULT_RULE_ERROR.wrong_of_named, DEFAULT_RULE_ERROR.interval)
-    assert tables.cells(lines)[4] == expected
-    assert tables.sum_of(lines, "selections") == DEFAULT_RULE_ERROR.num_selections
-    assert len({(line.source, line.problem) for line in lines}) == DEFAULT_RULE_ERROR.num_problems

@@ -1,4 +1,4 @@
-"""The runs in their order: P(best) after each, as in figure 2 of the FIESTA paper (Moss et al. 2019), and who ran."""
+"""P(best) after each run, as in figure 2 of the FIESTA paper (Moss et al. 2019)."""
 
 from itertools import takewhile
 from typing import List, Optional, Sequence, Tuple
@@ -6,12 +6,12 @@ from typing import List, Optional, Sequence, Tuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from fiesta_allennlp.reports.figures import figure as shared
 from fiesta_allennlp.reports.figures.base import ReportFigure
 from fiesta_allennlp.reports.record import PathPoint, Report
-from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.texts import count_text, duration_text
+from fiesta_allennlp.selection.texts import count_text
 
 LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
 LEADER_STYLE = {"arrowstyle": "-", "linewidth": 0.8, "linestyle": ":", "shrinkA": 1, "shrinkB": 5, "relpos": (0, 0.5)}
@@ -20,15 +20,13 @@ LEADER_STYLE = {"arrowstyle": "-", "linewidth": 0.8, "linestyle": ":", "shrinkA"
 TEXT_BACKGROUND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5}
 """The background of a text that lines may cross."""
 
-PATH_HEIGHT = 3.4
+PATH_HEIGHT = 2.9
 """Inches."""
 
 
 @ReportFigure.register("path")
 class ProbabilityPath(ReportFigure):
     """Draw a line of P(best) for each candidate. The seven best are named, the others grey."""
-
-    section = "path"
 
     def draw(self, report: Report) -> Optional[Figure]:
         path = report.path
@@ -114,14 +112,13 @@ def _set_path_axes(axes: Axes, report: Report, run_counts: Sequence[int]) -> Non
             xytext=(4, -3),
             textcoords="offset points",
             va="top",
-            fontsize="small",
             bbox=TEXT_BACKGROUND,
             zorder=4,
         )
     axes.set_ylim(0, 1)
     if len(run_counts) > 1:
         axes.set_xlim(run_counts[0], run_counts[-1])
-    shared.set_integer_ticks(axes, 6)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
     axes.set_xlabel(report.result.words.finished)
     axes.set_ylabel("P(best)")
     axes.grid(color="0.93", linewidth=0.6)
@@ -131,56 +128,3 @@ def find_start_of_lead(path: Sequence[PathPoint], leader: str) -> int:
     """Return the number of the run since which a candidate has led."""
     points = takewhile(lambda point: point.prob_best.get(leader) == max(point.prob_best.values()), reversed(path))
     return min(point.num_evaluations for point in points)
-
-
-@ReportFigure.register("allocation")
-class Allocation(ReportFigure):
-    """Draw a stroke for every run in order of finishing, which a table does not have, and bars for their number."""
-
-    section = "allocation"
-
-    def draw(self, report: Report) -> Optional[Figure]:
-        candidates = report.result.ranked
-        if not report.result.num_evaluations:
-            return None
-        figure = shared.new_figure(shared.figure_height(len(candidates)))
-        names = [candidate.name for candidate in candidates]
-        ratios = [2, 1] if report.order else [1]
-        grid = figure.add_gridspec(1, len(ratios), width_ratios=ratios, wspace=0.04)
-        bar_axes = figure.add_subplot(grid[-1])
-        colours = [shared.colour_of(report, name) for name in names]
-        bar_axes.barh(range(len(names)), [c.num_evaluations for c in candidates], height=0.6, color=colours)
-        bar_axes.set_xlabel(report.result.words.evaluations if report.order else "scores")
-        shared.set_integer_ticks(bar_axes, 3)
-        shared.add_rows(bar_axes, report, names, notes=[_run_count_note(candidate) for candidate in candidates])
-        if report.order:
-            bar_axes.tick_params(labelleft=False)
-            stroke_axes = figure.add_subplot(grid[0])
-            _draw_order(stroke_axes, report.order, names, colours=colours)
-            shared.add_rows(stroke_axes, report, names)
-            shared.set_integer_ticks(stroke_axes, 3)
-        return figure
-
-    def caption(self, report: Report) -> str:
-        if report.order:
-            return f"Each stroke is one of the {report.result.words.finished}. The bars show their number."
-        return "The bars show the number of scores. Their order is unknown."
-
-
-def _draw_order(axes: Axes, order: Sequence[str], names: Sequence[str], *, colours: Sequence[str]) -> None:
-    """Draw the strokes of a candidate as one line with gaps, because a stroke each makes large files."""
-    candidate_of_run = np.array(order)
-    stroke_width = max(0.6, min(3.0, 150 / len(order)))
-    for row, (name, colour) in enumerate(zip(names, colours, strict=True)):
-        run_numbers = np.flatnonzero(candidate_of_run == name) + 1
-        heights = np.tile([row - 0.3, row + 0.3, np.nan], len(run_numbers))
-        axes.plot(np.repeat(run_numbers, 3), heights, color=colour, linewidth=stroke_width, solid_capstyle="butt")
-    axes.set_xlim(0, len(order) + 1)
-    axes.set_xlabel("order of finishing")
-
-
-def _run_count_note(candidate: CandidateResult) -> str:
-    text = str(candidate.num_evaluations)
-    if candidate.seconds:
-        text += f"  {duration_text(candidate.seconds)}"
-    return f"{text}\n{candidate.failures} failed" if candidate.failures else text
