@@ -37,7 +37,8 @@ OF_ALLENNLP = [
     "typer>=0.4.1",
     "wandb>=0.17,<0.20",
 ]
-TEST = ["hypothesis>=6.100", "joblib>=1.2", "pytest>=8.0", "pytest-xdist>=3.5"]
+OPTUNA = "optuna>=4.0"  # the first with journal files in their present form
+TEST = ["hypothesis>=6.100", "joblib>=1.2", OPTUNA, "pytest>=8.0", "pytest-xdist>=3.5"]
 
 setup(
     name="fiesta-allennlp",
@@ -77,6 +78,7 @@ setup(
             "statsmodels>=0.14",
         ],
         "docs": ["furo>=2025.9", "myst-parser>=5.0", "sphinx>=9.0", "sphinx-copybutton>=0.5.2"],
+        "optuna": [OPTUNA],
         "ray": [RAY],
         "test": TEST,
     },

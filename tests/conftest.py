@@ -148,7 +148,8 @@ def slurm(slurm_daemons: LocalSlurm, monkeypatch: pytest.MonkeyPatch) -> LocalSl
     """The same, found by the commands of Slurm, and asked often. Its jobs find this package."""
     monkeypatch.setenv("SLURM_CONF", str(slurm_daemons.root / "slurm.conf"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
-    monkeypatch.setattr("fiesta_allennlp.executors.slurm.QUERY_INTERVAL_SECONDS", 0.5)
+    for name in ("FIRST_INTERVAL_SECONDS", "MAX_INTERVAL_SECONDS", "LOOK_SECONDS"):
+        monkeypatch.setattr(f"fiesta_allennlp.executors.slurm.{name}", 0.3)
     return slurm_daemons
 
 

@@ -48,6 +48,7 @@ class RunDirectory:
     evaluations_csv = _path_below_root("evaluations.csv")
     report = _path_below_root("report")
     vectors = _path_below_root("vectors")
+    jobs = _path_below_root("jobs")  # folders that jobs of a cluster share with the command, and their logs
     answers = _path_below_root("answers.sqlite")  # not among `contents`: they were paid for
 
     def check_log(self, candidate: str) -> Path:
@@ -112,7 +113,7 @@ class RunDirectory:
         """Everything here that a selection, or a report on it, made. Results come before the store, so that none is
         left without one."""
         names = "selection.json evaluations.csv store.sqlite store.sqlite-wal store.sqlite-shm selection.log"
-        names += " vectors checks evaluations failures systems tensorboard report next"
+        names += " vectors checks evaluations failures systems tensorboard report next jobs"
         names += " confirmation.json"
         paths = [*(self.root / name for name in names.split()), *self.root.glob(f".*{PART_SUFFIX}*")]
         paths += [self.confirmation(number).root for number in self.confirmation_numbers]

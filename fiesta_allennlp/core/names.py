@@ -2,7 +2,7 @@
 
 import csv
 import unicodedata
-from typing import Dict, Iterable, Mapping, Optional, Tuple
+from typing import Dict, Iterable, Optional, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, escape_invisible, join_some
 from fiesta_allennlp.core.files import shorten
@@ -23,19 +23,6 @@ def split_names(text: str) -> Tuple[str, ...]:
     """Return names that are separated by commas. One that contains a comma is in double quotes."""
     names = next(csv.reader([text], skipinitialspace=True), [])
     return tuple(name.strip() for name in names)
-
-
-NUMBERED_PREFIX = "#"
-"""The beginning of the name of a search's point, whose source has its values."""
-
-
-def values_text(source: str) -> str:
-    return source.partition("?")[2]
-
-
-def numbered_legend(values: Mapping[str, str]) -> Tuple[str, ...]:
-    """Return the values that numbered candidates stand for. Other names speak for themselves."""
-    return tuple(f"{name}: {text}" for name, text in values.items() if name.startswith(NUMBERED_PREFIX))
 
 
 def check_names(named_sources: Iterable[Tuple[str, str]], *, noun: str, min_count: int, remedy: str) -> None:

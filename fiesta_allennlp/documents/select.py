@@ -12,11 +12,11 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
 from rich.console import Console
 
-from fiesta_allennlp.core.defaults import num_cores
+from fiesta_allennlp.core.defaults import CONFIDENCE, num_cores
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe_as_sentence, join_some
 from fiesta_allennlp.core.names import check_names, split_name
-from fiesta_allennlp.core.records import Candidate, Decision, History
+from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.documents.answers import AnswerStore, read_charges, sha256_key
 from fiesta_allennlp.documents.choice import DocumentFacts, DocumentsSetup, answers_path, build_task
@@ -25,13 +25,16 @@ from fiesta_allennlp.documents.evaluator import CachedSystem, DocumentQueries, T
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.systems.base import System, Workplace
 from fiesta_allennlp.documents.tasks import Task
+from fiesta_allennlp.selection.facts import forecast_open_selection
 from fiesta_allennlp.selection.jsonnet import read_jsonnet
 from fiesta_allennlp.selection.loop import SelectionLoop
+from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_with_packages
+from fiesta_allennlp.strategies.decision import Decision
 
 ARCHIVE_SUFFIX = ".tar.gz"
 ARCHIVE_SERVER = "fiesta_allennlp.documents.systems.archive_server"
@@ -189,7 +192,7 @@ class DocumentSelection(SelectionFamily):
     @contextmanager
     def open_loop(self, store: RunStore, console: Console, *, seed: int) -> Iterator[SelectionLoop]:
         settings, setup = self.settings, self.setup
-        runs_per_line = -(-setup.strategy.num_batches // NUM_PROGRESS_LINES)
+        runs_per_line = -(-setup.num_batches // NUM_PROGRESS_LINES)
         with closing(AnswerStore(self.answers, run=self.run)) as answers:
             cached_systems = {name: CachedSystem(name, system, answers) for name, system in self.systems.items()}
             evaluator = DocumentQueries(
@@ -204,7 +207,17 @@ class DocumentSelection(SelectionFamily):
                 for cached_system in cached_systems.values():
                     cached_system.stop()
 
-            with ProgressDisplay(console, setup.task.metric, report_every=runs_per_line) as progress:
+            def make_result(history: History, decision: Decision) -> Result:
+                forecast = forecast_open_selection(
+                    setup.strategy, history, decision, seed=seed, workers=settings.workers
+                )
+                own: Dict[str, Any] = {"collapsed": (), "lead": None, "forecast": forecast, "running": True}
+                target, metric = setup.strategy.confidence or CONFIDENCE, Metric.parse(setup.task.metric)
+                return Result.from_decision(history, decision, metric, target=target, **own)
+
+            with ProgressDisplay(
+                console, setup.task.metric, report_every=runs_per_line, make_result=make_result
+            ) as progress:
                 yield SelectionLoop(
                     strategy=setup.strategy,
                     evaluator=evaluator,

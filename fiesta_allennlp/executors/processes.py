@@ -60,8 +60,9 @@ class ProcessExecutor(QueueingExecutor):
             directory.mkdir(mode=OWN_DIRECTORY_MODE)
         task = self.task_for(evaluator, request, directory, device=device)
         name = fork_server.worker_process_name(request)
-        call = fork_server.as_process_call(evaluate_task, self._context, name=name, timeout=self.time_limit)
-        self._device_by_run[run := call(task, self._origin(device))] = device
+        origin = self._origin(device)
+        run = fork_server.start_call(self._context, evaluate_task, task, origin, name=name, timeout=self.time_limit)
+        self._device_by_run[run] = device
         return run
 
     def _least_loaded_device(self) -> Optional[str]:
@@ -77,16 +78,16 @@ class ProcessExecutor(QueueingExecutor):
         ended_futures, _ = wait(self.active_runs, timeout=timeout, return_when=FIRST_COMPLETED)
         return next(iter(ended_futures), None)
 
-    def read_outcome(self, future: Any, run: ActiveRun) -> Outcome:
-        start = replace(run.start, origin=self._origin(self._device_by_run[future]))
-        return fork_server.outcome_of_future(future, start, time_limit=self.time_limit)
+    def read_outcome(self, call: Any, run: ActiveRun) -> Outcome:
+        start = replace(run.start, origin=self._origin(self._device_by_run[call]))
+        return fork_server.outcome_of_call(call, start, time_limit=self.time_limit)
 
     def stop_runs(self, runs: Mapping[Any, ActiveRun]) -> None:
-        names = [fork_server.worker_process_name(run.start.request) for run in runs.values()]
-        fork_server.stop_workers(list(runs), names=names)
+        fork_server.stop_calls(list(runs))
 
     def shut_down(self, runs: Mapping[Any, ActiveRun]) -> None:
-        fork_server.stop_workers(list(runs))
+        fork_server.end_all_workers()
+        fork_server.stop_calls(list(runs))
 
 
 def num_workers(workers: Union[int, str], num_threads: int, num_devices: Optional[int] = None) -> int:
@@ -119,8 +120,9 @@ def run_in_processes(
         while queued_names or running:
             while queued_names and len(running) < max_parallel:
                 name = queued_names.popleft()
-                call = fork_server.as_process_call(call_for_parent, context)
-                running[call(function, *arguments_by_name[name], log=logs[name], settings=settings)] = name
+                arguments = function, *arguments_by_name[name]
+                call = fork_server.start_call(context, call_for_parent, *arguments, log=logs[name], settings=settings)
+                running[call] = name
             ended_futures, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in ended_futures:
                 name = running.pop(future)
@@ -132,5 +134,5 @@ def run_in_processes(
                 results[name] = future.result() if error is None else fork_server.process_error(error)
                 on_done(name)
     finally:
-        fork_server.stop_workers(list(running))
+        fork_server.stop_calls(list(running))
     return {name: results[name] for name in arguments_by_name}

@@ -100,9 +100,19 @@ class QueueingExecutor(Executor, ABC):
         more than once."""
         self.stop_runs(runs)
 
+    def find_run(self, evaluator: Evaluator, request: Request) -> Optional[Any]:
+        """Return the handle of a run that an earlier session started, and that goes on or left an outcome; None if
+        there is none."""
+        return None
+
     def submit(self, evaluator: Evaluator, request: Request) -> None:
-        self._queue.append((evaluator, request))
-        self.fill_slots()
+        handle = self.find_run(evaluator, request)
+        if handle is None:
+            self._queue.append((evaluator, request))
+            self.fill_slots()
+        else:
+            logger.info("%s is already under way", request.name)
+            self._add(handle, evaluator, request)
 
     def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
         while self.active_runs:
@@ -142,10 +152,9 @@ class QueueingExecutor(Executor, ABC):
             except OSError as error:
                 reason = f"{request.name} cannot be started: {describe(error)}"
                 raise StoreError(f"{reason}. Finished runs are safe. Fix it, then continue with --recover.") from error
-            self.adopt_run(handle, evaluator, request)
+            self._add(handle, evaluator, request)
 
-    def adopt_run(self, handle: Any, evaluator: Evaluator, request: Request) -> None:
-        """Add a run that is under way to the `active_runs`, as one that an earlier session started."""
+    def _add(self, handle: Any, evaluator: Evaluator, request: Request) -> None:
         self.active_runs[handle] = ActiveRun(evaluator, RunStart.now(request))
 
     def task_for(

@@ -10,18 +10,19 @@ import platform
 import resource
 import shutil
 import sys
+import threading
 import time
 import traceback
-from concurrent.futures import TimeoutError, wait
+from concurrent.futures import Future, TimeoutError, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from multiprocessing import util
+from multiprocessing import connection, util
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence
 
 import psutil
-from pebble import ProcessExpired, concurrent
 
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
 from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, Origin
@@ -36,7 +37,7 @@ MISSING_GUARD_MESSAGE = (
     "otherwise repeat the call."
 )
 WORKER_PROCESS_NAME = "fiesta-worker"
-PROCESS_NAME_PREFIXES = (WORKER_PROCESS_NAME, "pebble")  # begin the names of our processes
+PROCESS_NAME_PREFIXES = (WORKER_PROCESS_NAME, "pebble")  # begin the names of processes that calls of this package start
 
 
 def check_main_guard() -> None:
@@ -136,27 +137,93 @@ def worker_process_name(request: Request) -> str:
     return f"{WORKER_PROCESS_NAME} {request.name}"
 
 
-def as_process_call(
-    function: Callable[..., Any], context: Any, *, name: str = WORKER_PROCESS_NAME, timeout: Optional[float] = None
-) -> Callable[..., Any]:
-    """Return `function` as a call that returns a future. The call restarts a killed fork server, and raises a
-    `FiestaError` if this fails repeatedly. The process is not a daemon, so that AllenNLP's data loaders may start
-    processes too."""
-    start_process = concurrent.process(name=name, daemon=False, timeout=timeout, context=context)(function)
+class ProcessDied(Exception):
+    """Raised for a process that ended without a result. `exit_code` is negative if a signal ended it."""
 
-    def start_with_retries(*args: Any, **kwargs: Any) -> Any:
-        for _ in range(MAX_STARTS):
+    def __init__(self, exit_code: Optional[int]) -> None:
+        super().__init__(f"exit code {exit_code}")
+        self.exit_code = exit_code
+
+
+_process_table_lock = threading.Lock()  # `multiprocessing` reads the exit code of a process once
+
+
+class ProcessCall(Future[Any]):
+    """A call in a process of its own, as a future of its result, of the error that it raised, of a `ProcessDied`, or of
+    a `TimeoutError`, after which the process was ended."""
+
+    def __init__(self, process: Any, reader: Connection, timeout: Optional[float]) -> None:
+        super().__init__()
+        self.process = process
+        threading.Thread(target=self._wait_for_end, args=(reader, timeout), daemon=True).start()
+
+    def _wait_for_end(self, reader: Connection, timeout: Optional[float]) -> None:
+        if not connection.wait([reader, self.process.sentinel], timeout):
+            self.stop()
+            self.set_exception(TimeoutError())
+            return
+        with reader:
             try:
-                safe_path = os.environ.get(SAFE_PATH_VARIABLE, SAFE_PATH_VALUE)
-                with environment_variables({SAFE_PATH_VARIABLE: safe_path, **_server_variables}):
-                    return start_process(*args, **kwargs)
-            except (EOFError, ConnectionError) as error:
-                last_error = error
-                time.sleep(RESTART_PAUSE_SECONDS)
-        reason = f"the server that starts processes died {MAX_STARTS} times ({describe(last_error)})"
-        raise FiestaError(f"{reason}. Free some memory, then continue with --recover.") from last_error
+                is_result, value = reader.recv() if reader.poll() else (False, None)
+            except (EOFError, OSError):
+                is_result, value = False, None
+        self.stop()
+        if is_result:
+            self.set_result(value)
+        else:
+            self.set_exception(ProcessDied(self.process.exitcode) if value is None else value)
 
-    return start_with_retries
+    def stop(self) -> None:
+        """End the process with all that it has started, and wait for its end."""
+        end_process(self.process)
+        with _process_table_lock:
+            self.process.join(timeout=STOP_TIMEOUT_SECONDS)
+
+
+def end_process(process: Any) -> None:
+    """End a process of a call with its children."""
+    if not connection.wait([process.sentinel], 0):
+        process.terminate()
+        if not connection.wait([process.sentinel], STOP_TIMEOUT_SECONDS):
+            process.kill()
+            end_tree(process.pid)
+            connection.wait([process.sentinel], STOP_TIMEOUT_SECONDS)
+
+
+def _call_and_send(writer: Connection, function: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> None:
+    """Call the function in its process, and send its result or the error that it raised."""
+    try:
+        result = True, function(*args, **kwargs)
+    except BaseException as error:
+        result = False, error
+    writer.send(result)
+
+
+def start_call(
+    context: Any,
+    function: Callable[..., Any],
+    *args: Any,
+    name: str = WORKER_PROCESS_NAME,
+    timeout: Optional[float] = None,
+    **kwargs: Any,
+) -> ProcessCall:
+    """Start a call in a process of its own. Restart a killed fork server, and raise a `FiestaError` if this fails
+    repeatedly. The process is not a daemon, so that AllenNLP's data loaders may start processes too."""
+    for _ in range(MAX_STARTS):
+        try:
+            safe_path = os.environ.get(SAFE_PATH_VARIABLE, SAFE_PATH_VALUE)
+            variables = {SAFE_PATH_VARIABLE: safe_path, **_server_variables}
+            with _process_table_lock, environment_variables(variables):
+                reader, writer = context.Pipe(duplex=False)
+                with writer:
+                    process = context.Process(target=_call_and_send, args=(writer, function, args, kwargs), name=name)
+                    process.start()
+            return ProcessCall(process, reader, timeout)
+        except (EOFError, ConnectionError) as error:
+            last_error = error
+            time.sleep(RESTART_PAUSE_SECONDS)
+    reason = f"the server that starts processes died {MAX_STARTS} times ({describe(last_error)})"
+    raise FiestaError(f"{reason}. Free some memory, then continue with --recover.") from last_error
 
 
 @dataclass(frozen=True)
@@ -179,32 +246,32 @@ class RunStart:
         return Failure(self.request, kind, error, seconds=seconds, started_at=self.started_at, origin=self.origin)
 
 
-def outcome_of_future(future: Any, start: RunStart, *, time_limit: Optional[float]) -> Outcome:
+def outcome_of_call(call: ProcessCall, start: RunStart, *, time_limit: Optional[float]) -> Outcome:
     """Return the outcome of a process that ran `evaluate_task` and is done, however it ended."""
-    error = future.exception()
+    error = call.exception()
     if error is None:
-        outcome = future.result()
+        outcome = call.result()
         return start.failure(outcome.kind, outcome.error) if isinstance(outcome, Failure) else outcome
     if isinstance(error, TimeoutError):
         end_orphaned_trees()
         return start.failure("timeout", f"ran longer than --time-limit {time_limit:g} seconds")
-    if isinstance(error, ProcessExpired):
-        end_tree(error.pid)
+    if isinstance(error, ProcessDied):
+        end_tree(call.process.pid)
         return start.failure("killed", str(process_error(error)))
     return start.failure("error", describe(error))
 
 
 def was_killed(error: Optional[BaseException]) -> bool:
     """Return whether a signal ended a process, which says nothing about its work."""
-    return isinstance(error, ProcessExpired) and error.exitcode is not None and error.exitcode < 0
+    return isinstance(error, ProcessDied) and error.exit_code is not None and error.exit_code < 0
 
 
 def process_error(error: BaseException) -> BaseException:
     """Return the error of a process, or an error that describes how it died without raising one. Raise a `ConfigError`
     if the process found the call that started it without a guard."""
-    if not isinstance(error, ProcessExpired):
+    if not isinstance(error, ProcessDied):
         return error
-    code = error.exitcode
+    code = error.exit_code
     if code == EXIT_WITHOUT_GUARD:
         raise ConfigError(MISSING_GUARD_MESSAGE)
     if code is None or code >= 0:
@@ -213,37 +280,37 @@ def process_error(error: BaseException) -> BaseException:
     return FiestaError(f"the process died: killed by signal {-code}{cause}")
 
 
-def make_run(task: RunTask, context: Any, *, is_wanted: Callable[[], bool] = lambda: True) -> Outcome:
-    """Make one run of a selection that has other machines too, in a fresh process, and return its outcome. Stop it once
-    it is no longer wanted."""
+def make_run(task: RunTask, context: Any) -> Outcome:
+    """Make one run of a selection that has other machines too, in a fresh process, and return its outcome. Several
+    threads may do so at once: an error or a signal ends this run's process alone."""
     origin = replace(origin_here(task.settings.packages, device=task.settings.device), is_only_machine=False)
     start = RunStart.now(task.request, origin)
-    future = as_process_call(evaluate_task, context, timeout=task.time_limit)(task, origin)
+    call = start_call(context, evaluate_task, task, origin, timeout=task.time_limit)
     try:
-        while not wait([future], timeout=POLL_SECONDS).done:
-            if not is_wanted():
-                return start.failure("killed", "stopped because it is no longer needed")
-        return outcome_of_future(future, start, time_limit=task.time_limit)
+        return outcome_of_call(call, start, time_limit=task.time_limit)
     finally:
-        stop_workers([future])
+        stop_calls([call])
 
 
-def stop_workers(futures: List[Any], *, names: Optional[Sequence[str]] = None) -> None:
-    """End all workers, or those with these names, with their children, and wait until they and these futures are done.
+def stop_calls(calls: Sequence[ProcessCall]) -> None:
+    """End the processes of these calls with their children, and wait until they are done."""
+    for call in calls:
+        if not call.done():
+            call.process.terminate()
+    for call in calls:
+        if not call.done():
+            call.stop()
+    wait(calls, timeout=STOP_TIMEOUT_SECONDS)
 
-    Workers without a future end too: an interrupt may come between starting a process and storing its future. Futures
-    are not cancelled, because pebble would complain if a result arrives at the same moment.
-    """
+
+def end_all_workers() -> None:
+    """End all processes of calls with their children. Also those without a call: an interrupt may come between starting
+    a process and storing its call."""
     children = [child for child in multiprocessing.active_children() if child.name.startswith(WORKER_PROCESS_NAME)]
-    workers = [child for child in children if names is None or child.name in names]
-    for worker in workers:
-        worker.terminate()
-    for worker in workers:
-        worker.join(timeout=STOP_TIMEOUT_SECONDS)
-        if worker.is_alive():
-            worker.kill()
-            end_tree(worker.pid)
-    wait(futures, timeout=STOP_TIMEOUT_SECONDS)
+    for child in children:
+        child.terminate()
+    for child in children:
+        end_process(child)
 
 
 def is_orphan() -> bool:

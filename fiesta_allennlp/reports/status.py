@@ -1,20 +1,25 @@
 """The current state of a selection, for `fiesta status`. Nothing is locked or changed."""
 
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Literal, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import join_some
-from fiesta_allennlp.core.records import Forecast, History
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.executors.jobs import JobStatus
+from fiesta_allennlp.executors.slurm import SlurmUnavailable, query_jobs
+from fiesta_allennlp.isolation.attempts import Attempt
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.sources import read_directory
 from fiesta_allennlp.reports.words import decision_in_words, failures_in_words
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
-from fiesta_allennlp.selection.progress import forecast_open_selection
+from fiesta_allennlp.selection.facts import forecast_open_selection
 from fiesta_allennlp.selection.texts import duration_text
+from fiesta_allennlp.strategies.forecast import Forecast
 from fiesta_allennlp.version import __version__
 
 STATUS_FORMAT = 3
@@ -61,7 +66,7 @@ def read_status(root: Path) -> Status:
     directory = RunDirectory(root)
     status = _make_selection_status(read_directory(root), directory)
     shared_data = {"format": STATUS_FORMAT, "version": __version__, "directory": str(root), "running": status.running}
-    no_data: Dict[str, Any] = dict.fromkeys(("error", "pending", "selection", "forecast"))
+    no_data: Dict[str, Any] = dict.fromkeys(("error", "pending", "selection"))
     return replace(status, data={**shared_data, **no_data, "confirmations": [], **status.data})
 
 
@@ -73,15 +78,13 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
         replace(c, num_pending=c.num_pending - num_queued[c.name], num_queued=num_queued[c.name])
         for c in result.candidates
     )
-    result = replace(result, candidates=candidates)
+    num_running = len(report.history.pending) - num_queued.total() if result.running else 0
+    result = replace(result, candidates=candidates, forecast=_forecast(report, num_running=num_running))
     decision_sentences = () if report.is_confirmation else decision_in_words(result)  # its verdict decides
     run_sentences = (*failures_in_words(result), *decision_sentences)
     error = None if report.selection is None or result.running else report.selection.meta.error
     error_text = error and f"The last session ended with an error: {error}"
-    num_running = len(report.history.pending) - num_queued.total() if result.running else 0
-    forecast, forecast_sentence = _forecast(report, num_running=num_running)
     last_sentences = (
-        forecast_sentence,
         *_describe_jobs(pending_runs),
         error_text,
         *report.legend,
@@ -93,23 +96,27 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
         "error": error,
         "pending": pending_runs,
         "selection": result.content(),
-        "forecast": forecast and asdict(forecast),
         "confirmations": [confirmation.content() for confirmation in report.confirmations],
     }
     return Status(candidate_table(result, title=result.metric_text), sentences, result.running, data)
 
 
-def _forecast(report: Report, *, num_running: int) -> Tuple[Optional[Forecast], str]:
-    """Forecast the further runs of an open selection, as its live line does, and describe them. Their time is known
-    while runs are running."""
-    if report.selection is None:
-        return None, ""
+def _forecast(report: Report, *, num_running: int) -> Optional[Forecast]:
+    """Forecast the further runs of an open selection, as its live line does. Their time is known while runs are
+    running."""
+    if report.selection is None or not report.result.running:
+        return None
     meta, max_hours = report.selection.meta, getattr(report.settings, "max_hours", None)
     seconds_left = None if max_hours is None else 3600 * max_hours - meta.working_seconds
-    forecast, text = forecast_open_selection(
-        report.strategy, report.history, seed=int(meta.seed or 0), workers=num_running, seconds_left=seconds_left
+    decision = report.strategy.recommend(report.history)
+    return forecast_open_selection(
+        report.strategy,
+        report.history,
+        decision,
+        seed=int(meta.seed or 0),
+        workers=num_running,
+        seconds_left=seconds_left,
     )
-    return forecast, text and f"Forecast: {text}."
 
 
 def _describe_jobs(pending_runs: Sequence[PendingRun]) -> Iterator[str]:
@@ -139,6 +146,29 @@ def _last_finish_text(history: History) -> Optional[str]:
 
 
 def read_pending_runs(directory: RunDirectory, history: History, *, is_running: bool) -> List[PendingRun]:
-    """Return the pending runs of a history in order."""
+    """Return the pending runs of a history in order. Folders that this user cannot read tell nothing."""
     state: PendingState = "running" if is_running else "interrupted"
-    return [PendingRun(request.name, state, request.candidate) for request in history.pending]
+    attempts: Mapping[str, List[Attempt]] = {}
+    with suppress(OSError):
+        attempts = Attempt.find_all(directory.jobs)
+    latest = {name: found[-1] for name, found in attempts.items() if found[-1].read_outcome() is None}
+    statuses = _query_jobs([job for attempt in latest.values() if (job := attempt.job)])
+    runs: List[PendingRun] = []
+    for request in history.pending:
+        run, attempt = PendingRun(request.name, state, request.candidate), latest.get(request.name)
+        if attempt is not None:
+            job = attempt.job or ""
+            status = statuses.get(job, JobStatus())
+            is_queued = not attempt.has_begun and (is_running or status.state == "PENDING")
+            job_number = job if job.isdigit() else ""
+            reason = status.reason if is_queued and status.reason != "None" else ""
+            run = replace(run, state="queued" if is_queued else state, job=job_number, host=status.host, reason=reason)
+        runs.append(run)
+    return runs
+
+
+def _query_jobs(jobs: Sequence[str]) -> Mapping[str, JobStatus]:
+    """Ask Slurm, if it makes runs of this selection. An answer that does not come tells nothing."""
+    with suppress(SlurmUnavailable):
+        return query_jobs() if any(job.isdigit() for job in jobs) else {}
+    return {}

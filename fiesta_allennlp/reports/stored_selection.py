@@ -2,17 +2,17 @@
 
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, Optional
+from typing import Dict, Iterator, Optional
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
-from fiesta_allennlp.core.names import NUMBERED_PREFIX, values_text
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.lock import is_at_work
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.store import StoreReader, open_for_reading
 from fiesta_allennlp.trainings.pool import Preparation, preparation_from_facts
+from fiesta_allennlp.trainings.studies import Trial, trials_of
 
 
 class StoredSelection:
@@ -31,10 +31,10 @@ class StoredSelection:
                     candidate.name: preparation_from_facts(candidate.facts) for candidate in self.candidates
                 }
 
-    def candidate_values(self, names: Iterable[str]) -> Dict[str, str]:
-        """Return the values of those candidates that have a number instead of a name."""
-        values = {candidate.name: values_text(candidate.source) for candidate in self.candidates}
-        return {name: values[name] for name in names if name.startswith(NUMBERED_PREFIX)}
+    @property
+    def trials(self) -> Dict[str, Trial]:
+        """The trials of a study that are candidates, by name."""
+        return trials_of({candidate.name: candidate for candidate in self.candidates})
 
     @property
     def is_running(self) -> bool:

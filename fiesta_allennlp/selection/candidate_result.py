@@ -8,8 +8,9 @@ import numpy as np
 
 from fiesta_allennlp.core.errors import MAX_ERROR_CHARACTERS
 from fiesta_allennlp.core.files import shorten
-from fiesta_allennlp.core.records import Decision, History
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.selection.t_tests import Interval, compute_mean_interval, sample_sd
+from fiesta_allennlp.strategies.decision import Decision
 
 State = Literal["taking part", "failed", "removed"]
 """Whether a candidate takes part, failed too often, or was removed by the user."""
@@ -47,8 +48,8 @@ class CandidateResult:
     `failed_runs` has the first `MAX_FAILED_RUNS` failures, `further_failures` the number of the others by kind, and
     `num_counted_failures` is the number of those that count for `--max-failures`. Besides the `num_pending`, no job or
     worker has taken `num_queued` runs yet, and `num_waiting` wait for another try. `num_brought` of the finished runs
-    were made before the selection began. `seconds` is the sum over the
-    candidate's finished runs.
+    were made before the selection began. `seconds` is the sum over the candidate's finished runs. `study_score` is the
+    score of a trial in its study, which does not count.
 
     `interval` is the 95% credible interval of the mean from the candidate's own scores, mean +- t(.975; n - 1) sd /
     sqrt(n), the posterior under the prior 1 / sigma. It includes the variance of the splits, so two intervals may
@@ -75,6 +76,7 @@ class CandidateResult:
     num_brought: int = 0
     interval: Optional[Interval] = None
     num_parameters: Optional[int] = None
+    study_score: Optional[float] = None
     scores: Tuple[float, ...] = ()
     split_seeds: Tuple[int, ...] = ()
     replicates: Tuple[int, ...] = ()
@@ -84,7 +86,7 @@ class CandidateResult:
         cls: Type[CandidateResultType], history: History, decision: Decision, name: str, **further_fields: Any
     ) -> CandidateResultType:
         """Return the numbers of one candidate, or of one that is about to join."""
-        scores = history.scores(name)
+        scores = history.sign * history.scores(name)
         runs = sorted(history.evaluations_of(name), key=lambda run: run.request.replicate)
         failures = [failure for failure in history.failures if failure.request.candidate == name]
         is_removed = name in history.removed

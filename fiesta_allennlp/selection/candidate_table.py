@@ -118,6 +118,12 @@ COLUMNS: List[Column] = [
     ),
     Column("mean", "mean", of_documents=False),
     Column("sd", "sd", of_documents=False),
+    Column(
+        "study_score",
+        "in the study",
+        of_documents=False,
+        is_shown=lambda result: any(candidate.study_score is not None for candidate in result.candidates),
+    ),
     Column("measure", "{metric}", text=lambda value, decimals: number_text(value), of_documents=True),
     Column("prob_best", "P(best)", cell=_standing_text),
     Column(

@@ -170,7 +170,9 @@ def _begin_transaction(database: sqlite3.Connection) -> None:
 # What the rows say.
 
 
-def read_history(database: sqlite3.Connection, *, removed: Iterable[str], is_judged: bool = True) -> History:
+def read_history(
+    database: sqlite3.Connection, *, removed: Iterable[str], sign: int = 1, is_judged: bool = True
+) -> History:
     """Return the history in the tables, with nobody withdrawn. Unless `is_judged`, runs that missed `--min-score` are
     finished ones."""
     scored = ("finished",) if is_judged else ("finished", "missed")
@@ -187,6 +189,7 @@ def read_history(database: sqlite3.Connection, *, removed: Iterable[str], is_jud
         pending=tuple(requests[_request_key(row)] for row in rows if row["status"] == "pending"),
         failures=tuple(_read_outcome(Failure, row, requests) for row in failure_rows),
         removed=frozenset(removed),
+        sign=sign,
     )
 
 

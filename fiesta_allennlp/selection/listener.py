@@ -2,7 +2,8 @@
 
 from typing import Sequence
 
-from fiesta_allennlp.core.records import Decision, History, Outcome, Request
+from fiesta_allennlp.core.records import History, Outcome, Request
+from fiesta_allennlp.strategies.decision import Decision
 
 
 class Listener:

@@ -12,13 +12,14 @@ from typing import List, Optional, Sequence, Set, Tuple
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError, join_some
 from fiesta_allennlp.core.interrupts import raise_if_interrupted
-from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, Failure, History, Outcome, Request
+from fiesta_allennlp.core.records import Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.retries import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.decision import Decision
 
 logger = logging.getLogger(__name__)
 
@@ -93,17 +94,11 @@ class SelectionLoop:
             decision = self._loop(working_time)
         except KeyboardInterrupt:
             logger.info("interrupted")
-            decision = replace(self.strategy.describe(self._read_history()), stopped_by="interrupted")
+            decision = replace(self.strategy.recommend(self._read_history()), stopped_by="interrupted")
         finally:
             self.executor.close()
         working_time.save(force=True)
-        if decision.stopped_by in INCONCLUSIVE_REASONS:
-            history = self._read_history()
-            margin, undecided = self.strategy.credible_margin(history), self.strategy.undecided(history)
-            decision = replace(decision, credible_margin=margin, undecided=undecided)
         history = self._read_history()
-        rng = strategy_rng(self.seed, len(history.evaluations))
-        decision = replace(decision, plain_loop=self.strategy.plain_loop(history, rng))
         logger.info("ended after %d runs, stopped by %s", len(history.evaluations), decision.stopped_by)
         return decision
 
@@ -114,9 +109,7 @@ class SelectionLoop:
         active_requests = self._resume_pending()
         while True:
             history = self._stop_unwanted(active_requests)
-            if margin := self.strategy.fix_margin(history):
-                self.store.record_margin(margin)
-            decision = self.strategy.describe(history)
+            decision = self.strategy.recommend(history)
             self._notify_state(history, decision)
             if decision.stopped_by is not None:
                 self._release_runs(history.pending)

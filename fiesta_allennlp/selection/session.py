@@ -30,7 +30,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, check_private, delete
 from fiesta_allennlp.core.origin import package_source
-from fiesta_allennlp.core.records import Candidate, Decision, History
+from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.seeding import fresh_seed
 from fiesta_allennlp.selection import workspace
 from fiesta_allennlp.selection.brought import BroughtRuns
@@ -48,7 +48,7 @@ from fiesta_allennlp.selection.settings import SelectionSettings
 from fiesta_allennlp.selection.store import COMMAND_BY_KIND, Meta, RunStore, check_store_not_lost
 from fiesta_allennlp.selection.texts import count_text
 from fiesta_allennlp.selection.workspace import recording_errors, write_csv
-from fiesta_allennlp.strategies.base import is_recorded_margin, without_fixed_number
+from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.version import __version__
 
 
@@ -298,10 +298,6 @@ class _Session(Generic[Family]):
             replaced["allow"] = kept_allowances(stored_settings["allow"])
         if str(new_settings.get("seed")) == meta.seed:
             new_settings = {name: value for name, value in new_settings.items() if name != "seed"}
-        if is_recorded_margin(new_settings.get("margin"), stored_settings.get("margin")):
-            new_settings = {name: value for name, value in new_settings.items() if name != "margin"}
-        if new_settings.get("min_score", stored_settings.get("min_score")) != stored_settings.get("min_score"):
-            replaced["margin"] = without_fixed_number(stored_settings.get("margin"))  # other runs have failed now
         settings = meta.to_settings(family.settings_class, new_settings, **replaced)
         if not is_scored:
             replaced["metric"] = getattr(settings, "metric", None)

@@ -63,8 +63,12 @@ def clear_directory(
     new one made in the place `staging` here."""
     if not directory.store.exists() and not directory.finished_runs:
         return
+    from fiesta_allennlp.executors.slurm import end_left_jobs  # which a new directory needs not
+
     lock = DirectoryLock(directory)
     try:
+        for workplace in directory.workplaces:
+            end_left_jobs(workplace)
         for path in directory.contents():
             if path not in (keep, staging and staging.root):
                 delete(path)

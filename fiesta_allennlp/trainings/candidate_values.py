@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shlex
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -24,10 +25,13 @@ class Point:
     """Values for one candidate of a template, such as `{"lr": 0.01, "model.dropout": 0.5}`.
 
     A key with a dot is the path of a config key, as in `--overrides`; a key of the config's top begins with the dot
-    (`.vocabulary`). Every other key is an external variable, which the template reads with `std.extVar`.
+    (`.vocabulary`). Every other key is an external variable, which the template reads with `std.extVar`; or, if the
+    template is a command, a placeholder. `explicit_name` names the candidate, which is by default named after the
+    values.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
+    explicit_name: Optional[str] = None
 
     def __post_init__(self) -> None:
         for key in self.values:
@@ -55,8 +59,10 @@ class Point:
 
     @property
     def name(self) -> str:
-        """The candidate's name: the text as typed. If it is long, or cannot name a file, it is cut and cleaned, and
-        ends with a digest of the values."""
+        """The candidate's name: the text as typed, unless another one is given. If it is long, or cannot name a file,
+        it is cut and cleaned, and ends with a digest of the values."""
+        if self.explicit_name is not None:
+            return self.explicit_name
         if _is_valid_name(self.text) and len(self.text.encode()) <= MAX_NAME_BYTES:
             return self.text
         short = ",".join(f"{key.rpartition('.')[2]}={_to_text(value)}" for key, value in self.values.items())
@@ -103,16 +109,20 @@ def is_command(text: str) -> bool:
 
 
 def parse_candidates(texts: Sequence[str], points: Any = None) -> List[CandidateSpec]:
-    """Read candidates that are typed as `SOURCE` or `NAME=SOURCE`; each point of the template makes one. `points` is a
-    JSONL file, a list of points, or None or `none` for none."""
-    template = None if points in (None, NO_POINTS) else _find_template([text for text in texts if not is_command(text)])
-    point_specs = [] if template is None else [CandidateSpec(Path(template), point) for point in read_points(points)]
+    """Read candidates that are typed as `SOURCE` or `NAME=SOURCE`; each point of the template makes one. The template
+    is the only config, or without a config the only command. `points` is a JSONL file, a list of points, or None or
+    `none` for none."""
+    template = None if points in (None, NO_POINTS) else _find_template(texts)
+    point_specs = [] if template is None else [_spec_at(template, point) for point in read_points(points)]
     specs: List[CandidateSpec] = []
     for text in texts:
         name, source = split_name(text)
-        if is_command(text) and (name is None or len(name.split()) != 1):
+        if text == template:
+            specs += point_specs
+        elif is_command(text) and (name is None or len(name.split()) != 1):
             raise ConfigError(f"the command '{text}' needs a name without spaces in front, as in 'NAME=COMMAND'.")
-        specs += point_specs if text == template else [_spec_of(source, name)]
+        else:
+            specs.append(_spec_of(source, name))
     return specs
 
 
@@ -134,10 +144,10 @@ def read_points(points: Any) -> List[Point]:
         raise ConfigError(f'--points {points} is empty. Add an object such as {{"lr": 0.01}} for each candidate.')
     points_by_identity: Dict[str, Point] = {}
     for where, row in rows:
-        if not isinstance(row, Mapping):
+        if not isinstance(row, (Mapping, Point)):
             raise ConfigError(f'{where}: expected an object such as {{"lr": 0.01}} but found {shown_value(row)}.')
         try:
-            point = Point(row)
+            point = row if isinstance(row, Point) else Point(row)
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from error
         if point.identity in points_by_identity:
@@ -153,7 +163,10 @@ def plain_points(points: Any) -> Any:
     return [dict(point.values) for point in read_points(points)]
 
 
-def _find_template(candidates: Sequence[str]) -> str:
+def _find_template(texts: Sequence[str]) -> str:
+    candidates = [text for text in texts if not is_command(text)]
+    if not candidates and len(texts) == 1:
+        return texts[0]
     unnamed_configs = list(dict.fromkeys(text for text in candidates if split_name(text)[0] is None))
     if len(unnamed_configs) != 1:
         raise ConfigError(
@@ -161,6 +174,19 @@ def _find_template(candidates: Sequence[str]) -> str:
             f"{join_some(unnamed_configs) or 'none'}. To include a config unchanged, name it: NAME=CONFIG.jsonnet."
         )
     return unnamed_configs[0]
+
+
+def _spec_at(template: str, point: Point) -> CandidateSpec:
+    """Return the candidate that a template is at a point. A command uses every value as a placeholder."""
+    if not is_command(template):
+        return CandidateSpec(Path(template), point)
+    name, source = split_name(template)
+    command = source if name is not None and len(name.split()) == 1 else template
+    texts = {key: shlex.quote(_to_text(value)) for key, value in point.values.items()}
+    for key in texts.keys() - {match[2] for match in PLACEHOLDER_PATTERN.finditer(command)}:
+        raise ConfigError(f"the command '{command}' does not use {{{key}}}. Add it, or remove '{key}'.")
+    command = PLACEHOLDER_PATTERN.sub(lambda match: texts.get(match[2], match[0]), command)
+    return CandidateSpec(Path(), point, command=command)
 
 
 # Keys and values.

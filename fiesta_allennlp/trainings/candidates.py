@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Callable, Collection, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
@@ -15,12 +15,13 @@ from fiesta_allennlp.selection.jsonnet import VARIABLE_DEFAULTS, apply_overrides
 from fiesta_allennlp.selection.objections import REMOVED, UNSEEDED
 from fiesta_allennlp.selection.session import StoredState
 from fiesta_allennlp.trainings.candidate_types import type_of
-from fiesta_allennlp.trainings.candidate_values import CandidateSpec, parse_candidates
+from fiesta_allennlp.trainings.candidate_values import CandidateSpec, Point, parse_candidates
 from fiesta_allennlp.trainings.config import SEED_KEYS, Config, first_difference
 from fiesta_allennlp.trainings.data_files import DataSnapshot, files_behind, take_snapshot
 from fiesta_allennlp.trainings.pool import preparation_from_facts
 from fiesta_allennlp.trainings.programs.config import check_no_lone_placeholder, config_of_command
-from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
+from fiesta_allennlp.trainings.settings import DEFAULT_TOP, Settings, TrainingSettings
+from fiesta_allennlp.trainings.studies import TRIAL_KEY, Trial, read_trials, trials_of
 
 
 @dataclass(frozen=True)
@@ -93,10 +94,12 @@ def _evaluate_config(spec: CandidateSpec, overrides: str, data: Optional[Mapping
         raise ConfigError(str(error)) from error
 
 
-def load_candidates(settings: Settings, *, min_count: int = 2) -> Dict[str, Candidate]:
-    """Return the candidates by name, in the order given, each with its config and the overrides applied."""
+def load_candidates(settings: Settings, *, trials: Sequence[Trial] = (), min_count: int = 2) -> Dict[str, Candidate]:
+    """Return the candidates by name, in the order given, each with its config and the overrides applied. Each trial
+    makes one from the template."""
     check_no_lone_placeholder(settings.candidates)
-    specs = parse_candidates(settings.candidates, settings.points)
+    points = [Point(trial.values, trial.name) for trial in trials] or settings.points
+    specs = parse_candidates(settings.candidates, points)
     remedy = "Pass two or more."
     check_names(((spec.name, spec.source) for spec in specs), noun="candidate", min_count=min_count, remedy=remedy)
     candidates: Dict[str, Candidate] = {}
@@ -111,12 +114,25 @@ def load_candidates(settings: Settings, *, min_count: int = 2) -> Dict[str, Cand
     if settings.data and not any(spec.command for spec in specs):
         raise ConfigError("--data is only for candidates that are commands. Configs name their own data: remove it.")
     check_variables_are_read(specs, settings.overrides)
-    return candidates
+    facts = {trial.name: {TRIAL_KEY: asdict(trial)} for trial in trials}
+    return {name: replace(candidate, facts=facts.get(name, {})) for name, candidate in candidates.items()}
+
+
+def take_trials(settings: Settings, stored: StoredState) -> List[Trial]:
+    """Return the trials of the study that the settings name. A selection that is resumed keeps its own, even if the
+    study has gone on."""
+    if settings.study is None:
+        return []
+    stored_settings = stored.meta.settings or {}
+    if (settings.study, settings.top) == (stored_settings.get("study"), stored_settings.get("top")):
+        active = {candidate.name: candidate for candidate in stored.candidates}
+        return [trial for name, trial in trials_of(active).items() if name not in stored.meta.removed]
+    return read_trials(settings.study, settings.top or DEFAULT_TOP)
 
 
 def check_variables_are_read(specs: Sequence[CandidateSpec], overrides: str) -> None:
     """Refuse a variable that its template reads at none of its points."""
-    for path in dict.fromkeys(spec.path for spec in specs):
+    for path in dict.fromkeys(spec.path for spec in specs if not spec.command):
         path_specs = [spec for spec in specs if spec.path == path]
         for name in dict.fromkeys(name for spec in path_specs for name in spec.point.variables):
             if not any(name in spec.point.variables and _reads_variable(spec, name, overrides) for spec in path_specs):

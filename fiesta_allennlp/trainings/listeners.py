@@ -1,21 +1,18 @@
 """The observers of a selection: the live table, and others that the settings ask for, such as a command of the user."""
 
 import logging
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Collection, List, Mapping, Optional, Set
+from typing import Collection, List, Mapping, Optional, Set
 
 from rich.console import Console
 
 from fiesta_allennlp.core.blame import FINISHED_KINDS
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.files import delete
-from fiesta_allennlp.core.records import Decision, Evaluation, History, Outcome
-from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.core.records import Evaluation, History, Outcome
 from fiesta_allennlp.selection.listener import Listener
-from fiesta_allennlp.selection.progress import forecast_open_selection
-from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.trainings.candidate_run import CandidateRun, ReportedMetrics
 
 logger = logging.getLogger(__name__)
@@ -63,20 +60,3 @@ class MetricNotes(Listener):
         if source != self._metric and source not in self._noted_names:
             self._noted_names.add(source)
             self._console.print(f"Note: for {self._metric}, {name} reports '{source}'.{run.note_on_metric(source)}")
-
-
-def forecast_describer(
-    strategy: Strategy, executor: Executor, *, seed: int, seconds_before: float, max_hours: Optional[float]
-) -> Callable[[History], str]:
-    """Return a function that forecasts how many more runs are needed and how long they take.
-
-    `seconds_before` are the seconds of earlier sessions.
-    """
-    start = time.monotonic()
-
-    def text(history: History) -> str:
-        seconds_left = None if max_hours is None else 3600 * max_hours - seconds_before - (time.monotonic() - start)
-        workers = max(executor.slots, 1)
-        return forecast_open_selection(strategy, history, seed=seed, workers=workers, seconds_left=seconds_left)[1]
-
-    return text

@@ -51,7 +51,7 @@ def worker_packages(settings: TrainingSettings, candidate_set: CandidateSet) -> 
     return (*modules, *settings.include_package)
 
 
-BUILT_IN_EXECUTORS = ("processes",)
+BUILT_IN_EXECUTORS = ("processes", "ray", "slurm")
 """The modules of `executors/` with an executor of their name, which is registered when its module is imported."""
 
 

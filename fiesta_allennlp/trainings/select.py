@@ -1,5 +1,6 @@
 """Selections among configs and programs: the family of `fiesta select`, its dry run and its trial."""
 
+import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,9 +11,11 @@ from rich.console import Console
 from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, join_some
-from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Candidate, Decision, History, Outcome
-from fiesta_allennlp.core.seeding import fresh_seed, make_request, strategy_rng
+from fiesta_allennlp.core.records import Candidate, History, Outcome
+from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.executors.slurm import end_left_jobs
+from fiesta_allennlp.selection.facts import forecast_open_selection
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.metrics import check_metric_sign
@@ -22,15 +25,22 @@ from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, build_with_packages, translated_option_errors
-from fiesta_allennlp.selection.texts import collapsed_notes, forecast_text
+from fiesta_allennlp.selection.texts import forecast_text, number_text
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.decision import INCONCLUSIVE_REASONS, Decision
 from fiesta_allennlp.trainings.candidate_types import type_of
-from fiesta_allennlp.trainings.candidates import CandidateSet, compare_with_store, equal_candidates, load_candidates
+from fiesta_allennlp.trainings.candidate_values import Point
+from fiesta_allennlp.trainings.candidates import (
+    CandidateSet,
+    compare_with_store,
+    equal_candidates,
+    load_candidates,
+    take_trials,
+)
 from fiesta_allennlp.trainings.data_files import DataSnapshot
 from fiesta_allennlp.trainings.listeners import (
     BestModelKeeper,
     MetricNotes,
-    forecast_describer,
 )
 from fiesta_allennlp.trainings.pool import (
     Pool,
@@ -49,6 +59,7 @@ from fiesta_allennlp.trainings.preparation import (
     worker_packages,
 )
 from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
+from fiesta_allennlp.trainings.studies import study_scores, trials_of
 
 
 @dataclass
@@ -93,7 +104,7 @@ class TrainingSelection(SelectionFamily):
     @classmethod
     def load(cls, settings: Settings, stored: StoredState, *, min_count: int) -> Mapping[str, Candidate]:
         """Return the candidates by name, as they are now."""
-        return load_candidates(settings, min_count=min_count)
+        return load_candidates(settings, trials=take_trials(settings, stored), min_count=min_count)
 
     @contextmanager
     def prepare_runs(self, directory: RunDirectory, console: Console) -> Iterator[None]:
@@ -138,11 +149,21 @@ class TrainingSelection(SelectionFamily):
             )
         if corrected := self.candidate_set.corrected:
             yield f"{join_some(corrected)}: the config was changed, so failed runs start again. None had finished."
+        yield from self._trial_notes()
         names_by_note: Dict[str, List[str]] = {}
         for name, config in configs.items():
             for note in type_of(config).notes(self.candidate_set.division):
                 names_by_note.setdefault(note, []).append(name)
         yield from (f"{join_some(names)}: {note}" for note, names in names_by_note.items())
+
+    def _trial_notes(self) -> Iterator[str]:
+        """Yield the trials of a study that are candidates, and whether it ranks them by another direction."""
+        metric, trials = self.settings.scored_by, trials_of(self.candidate_set.active)
+        for name, trial in trials.items():
+            yield f"{name}: {Point(trial.values).text}; {number_text(trial.score)} in the study, which does not count."
+        if any(trial.minimise != metric.minimise for trial in trials.values()):
+            verbs = ("minimizes", "maximizes") if metric.minimise else ("maximizes", "minimizes")
+            yield f"the study {verbs[1]} its objective, but the selection {verbs[0]} {metric.name}."
 
     def prepare(
         self, candidates: Mapping[str, Candidate], directory: RunDirectory, console: Console
@@ -156,17 +177,19 @@ class TrainingSelection(SelectionFamily):
 
     @property
     def candidates(self) -> List[Candidate]:
+        snapshots = self.candidate_set.snapshots
+        files = {name: {"files": {f.path: f.digest for f in data.files}} for name, data in snapshots.items()}
         return [
-            replace(candidate, facts={**preparation_to_facts(self.preparations[name]), **self.further_facts(name)})
+            replace(
+                candidate,
+                facts={**candidate.facts, **preparation_to_facts(self.preparations[name]), **files[name]},
+            )
             for name, candidate in self.candidate_set.active.items()
         ]
 
     @property
     def corrected(self) -> Tuple[str, ...]:
         return self.candidate_set.corrected
-
-    def further_facts(self, name: str) -> Dict[str, Any]:
-        return {"files": {file.path: file.digest for file in self.candidate_set.snapshots[name].files}}
 
     @property
     def meta(self) -> Mapping[str, Any]:
@@ -214,6 +237,8 @@ class TrainingSelection(SelectionFamily):
         settings, executor, strategy, directory = self.settings, self.executor, self.strategy, self.directory
         progress = self.progress(console, seconds_before=store.meta().working_seconds, seed=seed)
         console.print(f"Training {executor.describe()}.")
+        if executor.is_local:
+            end_left_jobs(directory)
         with progress:
             evaluator = self.evaluator()
             listeners: List[Listener] = [progress, self.metric_notes(evaluator, console)]
@@ -234,14 +259,22 @@ class TrainingSelection(SelectionFamily):
 
     def progress(self, console: Console, *, seconds_before: float, seed: int) -> ProgressDisplay:
         """Return the display of the running selection, which earlier sessions worked on for `seconds_before`."""
-        metric, max_hours = self.settings.scored_by, self.settings.max_hours
-        estimate = partial(forecast_describer, self.strategy, self.executor, seed=seed)
+        metric, start = self.settings.scored_by, time.monotonic() - seconds_before
+
+        def make_result(history: History, decision: Decision) -> Result:
+            max_hours, workers = self.settings.max_hours, max(self.executor.slots, 1)
+            seconds_left = None if max_hours is None else 3600 * max_hours - (time.monotonic() - start)
+            forecast = forecast_open_selection(
+                self.strategy, history, decision, seed=seed, workers=workers, seconds_left=seconds_left
+            )
+            target = self.strategy.confidence or CONFIDENCE
+            return Result.from_decision(history, decision, metric, target=target, forecast=forecast, running=True)
+
         return ProgressDisplay(
             console,
             metric.name,
             title=metric.display_name,
-            describe_forecast=estimate(seconds_before=seconds_before, max_hours=max_hours),
-            find_collapsed=partial(collapsed_notes, minimise=metric.minimise),
+            make_result=make_result,
             find_queued=self.executor.queued_runs,
         )
 
@@ -261,6 +294,7 @@ class TrainingSelection(SelectionFamily):
             sets=tuple(self.pool.official),
             seed=seed,
             num_parameters={name: preparation.num_parameters for name, preparation in self.preparations.items()},
+            study_scores=study_scores({**self.candidate_set.stored, **self.candidate_set.active}),
         )
 
     def conclude(self, history: History, decision: Decision) -> None:
@@ -297,9 +331,12 @@ def plan(
     expected = ""
     if prepared.brought is not None:
         console.print(*(f"Note: {sentence}" for sentence in prepared.brought.sentences))
-        history = History(tuple(prepared.candidate_set.active)).with_outcomes(prepared.brought.outcomes)
-        forecast = prepared.strategy.forecast(history, strategy_rng(settings.seed or 0, len(history.evaluations)))
-        expected = forecast_text(forecast)
+        history = History(tuple(prepared.candidate_set.active), sign=prepared.settings.scored_by.sign)
+        history, strategy = history.with_outcomes(prepared.brought.outcomes), prepared.strategy
+        decision = strategy.recommend(history)
+        expected = forecast_text(
+            forecast_open_selection(strategy, history, decision, seed=settings.seed or 0, workers=0)
+        )
     candidate_set = prepared.candidate_set
     least, most = prepared.strategy.bounds(len(candidate_set.active))
     commands: Dict[str, str] = {}

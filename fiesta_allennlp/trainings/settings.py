@@ -30,6 +30,8 @@ from fiesta_allennlp.selection.settings import (
 )
 
 SCORING_GROUP = "Data and scoring"
+DEFAULT_TOP = 8
+
 FORMAT_BY_SUFFIX = {f".{name}": name for name in ("jsonl", "csv", "tsv", "conll")}
 FORMAT_BY_SUFFIX.update({".json": "jsonl", ".txt": "lines"})
 
@@ -181,6 +183,15 @@ class Settings(TrainingSettings):
         "config",
         metavar="CANDIDATE.jsonnet",
     )
+    study: Optional[str] = _scoring_option(
+        None,
+        "an Optuna study, as an SQLite file, a journal file or a URL: its best trials make the candidates from the "
+        "config or command, whose {placeholders} they fill",
+        metavar="STORAGE[#NAME]",
+    )
+    top: Optional[int] = _scoring_option(
+        None, f"with --study: number of its best trials to take (default {DEFAULT_TOP})", least=2, is_rare=True
+    )
     data: Tuple[str, ...] = _scoring_option(
         (),
         "a data file for candidates that are commands: .jsonl, .json, .csv, .tsv, .conll or .txt. Repeat it for the "
@@ -194,6 +205,10 @@ class Settings(TrainingSettings):
         super().__post_init__()
         if len(self.data) > len(SET_NAMES):
             raise ConfigError(f"--data takes at most 3 files ({', '.join(SET_NAMES)}) but got {len(self.data)}.")
+        if self.top is not None and self.study is None:
+            raise ConfigError("--top is for the best trials of a study. Add --study STORAGE.")
+        if self.points is not None and self.study is not None:
+            raise ConfigError("--points and --study both make the candidates of the template. Use one or the other.")
 
     @property
     def data_of_commands(self) -> Optional[Dict[str, str]]:

@@ -17,8 +17,8 @@ from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.isolation import fork_server
 from fiesta_allennlp.isolation.fork_server import (
     OWNER_FILE,
-    as_process_call,
     mark_temporary_directory,
+    start_call,
 )
 from tests.conftest import REPOSITORY, still_runs, until
 
@@ -34,8 +34,8 @@ sys.meta_path.insert(0, Slow())
 """
 
 START = """
-from fiesta_allennlp.isolation.fork_server import as_process_call, start_fork_server
-as_process_call(print, start_fork_server(1, ["fiesta_allennlp.loads_for_ever"]))()
+from fiesta_allennlp.isolation.fork_server import start_call, start_fork_server
+start_call(start_fork_server(1, ["fiesta_allennlp.loads_for_ever"]), print)
 """
 
 
@@ -93,7 +93,7 @@ def test_a_killed_server_starts_again_and_the_process_too(monkeypatch: pytest.Mo
         return connected
 
     monkeypatch.setattr(forkserver, "connect_to_new_process", connect_and_kill)
-    assert as_process_call(os.getppid, multiprocessing.get_context("forkserver"))().result() > 0
+    assert start_call(multiprocessing.get_context("forkserver"), os.getppid).result() > 0
     assert not kills
     server._stop()  # type: ignore[attr-defined]
 
@@ -103,9 +103,9 @@ def test_a_server_that_never_starts_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         raise EOFError("unexpected EOF")
 
     monkeypatch.setattr(fork_server, "RESTART_PAUSE_SECONDS", 0)
-    monkeypatch.setattr(fork_server.concurrent, "process", lambda **_: lambda work: end)
+    monkeypatch.setattr(forkserver, "connect_to_new_process", end)
     with pytest.raises(FiestaError, match=r"died 5 times \(EOFError: unexpected EOF\).*--recover"):
-        as_process_call(print, None)()
+        start_call(multiprocessing.get_context("forkserver"), print)
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 always looks in the current directory")
@@ -118,12 +118,12 @@ def test_workers_import_nothing_of_ours_from_the_current_directory(tmp_path: Pat
     (work / "fiesta_allennlp" / "__init__.py").write_text("raise ImportError('another copy')")
     script.write_text(
         "import os\n"
-        "from fiesta_allennlp.isolation.fork_server import as_process_call, start_fork_server\n"
+        "from fiesta_allennlp.isolation.fork_server import start_call, start_fork_server\n"
         "def found():\n"
         "    import random\n"
         "    return random.__file__, os.environ.get('PYTHONSAFEPATH')\n"
         "if __name__ == '__main__':\n"
-        "    print(as_process_call(found, start_fork_server(1))().result())\n"
+        "    print(start_call(start_fork_server(1), found).result())\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run([sys.executable, script], cwd=work, env=environment, capture_output=True, text=True)
@@ -133,8 +133,7 @@ def test_workers_import_nothing_of_ours_from_the_current_directory(tmp_path: Pat
 
 def test_the_environment_of_the_calling_python_is_as_before() -> None:
     before = dict(os.environ)
-    call = as_process_call(_environment, fork_server.start_fork_server(3, ["fiesta_allennlp.core.names"]))
-    inside = call().result()
+    inside = start_call(fork_server.start_fork_server(3, ["fiesta_allennlp.core.names"]), _environment).result()
     assert dict(os.environ) == before
     assert inside["FIESTA_SESSION"] and inside["FIESTA_PARENT"] == str(os.getpid())
 

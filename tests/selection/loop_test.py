@@ -17,7 +17,7 @@ import pytest
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError, FiestaError, StoreError
 from fiesta_allennlp.core.origin import Origin
-from fiesta_allennlp.core.records import Candidate, Decision, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
@@ -26,6 +26,7 @@ from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.retries import RETRY_PAUSES, Retries
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.decision import Decision
 
 MEANS = {"a": 0.60, "b": 0.64, "c": 0.55}
 
@@ -176,9 +177,7 @@ def test_the_best_is_found_by_keyed_seeds_and_not_searched_again(
     assert decision.confidence is not None and decision.confidence >= 0.99
     requests = [evaluation.request for evaluation in run.history.evaluations]
     assert requests == [make_request(1, r.candidate, r.replicate, shared_splits=True) for r in requests]
-    *choices, plain_loop = keys
-    assert choices[0] == 0 and choices == sorted(choices) and len(set(choices)) > 2, "each choice has draws of its own"
-    assert plain_loop == len(requests)
+    assert keys[0] == 0 and keys == sorted(keys) and len(set(keys)) > 2, "each choice has draws of its own"
     assert run.go(resume=True) == decision and run.executor.started == []
 
 
@@ -380,7 +379,7 @@ def test_the_cap_ends_it_undecided(run: Run) -> None:
     decision = run.go(slots=4)
     assert decision.stopped_by == "max_evaluations"
     assert len(run.history.evaluations) == 11
-    assert decision.credible_margin is not None and decision.credible_margin.margin > 0
+    assert not decision.gave_up
 
 
 @dataclass

@@ -6,9 +6,10 @@ import pytest
 
 from fiesta_allennlp.core.blame import FINISHED_KINDS
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History
+from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.dry_run import trial_table
+from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.trainings.listeners import BestModelKeeper
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings

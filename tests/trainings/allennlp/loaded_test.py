@@ -12,7 +12,7 @@ from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from transformers import BertConfig, BertTokenizerFast
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.isolation.fork_server import as_process_call
+from fiesta_allennlp.isolation.fork_server import start_call
 
 
 def test_a_plugin_that_cannot_be_imported_is_told_and_the_others_go_on(
@@ -32,7 +32,7 @@ def state_of_a_worker() -> "tuple[bool, bool, bool]":
 
 
 def test_a_worker_of_a_server_that_has_loaded_everything_can_use_a_gpu() -> None:
-    assert as_process_call(state_of_a_worker, get_context("forkserver"))().result() == (False, True, False)
+    assert start_call(get_context("forkserver"), state_of_a_worker).result() == (False, True, False)
 
 
 PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "good", "##ness", "1", "2")

@@ -1,0 +1,93 @@
+"""A search with Optuna, and the selection among its best trials."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from fiesta_allennlp import select
+from tests.commands.conftest import EQUALLY, Call
+from tests.commands.fiesta_select_test import start
+from tests.conftest import until
+from tests.run_files import entry_of, num_finished, scores_of
+
+optuna = pytest.importorskip("optuna")
+
+PROGRAM = """
+import sys, time
+rate, depth, seed = float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+time.sleep(0.1)
+print("accuracy", rate * depth + seed % 1000 / 1e5)
+"""
+
+
+def search(storage: str, program: Path, *, num_trials: int) -> Any:
+    """Let Optuna run the program once for each trial, always with the same seed."""
+
+    def objective(trial: Any) -> float:
+        values = trial.suggest_float("rate", 0.1, 0.3), trial.suggest_int("depth", 1, 3)
+        words = [sys.executable, str(program), *map(str, values), "7"]
+        return float(subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()[1])
+
+    sampler = optuna.samplers.RandomSampler(seed=1)
+    study = optuna.create_study(
+        storage=storage, study_name="tune", direction="maximize", sampler=sampler, load_if_exists=True
+    )
+    study.optimize(objective, n_trials=num_trials)
+    return study
+
+
+def test_the_best_trials_of_a_study_are_selected_among_and_recovered_after_a_kill(
+    call: Call, in_process: Callable[[str], Call], run: Path, tmp_path: Path
+) -> None:
+    program, database = tmp_path / "program.py", tmp_path / "study.db"
+    program.write_text(PROGRAM)
+    study = search(f"sqlite:///{database}", program, num_trials=5)
+    template = f"tune={sys.executable} {program} {{rate}} {{depth}} {{seed}}"
+    given = [template, "--study", database, "--top", 3, "--splits", "official", "--seed", 5, *EQUALLY, "--budget", 9]
+    process = start(*given, "-s", run)
+    until(lambda: num_finished(run) >= 2 or process.poll() is not None)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=120)
+
+    search(f"sqlite:///{database}", program, num_trials=3)  # the search goes on, and may find better ones
+    call.done("-s", run, "--recover")
+    ranked = sorted(study.trials[:5], key=lambda trial: -trial.value)[:3]
+    names = [f"trial-{trial.number}" for trial in ranked]
+    assert [entry_of(run, name)["study_score"] for name in names] == [trial.value for trial in ranked]
+    assert [entry_of(run, name)["num_evaluations"] for name in names] == [3, 3, 3], "the study's scores do not count"
+    output = in_process("status").done(run)
+    assert "in the study" in output
+    assert f"{names[0]}: rate={json.dumps(ranked[0].params['rate'])},depth={ranked[0].params['depth']}" in output
+
+    whole, frozen = tmp_path / "whole", tmp_path / "frozen.db"
+    search(f"sqlite:///{frozen}", program, num_trials=5)
+    result = select(
+        [template],
+        study=frozen,
+        top=3,
+        directory=whole,
+        metric="accuracy",
+        splits="official",
+        seed=5,
+        strategy="non_adaptive_fb",
+        budget=9,
+    )
+    assert [candidate.name for candidate in result.candidates] == names
+    assert scores_of(run) == scores_of(whole)
+
+
+def test_a_study_with_the_other_direction_and_a_missing_placeholder_are_told(
+    call: Call, run: Path, tmp_path: Path
+) -> None:
+    program, database = tmp_path / "program.py", tmp_path / "study.db"
+    program.write_text(PROGRAM)
+    search(f"sqlite:///{database}", program, num_trials=3)
+    given = ["--study", database, "--top", 2, "--splits", "official", "--dry-run"]
+    output = call.done(f"python {program} {{rate}} {{depth}} {{seed}}", *given, "--metric=-error")
+    assert "the study maximizes its objective, but the selection minimizes error" in " ".join(output.split())
+    call.refused(f"python {program} {{rate}} 2 {{seed}}", *given, "--metric", "accuracy", said="does not use {depth}")
