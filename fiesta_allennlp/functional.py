@@ -31,7 +31,7 @@ import numpy as np
 
 from fiesta_allennlp.beliefs import StudentT
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.core.records import Decision, Evaluation, History, Request
+from fiesta_allennlp.core.records import Evaluation, History, Request
 from fiesta_allennlp.probability import logit
 from fiesta_allennlp.strategies import (
     BatchThompson,
@@ -42,6 +42,7 @@ from fiesta_allennlp.strategies import (
     Strategy,
     TopTwoThompson,
 )
+from fiesta_allennlp.strategies.decision import Decision
 
 SAMPLES = 100_000
 """The default of `samples` in the paper's package."""

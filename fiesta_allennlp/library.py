@@ -10,6 +10,7 @@ from rich.console import Console
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.documents.select import select_system
+from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.isolation.fork_server import check_main_guard
 from fiesta_allennlp.reports import results  # noqa: F401  # it says how a result shows itself
 from fiesta_allennlp.reports.confirming import confirm as run_confirmation
@@ -17,6 +18,7 @@ from fiesta_allennlp.reports.next_runs import ask_next_runs
 from fiesta_allennlp.reports.simulation import plan_with_bar, replay_with_bar
 from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.console import PipeSafeConsole
+from fiesta_allennlp.selection.options import RESOURCES_GROUP, takes_options
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import StoredState
 from fiesta_allennlp.tables.next_runs import NextRuns
@@ -34,6 +36,7 @@ from fiesta_allennlp.tables.table_reader import read_brought_runs, read_rows
 from fiesta_allennlp.trainings.candidate_values import plain_points
 from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
 from fiesta_allennlp.trainings.select import select as run_select
+from fiesta_allennlp.trainings.settings import Settings
 
 Candidates = Union[Sequence[Union[str, Path]], Mapping[str, Union[str, Path]]]
 Scores = Any
@@ -41,6 +44,7 @@ Scores = Any
 or a `ScoreSource`."""
 
 
+@takes_options(Settings)
 def select(
     candidates: Candidates = (),
     *,
@@ -88,6 +92,7 @@ def select(
     return Result.read(path)
 
 
+@takes_options(Settings, headings=[RESOURCES_GROUP])
 def confirm(
     directory: Union[str, Path],
     *,
@@ -123,6 +128,7 @@ def confirm(
     return run_confirmation(settings, resources, _console(progress), recover=recover)
 
 
+@takes_options(DocumentSettings)
 def choose_system(
     systems: Candidates = (),
     *,
@@ -156,6 +162,7 @@ def choose_system(
     return DocumentsResult.read(path)
 
 
+@takes_options(ReplaySettings)
 def replay(scores: Scores, *, progress: Optional[bool] = None, **settings: Any) -> Simulation:
     """Repeat a selection over existing scores, and measure how many runs it takes and how often it picks the best.
 
@@ -181,6 +188,7 @@ def replay(scores: Scores, *, progress: Optional[bool] = None, **settings: Any) 
     return replay_with_bar(replay_settings, _console(progress), source)
 
 
+@takes_options(PlanSettings)
 def plan(source: Optional[Union[str, Path]] = None, *, progress: Optional[bool] = None, **settings: Any) -> Simulation:
     """Simulate a selection, and estimate how many runs it will need and how often it will pick the best.
 
@@ -199,6 +207,7 @@ def plan(source: Optional[Union[str, Path]] = None, *, progress: Optional[bool] 
     return plan_with_bar(PlanSettings.from_layers(option_values), _console(progress))
 
 
+@takes_options(NextSettings)
 def next_runs(scores: Scores, **settings: Any) -> NextRuns:
     """Suggest the next runs of a selection whose runs you make yourself, from their table of scores alone.
 

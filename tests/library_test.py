@@ -1,20 +1,26 @@
 """The commands as calls: what they return, how that shows itself, and that nothing ends the process."""
 
+import inspect
 import json
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Dict
 
 import numpy as np
 import pytest
 
-from fiesta_allennlp import choose_system, replay, select
+import fiesta_allennlp
+from fiesta_allennlp import choose_system, confirm, next_runs, plan, replay, select
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.documents.result import DocumentsResult
+from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.isolation.fork_server import EXIT_WITHOUT_GUARD, ProcessDied, process_error
 from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.tables.settings import NextSettings, PlanSettings, ReplaySettings
 from fiesta_allennlp.tables.sources import PRESETS
+from fiesta_allennlp.trainings.settings import Settings
 from tests.document_systems import write_documents, write_program
 from tests.programs import program_config
 
@@ -127,6 +133,37 @@ def test_a_selection_among_systems_is_a_typed_result(tmp_path: Path) -> None:
     assert [candidate.measure for candidate in again.candidates] == [able.measure, poor.measure]
     with pytest.raises(ConfigError, match="systems must be a list"):
         choose_system("a=b.jsonl", documents=documents, directory=tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("call", "settings"),
+    [
+        (select, Settings),
+        (choose_system, DocumentSettings),
+        (replay, ReplaySettings),
+        (plan, PlanSettings),
+        (next_runs, NextSettings),
+    ],
+)
+def test_a_signature_shows_the_options_with_their_defaults(call: Any, settings: Any) -> None:
+    parameters = inspect.signature(call).parameters
+    assert not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    own = ("candidates", "systems", "scores", "source")  # arguments of the call itself
+    declared = {f.name: f for f in fields(settings) if f.name not in own}
+    expected = {
+        name: f.default if f.default_factory is MISSING else f.default_factory() for name, f in declared.items()
+    }
+    assert {name: parameters[name].default for name in expected} == expected
+
+
+def test_a_confirmation_shows_the_options_about_resources_alone() -> None:
+    parameters = inspect.signature(confirm).parameters
+    assert (parameters["workers"].default, parameters["runs"].default) == (1, None)
+    assert "metric" not in parameters and "resources" not in parameters
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert fiesta_allennlp.__version__ == version("fiesta_allennlp")
 
 
 def test_a_script_without_a_guard_is_told_what_to_write() -> None:

@@ -7,7 +7,7 @@ from typing import Optional, Tuple
 
 from fiesta_allennlp import replay
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.strategies.base import Analysis
+from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule
 
 
@@ -18,9 +18,9 @@ class PatientStop(BayesianStop):
     def __init__(self, *, num_runs: int = 10) -> None:
         self.num_runs = num_runs
 
-    def missing_runs(self, history: History, analysis: Analysis, confidence: float) -> Optional[Tuple[str, ...]]:
-        best = analysis.decision.best
-        if best is None or super().missing_runs(history, analysis, confidence) is None:
+    def missing_runs(self, history: History, decision: Decision, confidence: float) -> Optional[Tuple[str, ...]]:
+        best = decision.best
+        if best is None or super().missing_runs(history, decision, confidence) is None:
             return None
         return (best,) * max(0, self.num_runs - history.num_finished(best))
 

@@ -168,7 +168,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
         answer = ask_next_runs(settings)
         print_read_back(answer.read_back)
         if args.format == "json":
-            console.print(json.dumps(answer.data, indent=2))
+            console.print(json.dumps(answer.data, indent=2, default=asdict))
         elif args.format == "csv":
             rows = ((run.candidate, run.split, run.seed) for run in answer.runs)
             csv.writer(sys.stdout, lineterminator="\n").writerows(rows)

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Dict, FrozenSet, Iterable, List, Literal, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, Origin
 
 COUNT_PREFIX = "count:"
 """The prefix of metrics that count right and wrong answers, for beliefs that use them."""
-
-PEAK_MEMORY = "trial:peak_memory_gib"
-"""The metric that a trial adds: the peak memory of a process of the run, in GiB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +156,8 @@ class History:
     `candidates` are all names in the order given, including those that dropped out after failures or were removed by
     the user. `evaluations` are in the order in which they finished. `pending` are reserved and not finished.
     `withdrawn` are the candidates that dropped out or were removed; `removed` are those of them that the user removed.
-    `sign` times a score is the score as the metric reports it; `sign` is -1 in the result of `negated`.
+    `sign` is -1 if lower scores are better. The runs keep their scores as the metric reports them, and `scores` has
+    them times `sign`, so that higher is better for every strategy and model of the scores.
     """
 
     candidates: Tuple[str, ...]
@@ -228,10 +226,10 @@ class History:
         runs: Dict[str, List[Evaluation]] = {name: [] for name in self.candidates}
         for evaluation in self.evaluations:
             runs.setdefault(evaluation.request.candidate, []).append(evaluation)
-        return {name: _FinishedRuns(tuple(evaluations)) for name, evaluations in runs.items()}
+        return {name: _FinishedRuns(tuple(evaluations), self.sign) for name, evaluations in runs.items()}
 
     def scores(self, candidate: str) -> np.ndarray:
-        """Return the finished scores of one candidate by replicate. Read only.
+        """Return the finished scores of one candidate by replicate, times `sign`: higher is better. Read only.
 
         The order in which runs finish has no influence. Shape: `(num_finished,)`.
         """
@@ -281,6 +279,15 @@ class History:
         """Return `num_started` of each of these candidates."""
         return {name: self.num_started(name) for name in candidates}
 
+    @cached_property
+    def num_begun(self) -> Dict[str, int]:
+        """The number of replicates of each candidate that have begun, failed ones included."""
+        ended_requests = [run.request for run in self.evaluations] + [failure.request for failure in self.failures]
+        num_begun = dict.fromkeys(self.candidates, 0)
+        for request in (*ended_requests, *self.pending):
+            num_begun[request.candidate] = max(num_begun[request.candidate], request.replicate + 1)
+        return num_begun
+
     @property
     def total_started(self) -> int:
         """Number of finished and pending runs of all candidates, which a budget limits.
@@ -288,15 +295,6 @@ class History:
         Runs of candidates that dropped out after failures or were removed by the user count too.
         """
         return len(self.evaluations) + len(self.pending)
-
-    @cached_property
-    def negated(self) -> "History":
-        """This history with every score negated, for a selection in which the lowest mean is the best.
-
-        Strategies and models of the scores read it. Stores, listeners and reports keep the scores as they are.
-        """
-        negated_evaluations = tuple(replace(evaluation, score=-evaluation.score) for evaluation in self.evaluations)
-        return replace(self, evaluations=negated_evaluations, sign=-self.sign)
 
     def with_finished(self, evaluations: Iterable[Evaluation]) -> "History":
         """Return this history after these runs have finished too, and are no longer pending.
@@ -310,7 +308,7 @@ class History:
         finished_runs = dict(self._finished_runs)
         for evaluation in new_evaluations:
             name = evaluation.request.candidate
-            finished_runs[name] = _FinishedRuns((*finished_runs[name].runs, evaluation))
+            finished_runs[name] = _FinishedRuns((*finished_runs[name].runs, evaluation), self.sign)
         new_history.__dict__["_finished_runs"] = finished_runs
         return new_history
 
@@ -353,8 +351,8 @@ class _FinishedRuns:
     """The finished runs of one candidate in the order in which they finished, and what follows from them by replicate:
     read only, shape `(num_finished,)` each."""
 
-    def __init__(self, runs: Tuple[Evaluation, ...]) -> None:
-        self.runs = runs
+    def __init__(self, runs: Tuple[Evaluation, ...], sign: int) -> None:
+        self.runs, self.sign = runs, sign
 
     @cached_property
     def by_replicate(self) -> List[Evaluation]:
@@ -362,7 +360,7 @@ class _FinishedRuns:
 
     @cached_property
     def scores(self) -> np.ndarray:
-        return _read_only(np.array([evaluation.score for evaluation in self.by_replicate], dtype=float))
+        return _read_only(self.sign * np.array([evaluation.score for evaluation in self.by_replicate], dtype=float))
 
     @cached_property
     def split_seeds(self) -> np.ndarray:
@@ -380,146 +378,3 @@ def _read_only(values: np.ndarray) -> np.ndarray:
 
 MAX_SCORE = 1e100
 """Squares of scores up to this size do not overflow."""
-
-INCONCLUSIVE_REASONS = ("max_evaluations", "max_hours", "interrupted")
-"""The reasons for which a selection may stop before it names a winner."""
-
-
-@dataclass(frozen=True)
-class CredibleMargin:
-    """The smallest margin, of two digits, at which an inconclusive selection would have a winner, and that winner."""
-
-    margin: float
-    best: str
-
-
-UnmetCondition = Literal["starting runs", "probability", "few runs", "collapsed runs", "evidence"]
-"""The condition of a stopping rule that is not met: every candidate has its starting runs; the probability of the
-winner is at least the target; it is also what the rule requires after few runs; the winner and its rival have the runs
-that the rule requires because runs may collapse; or, for a rule without probabilities, its own evidence."""
-
-
-@dataclass(frozen=True)
-class Undecided:
-    """The reason for which a selection for a fixed confidence has no winner yet.
-
-    `required` is the probability that the rule requires after these runs, at least the `target`. With `gave_up`, the
-    runs that the limit left would hardly have changed that.
-    """
-
-    unmet: UnmetCondition
-    target: float
-    required: float
-    gave_up: bool = False
-
-
-@dataclass(frozen=True)
-class PairAlone:
-    """P(best) of the leader against its runner-up alone: the same posterior, of these two candidates.
-
-    `runner_up` is the other candidate with the highest P(best). `alone` and `together` are P(best within the margin) of
-    the leader in the posterior of the two, and in that of all candidates. `required` is the probability that the
-    stopping rule requires after these runs.
-    """
-
-    runner_up: str
-    alone: float
-    together: float
-    required: float
-
-    @property
-    def disagrees(self) -> bool:
-        """Return whether one of the two probabilities is high enough, and the other is not."""
-        return (self.alone >= self.required) != (self.together >= self.required)
-
-
-@dataclass(frozen=True)
-class LoopRuns:
-    """An estimate of the runs that a plain loop takes: the middle half of its distribution.
-
-    `is_limited` is true if the upper end is what the limit leaves.
-    """
-
-    low: int
-    high: int
-    is_limited: bool
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """How many more runs a selection will make: the 5, 50 and 95% quantiles of simulated selections.
-
-    `is_limited` is true if the upper end is the most runs that a limit allows. `prob_decided` is the share that named a
-    winner by then.
-    """
-
-    low: int
-    median: int
-    high: int
-    is_limited: bool
-    prob_decided: float
-
-    def at_least(self, num_runs: int) -> "Forecast":
-        """Return the forecast of a selection that makes no fewer runs than these."""
-        low, median, high = (max(number, num_runs) for number in (self.low, self.median, self.high))
-        return replace(self, low=low, median=median, high=high)
-
-
-MAX_RUNS = 10**9
-"""More runs than any limit allows."""
-
-
-@dataclass(frozen=True)
-class TimeForecast:
-    """What can be decided in `max_hours`, in which `num_runs` fit: `low`, `median` and `high` are the hours after which
-    the selection ends, as in `Forecast`. They and `prob_decided` are None if there is no forecast.
-    """
-
-    max_hours: float
-    num_runs: int
-    low: Optional[float] = None
-    median: Optional[float] = None
-    high: Optional[float] = None
-    prob_decided: Optional[float] = None
-
-
-def count_runs(hours: float, seconds: float, *, workers: int) -> int:
-    """Return how many runs of these seconds `workers` finish in some hours, at most `MAX_RUNS` each."""
-    return workers * int(min(3600 * hours / seconds * (1 + 1e-12), MAX_RUNS))
-
-
-@dataclass(frozen=True)
-class Decision:
-    """The conclusion of a strategy from a history.
-
-    `best` is `None` while nothing can be concluded. `prob_best` has an entry for every active candidate, or is empty if
-    some of them have too few runs for the model of the scores. `prob_within_margin` is P(mean >= best mean - margin),
-    with the same entries; with `margin` 0 both are equal. `stopped_by` is `None` while there is more to do, otherwise
-    `confidence`, `budget`, `max_evaluations`, `max_hours`, `failures` (fewer than two candidates are left) or
-    `interrupted`. `lacking` names the candidates that must run again before `best` is named, one for each run, even
-    though its probability is high enough. `credible_margin` and `undecided` are set for selections that ended
-    inconclusive.
-    `expected_loss` is what choosing `best` now costs on average, and `pair_alone` compares it with its runner-up alone.
-    Both are set where somebody watches; see `Strategy.describe`.
-    `plain_loop` is set for decided selections: the runs of a loop that runs all candidates equally often.
-    """
-
-    best: Optional[str]
-    margin: float = 0.0
-    stopped_by: Optional[str] = None
-    prob_best: Mapping[str, float] = field(default_factory=dict)
-    prob_within_margin: Mapping[str, float] = field(default_factory=dict)
-    lacking: Tuple[str, ...] = ()
-    credible_margin: Optional[CredibleMargin] = None
-    undecided: Optional[Undecided] = None
-    expected_loss: Optional[float] = None
-    pair_alone: Optional[PairAlone] = None
-    plain_loop: Optional[LoopRuns] = None
-
-    @property
-    def confidence(self) -> Optional[float]:
-        """The probability that `best` is the best (within `margin`).
-
-        `None` while the model of the scores has too few runs to compute it.
-        """
-        return self.prob_within_margin.get(self.best) if self.best is not None else None

@@ -43,7 +43,6 @@ class DocumentsResult(Result):
 
     candidate_class: ClassVar[Type[CandidateResult]] = SystemResult
     by_documents: ClassVar[bool] = True
-    stored_properties: ClassVar[Tuple[str, ...]] = (*Result.stored_properties, "num_queries", "cost")
 
     @property
     def words(self) -> Words:

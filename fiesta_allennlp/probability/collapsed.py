@@ -1,8 +1,9 @@
 """Which runs of a candidate lie so far below its others that they have probably failed: median and MAD with a floor."""
 
 from collections import Counter
+from dataclasses import dataclass
 from itertools import compress
-from typing import Any, Dict, List, Tuple
+from typing import Dict, List, Mapping, Tuple
 
 import numpy as np
 
@@ -27,7 +28,7 @@ overflow."""
 def flag_collapsed(scores: np.ndarray) -> np.ndarray:
     """Return which runs of one candidate lie far below its others. Shape: that of `scores`, `(num_runs,)`; bool.
 
-    Higher scores are better: pass those of a minimised metric negated. With m the median and n the number of runs, run
+    Higher scores are better. With m the median and n the number of runs, run
     k has collapsed if::
 
         m - x_k > 6 (1 + 16 / (n - 2)^2) max(1.4826 median|x - m|, 0.005 |m|)
@@ -57,7 +58,7 @@ def robust_sds_below(scores: np.ndarray) -> np.ndarray:
 
 
 def collapsed_runs(history: History) -> Dict[str, List[Evaluation]]:
-    """Return the collapsed runs of every candidate that has one, by replicate. Higher scores are better.
+    """Return the collapsed runs of every candidate that has one, by replicate.
 
     On a split on which more than half of the runs of at least two candidates lie far below, the split is hard and no
     run has collapsed.
@@ -76,15 +77,25 @@ def collapsed_runs(history: History) -> Dict[str, List[Evaluation]]:
     return {name: runs for name, runs in collapsed.items() if runs}
 
 
-def find_collapsed_runs(history: History, *, minimise: bool) -> Tuple[Dict[str, Any], ...]:
-    """Return the runs that lie far below (for a minimized metric, above) their candidate's others, by candidate.
+@dataclass(frozen=True)
+class CollapsedRuns:
+    """The runs of a candidate that lie far below (for a minimized metric, above) its others: their `scores` by name, as
+    the metric reports them, and the largest distance from the median in robust sds. `num_runs` counts all its runs."""
 
-    `sds` is the largest distance from the median in robust sds; `collapsed_runs` has the rule.
-    """
-    signed_history = history.negated if minimise else history
-    entries: List[Dict[str, Any]] = []
-    for name, runs in collapsed_runs(signed_history).items():
-        scores = {run.request.name: -run.score if minimise else run.score for run in runs}
-        sds = float(robust_sds_below(signed_history.scores(name)).max())
-        entries.append({"candidate": name, "num_runs": history.num_finished(name), "scores": scores, "sds": sds})
-    return tuple(entries)
+    candidate: str
+    num_runs: int
+    scores: Mapping[str, float]
+    sds: float
+
+
+def find_collapsed_runs(history: History) -> Tuple[CollapsedRuns, ...]:
+    """Return the collapsed runs by candidate; `collapsed_runs` has the rule."""
+    return tuple(
+        CollapsedRuns(
+            name,
+            num_runs=history.num_finished(name),
+            scores={run.request.name: run.score for run in runs},
+            sds=float(robust_sds_below(history.scores(name)).max()),
+        )
+        for name, runs in collapsed_runs(history).items()
+    )

@@ -17,7 +17,6 @@ from fiesta_allennlp.selection.t_tests import (
     TTest,
     compute_mean_interval,
     differences_on_shared_splits,
-    run_to_run_sd,
 )
 
 
@@ -55,8 +54,6 @@ class Comparison:
     replicates, and `num_pairs` is their number. With two or more pairs (`paired`), `mean_difference` and `interval`
     (95%, Student's t) are of the paired differences. Otherwise they are of the two samples (Welch's t).
 
-    `sd` is the run-to-run sd of the two (`run_to_run_sd`), and `effect` the mean difference in units of it.
-
     `cliffs_delta` is P(first > second) - P(first < second) over all pairs of scores, from -1 to 1.
 
     With `minimise`, lower scores are better.
@@ -68,7 +65,6 @@ class Comparison:
     paired_differences: Tuple[float, ...] = ()
     mean_difference: Optional[float] = None
     interval: Optional[Interval] = None
-    sd: Optional[float] = None
     cliffs_delta: Optional[float] = None
 
     @property
@@ -80,10 +76,6 @@ class Comparison:
         return self.num_pairs > 1
 
     @property
-    def effect(self) -> Optional[float]:
-        return self.mean_difference / self.sd if self.sd and self.mean_difference is not None else None
-
-    @property
     def num_ahead(self) -> int:
         """The number of shared splits on which `first` is better."""
         return sum((difference < 0) if self.minimise else (difference > 0) for difference in self.paired_differences)
@@ -91,7 +83,7 @@ class Comparison:
 
 def compare_scores(first: CandidateResult, second: CandidateResult, *, minimise: bool = False) -> Comparison:
     """Compare two candidates."""
-    scores = first_scores, second_scores = np.array(first.scores), np.array(second.scores)
+    first_scores, second_scores = np.array(first.scores), np.array(second.scores)
     differences = differences_on_shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
     is_paired, have_scores = len(differences) > 1, bool(first.scores and second.scores)
     unpaired_difference = float(np.mean(first_scores) - np.mean(second_scores)) if have_scores else None
@@ -104,9 +96,6 @@ def compare_scores(first: CandidateResult, second: CandidateResult, *, minimise:
         interval=compute_mean_interval(differences)
         if is_paired
         else compute_welch_interval(first_scores, second_scores),
-        sd=run_to_run_sd(differences if is_paired else np.array([]), scores)
-        if is_paired or min(map(len, scores)) > 1
-        else None,
         cliffs_delta=float(np.sign(first_scores[:, None] - second_scores).mean()) if have_scores else None,
     )
 

@@ -6,12 +6,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, escape_invisible, join_some
+from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, escape_invisible
 from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selection.candidate_table import Table
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.texts import count_text, duration_text, missed_text, number_text, probability_text
-from fiesta_allennlp.strategies.base import Margin
+from fiesta_allennlp.selection.texts import count_text, duration_text, number_text, probability_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -132,9 +131,8 @@ def _template_environment() -> "Environment":
         lstrip_blocks=True,
     )
     environment.globals.update(join=join_pairs)
-    environment.filters.update(latex=escape_latex, oneline=join_lines, some=join_some)
+    environment.filters.update(latex=escape_latex, oneline=join_lines)
     environment.filters.update(number=number_text, probability=probability_text)
-    environment.filters.update(missed=missed_text, withdrawn=withdrawn_text, reason=reason_text)
+    environment.filters.update(withdrawn=withdrawn_text, reason=reason_text)
     environment.filters.update(counted=count_text, duration=duration_text, share=share_text)
-    environment.filters.update(margin=lambda margin: Margin.parse(margin).text.replace("=", " = "))
     return environment

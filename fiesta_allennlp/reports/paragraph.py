@@ -109,7 +109,7 @@ def _outcome(report: Report) -> str:
         text += ")"
     if report.single_runs_wrong is not None:
         share = f"{report.single_runs_wrong:.0%}"
-        text += f"; a single run of each would have named another {result.words.model} in {share} of cases"
+        text += f"; one run of each would have named another {result.words.model} in {share} of cases"
     return f"{text}."
 
 

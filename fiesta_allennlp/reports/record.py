@@ -157,13 +157,6 @@ class Report(Printable):
         """The verdicts of the confirmations."""
         return tuple(text for confirmation in self.confirmations for text in confirmation_in_words(confirmation))
 
-    @property
-    def confirmation(self) -> Optional[Confirmation]:
-        """The latest confirmation of the candidate that leads, if all its runs have ended."""
-        leads = self.result.leading
-        own = [c for c in self.confirmations if c.is_over and c.winner == leads]
-        return own[-1] if own else None
-
     @cached_property
     def notes(self) -> Tuple[str, ...]:
         changes = () if self.selection is None else changes_in_words(self.selection.meta.changes, self.result.words)
@@ -189,7 +182,7 @@ class Report(Printable):
     @cached_property
     def path(self) -> Tuple[PathPoint, ...]:
         """P(best) over the runs."""
-        history = self.history.negated if self.result.minimise else self.history
+        history = self.history
         return compute_belief_path(history, self.belief)
 
     @cached_property
@@ -245,5 +238,5 @@ def compute_belief_path(history: History, belief: Belief) -> Tuple[PathPoint, ..
         prefix = prefix.with_finished(history.evaluations[len(prefix.evaluations) : num_evaluations])
         names = tuple(name for name in prefix.active if prefix.num_finished(name))
         active_history = prefix if names == prefix.active else replace(prefix, candidates=names, withdrawn=frozenset())
-        points.append(PathPoint(num_evaluations, analyse(active_history, belief).decision.prob_best))
+        points.append(PathPoint(num_evaluations, analyse(active_history, belief).prob_best))
     return tuple(point for point in points if point.prob_best)

@@ -58,7 +58,7 @@ def outlook_table(result: Simulation) -> Table:
     table_rows: List[List[str]] = []
     params = result.settings.strategy_params()
     margin = Margin.parse(params.get("margin", 0.0))
-    label = params["type"] + (f", margin {margin.text}" if margin.is_above_0 else "")
+    label = params["type"] + (f", margin {margin.text}" if margin.size else "")
     rows: List[Tuple[str, float, Optional[Outlook]]] = [(label, result.margin, result.default)]
     rows += [(f"  margin {margin:g}", margin, outlook) for margin, outlook in result.margins.items()]
     rows += [

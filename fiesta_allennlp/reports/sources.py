@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, Dict, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.core.defaults import CONFIDENCE, MAX_FAILURES
-from fiesta_allennlp.core.errors import ConfigError, did_you_mean, escape_invisible, full_command, join_some
-from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, History
+from fiesta_allennlp.core.errors import ConfigError, did_you_mean, full_command, join_some
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build, build_record
-from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.settings import UNRECORDED_OPTIONS, ReportSettings
 from fiesta_allennlp.reports.stored_selection import StoredSelection, open_selection
@@ -24,7 +23,8 @@ from fiesta_allennlp.selection.strategy_building import build_strategy, packages
 from fiesta_allennlp.selection.texts import failed_notes
 from fiesta_allennlp.selection.verdicts import ScoreThreshold
 from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.base import Minimising, analyse
+from fiesta_allennlp.strategies.base import analyse
+from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.tables.settings import NextSettings, done_note, refuse_table_options
 from fiesta_allennlp.trainings.confirmation import read_confirmation, read_confirmations
 from fiesta_allennlp.trainings.settings import Settings
@@ -52,7 +52,7 @@ def _read_runs(selection: StoredSelection) -> Report:
     with translated_store_errors(selection.directory.store):
         settings = selection.meta.to_settings(Settings)
     score_threshold = ScoreThreshold.from_settings(selection.meta.settings or {})
-    metric = replace(settings.scored_by, name=escape_invisible(settings.scored_by.name))  # somebody else may write it
+    metric = settings.scored_by
     with packages_named_in_errors(settings.include_package):
         strategy = build_strategy(settings, selection.names, minimise=metric.minimise)
     history = selection.read_history(max_failures=settings.max_failures, score_threshold=score_threshold)
@@ -115,19 +115,10 @@ def _read_documents(selection: StoredSelection) -> Report:
 
 def _decide(selection: StoredSelection, history: History, strategy: Strategy) -> Decision:
     """Return the decision about a selection, and why it has stopped if it is not at work."""
-    decision = strategy.describe(history)
-    stopped_by = decision.stopped_by
-    if stopped_by is None and not selection.is_running:
-        stopped_by = selection.find_stop_reason(history)
-    rng = strategy_rng(int(selection.meta.seed or 0), len(history.evaluations))
-    is_inconclusive = stopped_by in INCONCLUSIVE_REASONS
-    return replace(
-        decision,
-        stopped_by=stopped_by,
-        plain_loop=strategy.plain_loop(history, rng),
-        credible_margin=strategy.credible_margin(history) if is_inconclusive else None,
-        undecided=strategy.undecided(history) if is_inconclusive else None,
-    )
+    decision = strategy.recommend(history)
+    if decision.stopped_by is None and not selection.is_running:
+        return replace(decision, stopped_by=selection.find_stop_reason(history))
+    return decision
 
 
 def _with_state(result: Any, selection: StoredSelection) -> Any:
@@ -149,7 +140,6 @@ def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Rep
         raise ConfigError(f"--belief {belief['type']}: {error}") from error
     for name in settings.done:
         check_name(str(path), history, name)
-    strategy = Minimising(strategy) if table.minimise else strategy
     return Report(
         source=str(path),
         result=_table_result(history, strategy, settings, table.metric, belief, on_official=table.on_official_splits),
@@ -187,15 +177,11 @@ def _table_result(
     if len(history.active) > 1:
         strategy.without_further_runs(settings.done, history)
     recommendation = strategy.recommend(history)
-    signed_history = history.negated if metric.minimise else history
-    decision = analyse(signed_history, strategy.belief).decision
     is_decided = recommendation.stopped_by == "confidence"
     decision = replace(
-        decision,
+        analyse(history, strategy.belief),
         lacking=recommendation.lacking,
         stopped_by="confidence" if is_decided else None,
-        pair_alone=strategy.pair_alone(history),
-        undecided=strategy.undecided(history),
     )
     facts: Dict[str, Any] = {
         "belief": belief,
@@ -234,10 +220,10 @@ def restrict_to_pair(report: Report, names: Sequence[str]) -> Report:
         candidates=tuple(names),
         evaluations=tuple(run for run in report.history.evaluations if run.request.candidate in names),
         failures=tuple(failure for failure in report.history.failures if failure.request.candidate in names),
+        sign=report.history.sign,
     )
     whole = report.result
-    signed_history = history.negated if whole.minimise else history
-    decision = analyse(signed_history, report.belief, margin=whole.margin).decision
+    decision = analyse(history, report.belief, margin=whole.margin)
     facts = {name: getattr(whole, name) for name in PAIR_FACTS}
     for plural, name in (("num_parameters", "num_parameters"), ("study_scores", "study_score")):
         facts[plural] = {candidate.name: getattr(candidate, name) for candidate in whole.candidates}

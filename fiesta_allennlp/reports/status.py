@@ -2,14 +2,14 @@
 
 from collections import Counter
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import join_some
-from fiesta_allennlp.core.records import Forecast, History
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.executors.jobs import JobStatus
 from fiesta_allennlp.executors.slurm import SlurmUnavailable, query_jobs
 from fiesta_allennlp.isolation.attempts import Attempt
@@ -17,8 +17,9 @@ from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.sources import read_directory
 from fiesta_allennlp.reports.words import decision_in_words, failures_in_words
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
-from fiesta_allennlp.selection.progress import forecast_open_selection
+from fiesta_allennlp.selection.facts import forecast_open_selection
 from fiesta_allennlp.selection.texts import duration_text
+from fiesta_allennlp.strategies.forecast import Forecast
 from fiesta_allennlp.version import __version__
 
 STATUS_FORMAT = 3
@@ -65,7 +66,7 @@ def read_status(root: Path) -> Status:
     directory = RunDirectory(root)
     status = _make_selection_status(read_directory(root), directory)
     shared_data = {"format": STATUS_FORMAT, "version": __version__, "directory": str(root), "running": status.running}
-    no_data: Dict[str, Any] = dict.fromkeys(("error", "pending", "selection", "forecast"))
+    no_data: Dict[str, Any] = dict.fromkeys(("error", "pending", "selection"))
     return replace(status, data={**shared_data, **no_data, "confirmations": [], **status.data})
 
 
@@ -77,15 +78,13 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
         replace(c, num_pending=c.num_pending - num_queued[c.name], num_queued=num_queued[c.name])
         for c in result.candidates
     )
-    result = replace(result, candidates=candidates)
+    num_running = len(report.history.pending) - num_queued.total() if result.running else 0
+    result = replace(result, candidates=candidates, forecast=_forecast(report, num_running=num_running))
     decision_sentences = () if report.is_confirmation else decision_in_words(result)  # its verdict decides
     run_sentences = (*failures_in_words(result), *decision_sentences)
     error = None if report.selection is None or result.running else report.selection.meta.error
     error_text = error and f"The last session ended with an error: {error}"
-    num_running = len(report.history.pending) - num_queued.total() if result.running else 0
-    forecast, forecast_sentence = _forecast(report, num_running=num_running)
     last_sentences = (
-        forecast_sentence,
         *_describe_jobs(pending_runs),
         error_text,
         *report.legend,
@@ -97,23 +96,27 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
         "error": error,
         "pending": pending_runs,
         "selection": result.content(),
-        "forecast": forecast and asdict(forecast),
         "confirmations": [confirmation.content() for confirmation in report.confirmations],
     }
     return Status(candidate_table(result, title=result.metric_text), sentences, result.running, data)
 
 
-def _forecast(report: Report, *, num_running: int) -> Tuple[Optional[Forecast], str]:
-    """Forecast the further runs of an open selection, as its live line does, and describe them. Their time is known
-    while runs are running."""
-    if report.selection is None:
-        return None, ""
+def _forecast(report: Report, *, num_running: int) -> Optional[Forecast]:
+    """Forecast the further runs of an open selection, as its live line does. Their time is known while runs are
+    running."""
+    if report.selection is None or not report.result.running:
+        return None
     meta, max_hours = report.selection.meta, getattr(report.settings, "max_hours", None)
     seconds_left = None if max_hours is None else 3600 * max_hours - meta.working_seconds
-    forecast, text = forecast_open_selection(
-        report.strategy, report.history, seed=int(meta.seed or 0), workers=num_running, seconds_left=seconds_left
+    decision = report.strategy.recommend(report.history)
+    return forecast_open_selection(
+        report.strategy,
+        report.history,
+        decision,
+        seed=int(meta.seed or 0),
+        workers=num_running,
+        seconds_left=seconds_left,
     )
-    return forecast, text and f"Forecast: {text}."
 
 
 def _describe_jobs(pending_runs: Sequence[PendingRun]) -> Iterator[str]:

@@ -4,28 +4,19 @@ import json
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
-from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS
 from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.reports.comparisons import Comparison
 from fiesta_allennlp.reports.formats import (
     reason_text,
     withdrawn_text,
 )
-from fiesta_allennlp.reports.undecided import (
-    best_set_in_words,
-    leading_two_in_words,
-    loss_in_words,
-    needs_in_words,
-    pair_in_words,
-    undecided_in_words,
-)
 from fiesta_allennlp.selection.candidate_table import num_decimals
+from fiesta_allennlp.selection.facts import NOTES, STATE, fact_sentences
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.texts import (
     Words,
     count_text,
-    describe_collapsed_runs,
     describe_scored_data,
     duration_text,
     interval_text,
@@ -35,6 +26,7 @@ from fiesta_allennlp.selection.texts import (
     probability_text,
 )
 from fiesta_allennlp.strategies import Strategy
+from fiesta_allennlp.strategies.decision import INCONCLUSIVE_REASONS
 
 
 def selection_in_words(result: Result) -> Tuple[str, ...]:
@@ -45,9 +37,9 @@ def selection_in_words(result: Result) -> Tuple[str, ...]:
 
 def decision_in_words(result: Result) -> Tuple[str, ...]:
     """Describe the decision or the state of a selection, and what it rests on."""
-    decision_text = running_in_words(result) if result.running else ended_in_words(result)
-    notes = pair_in_words(result), *collapsed_in_words(result), scored_on_text(result)
-    return tuple(filter(None, (decision_text, *notes)))
+    state_text = running_in_words(result) if result.running else ended_in_words(result)
+    state_text = " ".join((state_text, *fact_sentences(result, STATE)))
+    return tuple(filter(None, (state_text, *fact_sentences(result, NOTES), scored_on_text(result))))
 
 
 def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Comparison] = None) -> Tuple[str, ...]:
@@ -55,11 +47,11 @@ def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Compar
     leading, confidence, metric = result.leading, result.confidence, result.metric_text
     after = f"after {count_text(result.num_evaluations, 'score')} of {len(result.candidates)} candidates"
     chance = probability_text(confidence)
-    sentences = [*collapsed_in_words(result), scored_on_text(result)]
     if pair is not None:
         rival = pair.second if leading == pair.first else pair.first
         lead = "" if confidence is None else f"{leading} is better than {rival} with probability {chance}, by {metric}."
-        return (lead, _difference_in_words(pair, num_decimals(result.candidates)), *sentences)
+        collapsed = fact_sentences(result, NOTES)
+        return (lead, _difference_in_words(pair, num_decimals(result.candidates)), *collapsed, scored_on_text(result))
     if confidence is None:
         needed = count_text(strategy.belief.min_evaluations, "score")
         belief = result.belief["type"]
@@ -67,12 +59,8 @@ def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Compar
     elif result.decided:
         lead = f"{leading} is the best with probability {chance}, by {metric}, {after}."
     else:
-        target = strategy.confidence or 0.0
-        needs = needs_in_words(result) if confidence >= target else ""
-        reason = undecided_in_words(result) or f"The target is {target:g}."
-        texts = (f"{leading} leads with P(best) {chance}, by {metric}, {after}.", best_set_in_words(result))
-        lead = " ".join(filter(None, (*texts, f"It is not decided. {reason}", needs)))
-    return (lead, *filter(None, [pair_in_words(result)]), *sentences)
+        lead = f"{leading} leads with P(best) {chance}, by {metric}, {after}. It is not decided."
+    return (" ".join((lead, *fact_sentences(result, STATE))), *fact_sentences(result, NOTES), scored_on_text(result))
 
 
 def _difference_in_words(pair: Comparison, decimals: int) -> str:
@@ -89,11 +77,6 @@ def scored_on_text(result: Result) -> str:
     if result.sets is None:
         return ""
     return describe_scored_data(result.sets, is_official=result.on_official_splits, scored=result.score)
-
-
-def collapsed_in_words(result: Result) -> Tuple[str, ...]:
-    """Describe runs far from their candidate's others."""
-    return tuple(describe_collapsed_runs(entry, minimise=result.minimise) for entry in result.collapsed)
 
 
 def failures_in_words(result: Result) -> List[str]:
@@ -132,7 +115,7 @@ def single_runs_in_words(result: Result, share_wrong: Optional[float]) -> str:
     """State how often single runs would have named another candidate than `leading`; empty if that is unknown."""
     if share_wrong is None:
         return ""
-    return f"A single run of each would have named another one than {result.leading} in {share_wrong:.0%} of cases."
+    return f"One run of each would have named another {result.words.candidate} in {share_wrong:.0%} of cases."
 
 
 def ended_in_words(result: Result) -> str:
@@ -141,27 +124,23 @@ def ended_in_words(result: Result) -> str:
         return _all_answered_text(result)
     if stopped_by == "interrupted":
         saved_text = "no answer is lost" if isinstance(result, DocumentsResult) else "nothing that finished is lost"
-        return f"Interrupted after {work_text}; {saved_text}. {leading_two_in_words(result)}".strip()
+        return f"Interrupted after {work_text}; {saved_text}."
     if stopped_by == "failures":
         survivor = next((f"only {candidate.name} is" for candidate in result.active), "no candidate is")
         reason = "The reasons are listed for each candidate."
         return f"No comparison: after {work_text}, {survivor} left. {reason}"
     if stopped_by in INCONCLUSIVE_REASONS:
-        gave_up = result.undecided is not None and result.undecided["gave_up"]
-        limit = "leaves too few runs to decide" if gave_up else "was reached"
-        return (
-            f"Inconclusive after {work_text}: {flag(str(stopped_by))} {limit}. {leading_two_in_words(result)}".strip()
-        )
+        limit = "leaves too few runs to decide" if result.gave_up else "was reached"
+        return f"Inconclusive after {work_text}: {flag(str(stopped_by))} {limit}."
     confidence = result.confidence
     if not result.is_decided:
         chance_text = "" if confidence is None else f" with P(best) {probability_text(confidence)}"
-        work_text += f".{_lead_text(result)}"
-        return f"{leading} leads{chance_text}, by {result.metric_text}, after {work_text}"
+        return f"{leading} leads{chance_text}, by {result.metric_text}, after {work_text}."
     best_text = f" within {result.margin:g} of the best" if result.margin else " the best"
     chance_text = "" if confidence is None else f" with probability {probability_text(confidence)}"
     if result.margin and result.leader is not None and confidence is not None:
         chance_text += f" (P(best) {probability_text(result.leader.prob_best)})"
-    return f"{leading} is{best_text}{chance_text}, by {result.metric_text}, after {work_text}.{_lead_text(result)}"
+    return f"{leading} is{best_text}{chance_text}, by {result.metric_text}, after {work_text}."
 
 
 def running_in_words(result: Result) -> str:
@@ -169,11 +148,10 @@ def running_in_words(result: Result) -> str:
     if leading is None or confidence is None:
         return f"The selection is running. After {work_text}, P(best) is not available yet."
     lead_text = f"is within {result.margin:g} of the best" if result.margin else "leads"
-    state_text = (
+    return (
         f"The selection is running. After {work_text}, {leading} {lead_text} with probability "
         f"{probability_text(confidence)}, by {result.metric_text}."
     )
-    return " ".join(filter(None, (state_text, loss_in_words(result), needs_in_words(result))))
 
 
 def changes_in_words(changes: Sequence[Mapping[str, Any]], words: Words) -> Tuple[str, ...]:
@@ -202,41 +180,9 @@ def _work_text(result: Result) -> str:
     return f"{text} and {count_text(result.num_failures, 'failed run')}" if result.num_failures else text
 
 
-def _lead_text(result: Result) -> str:
-    """State the lead of the winner on shared splits, which the means do not show."""
-    lead = result.ahead_on_shared_splits
-    if lead is None:
-        return _mean_lead_text(result)
-    splits, gap = f"the {lead['num_splits']} splits that both ran on", f"{lead['difference']:.2g}"
-    if not lead["has_better_mean"]:
-        return f" It is ahead of {lead['of']} by {gap} on {splits}."
-    better = "lower" if result.minimise else "higher"
-    return f" {lead['of']} has a {better} mean, but on other splits. On {splits}, {result.leading} is ahead by {gap}."
-
-
-def _mean_lead_text(result: Result) -> str:
-    """State the lead of the winner where runs share no splits; empty if it does not lead."""
-    sign = result.parsed_metric.sign
-    means = {candidate.name: sign * candidate.mean for candidate in result.active if candidate.mean is not None}
-    best_mean = means.pop(str(result.leading), None)
-    rival = max(means, key=means.__getitem__, default=None)
-    if isinstance(result, DocumentsResult) or best_mean is None or rival is None or best_mean <= means[rival]:
-        return ""
-    return f" Its mean is {best_mean - means[rival]:.2g} ahead of {rival}."
-
-
 def spent_in_words(result: Result) -> str:
-    """State the time of all runs and, if it is decided, the runs of a plain loop if they are clearly fewer or more;
-    empty if neither is known."""
-    time_text = f"The runs took {duration_text(result.seconds)} across all workers." if result.seconds else ""
-    plain_loop = result.plain_loop
-    if plain_loop is None:
-        return time_text
-    if plain_loop["low"] <= result.num_evaluations <= plain_loop["high"]:  # it would not have differed
-        return time_text
-    low, high, limit_note = plain_loop["low"], plain_loop["high"], " (the limit)" if plain_loop["is_limited"] else ""
-    num_runs = f"{low} to {high}" if low < high else f"{low}"
-    return f"{time_text} Running all candidates equally often would take about {num_runs} runs{limit_note}.".strip()
+    """State the time of all runs; empty if it is unknown."""
+    return f"The runs took {duration_text(result.seconds)} across all workers." if result.seconds else ""
 
 
 def queries_in_words(result: DocumentsResult) -> str:

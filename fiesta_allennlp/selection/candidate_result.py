@@ -8,8 +8,9 @@ import numpy as np
 
 from fiesta_allennlp.core.errors import MAX_ERROR_CHARACTERS
 from fiesta_allennlp.core.files import shorten
-from fiesta_allennlp.core.records import Decision, History
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.selection.t_tests import Interval, compute_mean_interval, sample_sd
+from fiesta_allennlp.strategies.decision import Decision
 
 State = Literal["taking part", "failed", "removed"]
 """Whether a candidate takes part, failed too often, or was removed by the user."""
@@ -85,7 +86,7 @@ class CandidateResult:
         cls: Type[CandidateResultType], history: History, decision: Decision, name: str, **further_fields: Any
     ) -> CandidateResultType:
         """Return the numbers of one candidate, or of one that is about to join."""
-        scores = history.scores(name)
+        scores = history.sign * history.scores(name)
         runs = sorted(history.evaluations_of(name), key=lambda run: run.request.replicate)
         failures = [failure for failure in history.failures if failure.request.candidate == name]
         is_removed = name in history.removed

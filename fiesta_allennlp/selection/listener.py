@@ -2,7 +2,8 @@
 
 from typing import Sequence
 
-from fiesta_allennlp.core.records import Decision, History, Outcome, Request
+from fiesta_allennlp.core.records import History, Outcome, Request
+from fiesta_allennlp.strategies.decision import Decision
 
 
 class Listener:
@@ -13,9 +14,6 @@ class Listener:
 
     def on_outcome(self, outcome: Outcome) -> None:
         """Called for every finished run and failure once it is recorded."""
-
-    def on_start(self, request: Request) -> None:
-        """Called before each run starts."""
 
     def on_waiting(self, requests: Sequence[Request]) -> None:
         """Called with the pending requests that wait for their next try, after every change of them."""

@@ -12,13 +12,14 @@ from typing import List, Optional, Sequence, Set, Tuple
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError, join_some
 from fiesta_allennlp.core.interrupts import raise_if_interrupted
-from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, Failure, History, Outcome, Request
+from fiesta_allennlp.core.records import Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.retries import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.decision import Decision
 
 logger = logging.getLogger(__name__)
 
@@ -66,8 +67,7 @@ class SelectionLoop:
     """A selection with everything that its loop needs. If the store has a history, the loop continues from there.
 
     `max_failures` is the number of failures after which a candidate is withdrawn (`History.num_counted_failures`).
-    `max_hours` limits the loops of all sessions together. `removal_advice` is the advice how to continue without a
-    candidate. With `can_mark_unfit`, a lack that repeatedly hits one candidate alone is that candidate's failure.
+    `max_hours` limits the loops of all sessions together.
     """
 
     strategy: Strategy
@@ -81,8 +81,6 @@ class SelectionLoop:
     shared_splits: bool = True
     max_hours: Optional[float] = None
     retries: Retries = field(default_factory=lambda: Retries(RETRY_PAUSES))
-    removal_advice: str = "list the others with --allow removed"
-    can_mark_unfit: bool = True
 
     def run(self) -> Decision:
         """Continue until the strategy is done, and return the decision, with `stopped_by` set.
@@ -96,17 +94,11 @@ class SelectionLoop:
             decision = self._loop(working_time)
         except KeyboardInterrupt:
             logger.info("interrupted")
-            decision = replace(self.strategy.describe(self._read_history()), stopped_by="interrupted")
+            decision = replace(self.strategy.recommend(self._read_history()), stopped_by="interrupted")
         finally:
             self.executor.close()
         working_time.save(force=True)
-        if decision.stopped_by in INCONCLUSIVE_REASONS:
-            history = self._read_history()
-            margin, undecided = self.strategy.credible_margin(history), self.strategy.undecided(history)
-            decision = replace(decision, credible_margin=margin, undecided=undecided)
         history = self._read_history()
-        rng = strategy_rng(self.seed, len(history.evaluations))
-        decision = replace(decision, plain_loop=self.strategy.plain_loop(history, rng))
         logger.info("ended after %d runs, stopped by %s", len(history.evaluations), decision.stopped_by)
         return decision
 
@@ -117,9 +109,7 @@ class SelectionLoop:
         active_requests = self._resume_pending()
         while True:
             history = self._stop_unwanted(active_requests)
-            if margin := self.strategy.fix_margin(history):
-                self.store.record_margin(margin)
-            decision = self.strategy.describe(history)
+            decision = self.strategy.recommend(history)
             self._notify_state(history, decision)
             if decision.stopped_by is not None:
                 self._release_runs(history.pending)
@@ -219,8 +209,6 @@ class SelectionLoop:
 
     def _submit(self, request: Request, active_requests: Set[Request]) -> None:
         logger.info("start %s (split seed %d)", request.name, request.split_seed)
-        for listener in self.listeners:
-            listener.on_start(request)
         self.retries.record_start(request)
         self.executor.submit(self.evaluator.for_request(request), request)
         active_requests.add(request)
@@ -244,8 +232,7 @@ class SelectionLoop:
         history = self._read_history()
         should_retry = not history.with_outcomes([failure]).machines.is_of_candidate(failure)
         if not should_retry:
-            if self.can_mark_unfit:
-                failure = self.retries.mark_unfit(failure, history, max_failures=self.max_failures)
+            failure = self.retries.mark_unfit(failure, history, max_failures=self.max_failures)
             should_retry = should_retry_run(failure, history, max_failures=self.max_failures)
         self.store.record(failure, will_retry=should_retry)
         name, machine = failure.request.name, failure.origin.machine
@@ -271,7 +258,7 @@ class SelectionLoop:
             raise FiestaError(
                 f"{request.name} keeps failing because a file, memory or another resource is unavailable: "
                 f"{outcome.error}. Finished runs are safe. Fix this, then continue with --recover, or without this "
-                f"candidate: {self.removal_advice}."
+                f"candidate: list the others with --allow removed."
             )
         logger.info("%s will run again later: a resource is unavailable", request.name)
 

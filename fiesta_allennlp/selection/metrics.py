@@ -24,7 +24,7 @@ WORD_BOUNDARY = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-
 class Metric:
     """A metric as AllenNLP's `validation_metric` writes it: `-NAME` is minimised, `NAME` and `+NAME` are maximised.
 
-    Scores keep their natural sign wherever they are kept and shown. Only `History.negated` negates them, for strategies
+    Scores keep their natural sign wherever they are kept and shown. Only `History.scores` negates them, for strategies
     and beliefs.
     """
 

@@ -7,59 +7,24 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Callable, Collection, Dict, Iterator, Mapping, Optional, Sequence, Set, Tuple
+from typing import Callable, Collection, Dict, Iterator, Optional, Sequence, Set
 
 from rich.console import Console
 
-from fiesta_allennlp.core.errors import join_some
-from fiesta_allennlp.core.records import (
-    Decision,
-    Evaluation,
-    Failure,
-    Forecast,
-    History,
-    Outcome,
-    Request,
-    count_runs,
-)
-from fiesta_allennlp.core.seeding import strategy_rng
+from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.candidate_table import Table, candidate_table, num_decimals
+from fiesta_allennlp.selection.candidate_table import Table, candidate_table
+from fiesta_allennlp.selection.facts import live_line
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.texts import (
-    count_text,
-    forecast_text,
-    loss_text,
-    number_text,
-    pair_text,
-    probability_text,
-)
-
-if TYPE_CHECKING:
-    from fiesta_allennlp.strategies.base import Strategy
-
-
-def forecast_open_selection(
-    strategy: "Strategy", history: History, *, seed: int, workers: int, seconds_left: Optional[float]
-) -> Tuple[Optional[Forecast], str]:
-    """Forecast the further runs of a selection, within the rest of `--max-hours`, and describe them.
-
-    The draws depend on the number of finished runs, so the same history gives the same forecast. Without `workers`,
-    runs take no time.
-    """
-    seconds_per_run = (history.mean_seconds or 0.0) / workers if workers else 0.0
-    max_runs = None
-    if seconds_left is not None and seconds_per_run:
-        max_runs = count_runs(max(0.0, seconds_left) / 3600, seconds_per_run, workers=1)
-    forecast = strategy.forecast(history, strategy_rng(seed, len(history.evaluations)), max_runs=max_runs)
-    return forecast, forecast_text(forecast, seconds_per_run=seconds_per_run, seconds_left=seconds_left)
+from fiesta_allennlp.selection.texts import count_text, describe_collapsed_runs, number_text, probability_text
+from fiesta_allennlp.strategies.decision import Decision
 
 
 class ProgressDisplay(Listener):
     """Shows a running selection: as a live table on a terminal, elsewhere as a line for one finished evaluation in
-    `every`, and for each failure, whose error is shown once. `describe_forecast` describes the further runs, once after
-    every finished run."""
+    `every`, and for each failure, whose error is shown once. `make_result` returns the result with the facts to show,
+    once after every outcome; by default, it has the numbers of the candidates alone."""
 
     def __init__(
         self,
@@ -68,24 +33,22 @@ class ProgressDisplay(Listener):
         *,
         report_every: int = 1,
         title: Optional[str] = None,
-        describe_forecast: Callable[[History], str] = lambda history: "",
-        find_collapsed: Callable[[History], Mapping[str, str]] = lambda history: {},
+        make_result: Optional[Callable[[History, Decision], Result]] = None,
         find_queued: Callable[[], Collection[str]] = lambda: (),
     ) -> None:
         self._console = console
         self._metric = metric
         self._title = title or metric
         self._report_every = report_every
-        self._describe_forecast = describe_forecast
-        self._find_collapsed = find_collapsed
+        self._make_result = make_result or self._plain_result
         self._find_queued = find_queued
         self._noted_candidates: Set[str] = set()
         self._first_run_by_error: Dict[str, str] = {}
-        self._forecast_text = ""
         self._num_finished = 0
         self._start = time.monotonic()
         self._history = History(candidates=())
         self._decision = Decision(best=None)
+        self._result: Optional[Result] = None
         self._pending_line: Optional[str] = None
         self._waiting_requests: Sequence[Request] = ()
         from rich.live import Live  # late, because quick commands import this module for its tables
@@ -107,26 +70,20 @@ class ProgressDisplay(Listener):
             self._live.stop()
 
     def on_state(self, history: History, decision: Decision) -> None:
-        if len(history.evaluations) != len(self._history.evaluations):
-            if decision.lacking:
-                self._forecast_text = self._missing_runs_text(history, decision)
-            else:
-                self._forecast_text = self._describe_forecast(history)
-            for name, note in self._find_collapsed(history).items():
-                if name not in self._noted_candidates:
-                    self._noted_candidates.add(name)
-                    self._print_line(f"Note: {note}")
+        old_counts = len(self._history.evaluations), len(self._history.failures)
+        is_new = old_counts != (len(history.evaluations), len(history.failures))
         self._history, self._decision = history, decision
+        if is_new or self._result is None:
+            self._result = self._make_result(history, decision)
+            for runs in self._result.collapsed:
+                if runs.candidate not in self._noted_candidates:
+                    self._noted_candidates.add(runs.candidate)
+                    self._print_line(f"Note: {describe_collapsed_runs(runs, minimise=self._result.minimise)}")
         self._print_pending_line()
 
-    def _missing_runs_text(self, history: History, decision: Decision) -> str:
-        """Return the runs that are missing before a probable winner is named."""
-        num_finished = {name: history.num_finished(name) for name in decision.lacking}
-        texts = [
-            f"{name} {num_finished[name]} of at least {num_finished[name] + num_missing} runs"
-            for name, num_missing in Counter(decision.lacking).items()
-        ]
-        return f"before a winner is named: {join_some(texts)}"
+    def _plain_result(self, history: History, decision: Decision) -> Result:
+        candidates = tuple(CandidateResult.from_history(history, decision, name) for name in history.candidates)
+        return Result(decision.best, None, self._metric, candidates, margin=decision.margin, running=True)
 
     def on_outcome(self, outcome: Outcome) -> None:
         """Print the outcome of a run. A finished run waits for the decision that it leads to."""
@@ -152,26 +109,13 @@ class ProgressDisplay(Listener):
         if self._pending_line is not None:
             best, confidence = self._decision.best, self._decision.confidence
             lead = "" if confidence is None else f"; {best} leads with probability {probability_text(confidence)}"
-            self._print_line(self._pending_line + lead + self._cost_text + self._forecast_end)
+            self._print_line(self._pending_line + lead + self._facts_text)
             self._pending_line = None
 
     @property
-    def _cost_text(self) -> str:
-        """What choosing the leader now costs, and its runner-up alone; not for a selection that is over."""
-        decision = self._decision
-        if decision.stopped_by is not None:
-            return ""
-        history = self._history
-        candidates = [CandidateResult.from_history(history, decision, name) for name in history.candidates]
-        texts = (
-            loss_text(decision.best, decision.expected_loss, num_decimals(candidates)),
-            pair_text(decision.best, decision.pair_alone),
-        )
-        return "".join(f"; {text}" for text in texts if text)
-
-    @property
-    def _forecast_end(self) -> str:
-        return f"; {self._forecast_text}" if self._forecast_text else ""
+    def _facts_text(self) -> str:
+        """The facts, each after a semicolon; not for a selection that is over."""
+        return "" if self._result is None or self._decision.stopped_by is not None else live_line(self._result)
 
     def _print_line(self, text: str) -> None:
         self._console.print(f"[{self._elapsed_text()}] {text}")
@@ -189,19 +133,18 @@ class ProgressDisplay(Listener):
         waiting_text = f", {num_waiting.total()} waiting for another try" if num_waiting else ""
         queued_text = f", {num_queued.total()} queued" if num_queued else ""
         running_text = f"{len(history.pending) - num_outside.total()} running{queued_text}{waiting_text}"
-        title = f"{runs_text}, {running_text}, {self._elapsed_text()} elapsed{self._cost_text}{self._forecast_end}"
-        decision = self._decision
+        title = f"{runs_text}, {running_text}, {self._elapsed_text()} elapsed{self._facts_text}"
+        result = self._result or self._plain_result(history, self._decision)
         candidates = tuple(
             replace(
-                CandidateResult.from_history(history, decision, name),
-                num_pending=history.num_pending(name) - num_outside[name],
-                num_waiting=num_waiting[name],
-                num_queued=num_queued[name],
+                candidate,
+                num_pending=history.num_pending(candidate.name) - num_outside[candidate.name],
+                num_waiting=num_waiting[candidate.name],
+                num_queued=num_queued[candidate.name],
             )
-            for name in history.candidates
+            for candidate in result.candidates
         )
-        result = Result(decision.best, None, self._metric, candidates, margin=decision.margin, running=True)
-        return candidate_table(result, title=f"{self._title}: {title}")
+        return candidate_table(replace(result, candidates=candidates), title=f"{self._title}: {title}")
 
 
 @contextmanager

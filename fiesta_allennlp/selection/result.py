@@ -1,67 +1,47 @@
 """The result of a selection: one record, which is the content of `selection.json`."""
 
 import csv
-from collections import Counter
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, Union
 
-import numpy as np
-
-from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.core.files import check_format, from_csv_cell, read_json, write_json_file
-from fiesta_allennlp.core.records import CredibleMargin, Decision, History, PairAlone
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build_record
-from fiesta_allennlp.probability.collapsed import find_collapsed_runs
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.candidate_table import JSON, candidate_values
 from fiesta_allennlp.selection.environment import MachineRuns, count_machine_runs
+from fiesta_allennlp.selection.facts import DecisionFacts, computed_facts, fact_values
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.showing import Printable
-from fiesta_allennlp.selection.t_tests import compare_on_shared_splits
 from fiesta_allennlp.selection.texts import RUN_WORDS, Words
+from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.version import __version__
 
-FORMAT = 2
+FORMAT = 3
 """The number of the format of `selection.json`, raised where a key is renamed or removed."""
 
 
 DECIDED_REASONS = ("confidence", "budget", "documents")
 """The reasons for which a selection stops with a winner."""
 
-MIN_MARGIN_SHARE = 1e-6
-"""The smallest margin to suggest, as a share of the range of all scores."""
-
-
 ResultType = TypeVar("ResultType", bound="Result")
 
 
 @dataclass(frozen=True, repr=False)
-class Result(Printable):
+class Result(DecisionFacts, Printable):
     """The content of `selection.json`, together with the directory of the selection.
+
+    Its facts about the decision are those of `DecisionFacts`, too.
 
     Attributes:
         leading: the candidate that leads, decided or not. None if nothing is known yet.
         stopped_by: why the selection ended, as in `Decision`.
         metric: the name of the metric, with a minus if it is minimised.
-        margin: the margin within which a candidate is as good as the best.
-        target: the target confidence, or its default if a budget ends the selection.
-        expected_loss: what choosing `leading` costs on average, in units of the metric.
-        pair_alone: `leading` against its `runner_up` alone, the two in the same posterior: its probability `alone`, the
-            one `together` with all candidates, and the one `required` after these runs. See `PairAlone`.
-        lacking: if `leading` reached the target confidence, but was not named because candidates had too few runs: the
-            number of runs that each still needs.
-        credible_margin: the smallest `margin` that would have decided an inconclusive selection, with the `best`
-            candidate at that margin.
-        undecided: of an inconclusive selection, the condition of the stopping rule that is `unmet`, the `target`, the
-            probability `required` after these runs, and whether it `gave_up` before the limit. See `Undecided`.
-        plain_loop: once it is decided, an estimate of the runs of a loop that runs all candidates equally often.
-        collapsed: runs far below (or above) their candidate's others, by candidate.
-        ahead_on_shared_splits: `leading` compared on shared splits with the other candidate of the best mean.
         splits: how runs came by their splits; empty for a table of scores with splits.
         score: the scored set, `test` or `validation`.
         min_score: the score that runs must not miss.
@@ -75,16 +55,6 @@ class Result(Printable):
     stopped_by: Optional[str]
     metric: str
     candidates: Tuple[CandidateResult, ...]
-    margin: float = 0.0
-    target: float = CONFIDENCE
-    expected_loss: Optional[float] = None
-    pair_alone: Optional[PairAlone] = None
-    lacking: Mapping[str, int] = field(default_factory=dict)
-    credible_margin: Optional[Mapping[str, Any]] = None
-    undecided: Optional[Mapping[str, Any]] = None
-    plain_loop: Optional[Mapping[str, Any]] = None
-    collapsed: Tuple[Mapping[str, Any], ...] = ()
-    ahead_on_shared_splits: Optional[Mapping[str, Any]] = None
     strategy: Mapping[str, Any] = field(default_factory=dict)
     belief: Mapping[str, Any] = field(default_factory=dict)
     splits: str = ""
@@ -98,17 +68,6 @@ class Result(Printable):
 
     candidate_class: ClassVar[Type[CandidateResult]] = CandidateResult
     by_documents: ClassVar[bool] = False
-    stored_properties: ClassVar[Tuple[str, ...]] = (
-        "best",
-        "best_set",
-        "confidence",
-        "num_evaluations",
-        "num_failures",
-        "seconds",
-        "seconds_of_equal_allocation",
-        "without_runs",
-    )
-    """The properties that `selection.json` has too, for its readers."""
 
     @classmethod
     def from_decision(
@@ -122,18 +81,7 @@ class Result(Printable):
         **further_fields: Any,
     ) -> ResultType:
         """Return the result of a decision. `further_fields` are added, or take the place of those computed here."""
-        computed_fields = {
-            "margin": decision.margin,
-            "expected_loss": decision.expected_loss,
-            "pair_alone": decision.pair_alone,
-            "lacking": dict(Counter(decision.lacking)),
-            "credible_margin": _credible_margin_entry(history, decision.credible_margin),
-            "undecided": decision.undecided and asdict(decision.undecided),
-            "plain_loop": decision.plain_loop and asdict(decision.plain_loop),
-            "collapsed": find_collapsed_runs(history, minimise=metric.minimise),
-            "ahead_on_shared_splits": compare_on_shared_splits(history, decision.best, metric.sign),
-            "machines": count_machine_runs(history),
-        }
+        computed_fields = {**computed_facts(history, decision, cls), "machines": count_machine_runs(history)}
         candidates = tuple(
             cls.candidate_class.from_history(
                 history,
@@ -174,7 +122,7 @@ class Result(Printable):
     def content(self) -> Dict[str, Any]:
         """Return the content of `selection.json`. Its candidates have their fields and the columns of tables."""
         content = {"format": FORMAT, "version": __version__}
-        content.update({name: getattr(self, name) for name in self.stored_properties})
+        content.update(fact_values(self))
         content.update({f.name: getattr(self, f.name) for f in fields(self) if f.name != "directory"})
         columns = candidate_values(self, JSON)
         entries = [{**values, **vars(c)} for values, c in zip(columns, self.candidates, strict=True)]
@@ -315,12 +263,3 @@ class Result(Printable):
     def words(self) -> Words:
         """The nouns for its candidates and runs."""
         return RUN_WORDS
-
-
-def _credible_margin_entry(history: History, margin: Optional[CredibleMargin]) -> Optional[Dict[str, Any]]:
-    """Return the margin that would have decided; None if it is as large as the range of all scores, so that any
-    candidate would do, or far below the differences between them."""
-    scores = [evaluation.score for evaluation in history.evaluations]
-    score_range = float(np.ptp(scores)) if scores else 0.0
-    is_informative = margin is not None and MIN_MARGIN_SHARE * score_range <= margin.margin < score_range
-    return asdict(margin) if margin is not None and is_informative else None

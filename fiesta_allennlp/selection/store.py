@@ -23,7 +23,8 @@ from fiesta_allennlp.selection.database import (
     translated_store_errors,
 )
 from fiesta_allennlp.selection.lock import DirectoryLock
-from fiesta_allennlp.selection.settings import ChoiceSettingsType, to_config
+from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.settings import ChoiceSettingsType
 from fiesta_allennlp.selection.verdicts import STATUS_BY_KIND, ScoreThreshold, Verdicts
 from fiesta_allennlp.version import __version__
 
@@ -131,9 +132,10 @@ class StoreReader:
         return self._read_rows(is_judged=True)
 
     def _read_rows(self, *, is_judged: bool) -> History:
-        removed = self.meta().removed
+        meta = self.meta()
+        sign = Metric.parse((meta.settings or {}).get("metric") or "").sign
         with translated_store_errors(self._path):
-            return read_history(self._database, removed=removed, is_judged=is_judged)
+            return read_history(self._database, removed=meta.removed, sign=sign, is_judged=is_judged)
 
     def rows(self) -> List[Dict[str, Any]]:
         """Return every outcome in order of finishing, with all columns, and `status` `finished` or `failed`. A run that
@@ -248,15 +250,6 @@ class RunStore(StoreReader):
                     self._record_failure(outcome)
             if "settings" in values:
                 self._judge_again()
-
-    def record_margin(self, margin: str) -> None:
-        """Record the number that the first runs gave a margin in sds, where the settings have the margin."""
-        settings = dict(self.meta().settings or {})
-        if settings.get("margin") is None:
-            settings["strategy"] = {**to_config(settings["strategy"], "--strategy"), "margin": margin}
-        else:
-            settings["margin"] = margin
-        self.set_meta(settings=settings)
 
     # The way of an evaluation.
 

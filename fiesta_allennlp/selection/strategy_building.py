@@ -1,23 +1,28 @@
 """Builds and checks the strategy that the options name."""
 
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Sequence, TypeVar
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, TypeVar
 
 from fiesta_allennlp.core.errors import ConfigError, OptionError
 from fiesta_allennlp.core.registry import build, import_package
 from fiesta_allennlp.selection.options import deciding_options, flag
 from fiesta_allennlp.selection.settings import ChoiceSettings
-from fiesta_allennlp.strategies.base import Minimising, Strategy
+from fiesta_allennlp.strategies.base import RunLimit, Strategy
 from fiesta_allennlp.strategies.fixed_budget import FixedBudget
 
 Built = TypeVar("Built")
 
 
 def build_strategy(
-    choice: ChoiceSettings, names: List[str], *, has_counts: bool = False, minimise: bool = False
+    choice: ChoiceSettings,
+    names: List[str],
+    *,
+    has_counts: bool = False,
+    minimise: bool = False,
+    run_limit: Optional[RunLimit] = None,
 ) -> Strategy:
     """Build the strategy with its belief, and check it for these candidates. `has_counts` says whether runs report
-    counts of right and wrong answers, which some beliefs need."""
+    counts of right and wrong answers, which some beliefs need, and `run_limit` limits the runs of each candidate."""
     params = choice.strategy_params()
     _check_strategy_options(params, choice)
     try:
@@ -32,7 +37,8 @@ def build_strategy(
     if strategy.belief.needs_counts and (minimise or not has_counts):
         reason = "needs counts of right and wrong answers, which these runs do not report"
         raise ConfigError(f"--belief {params['belief']['type']} {reason}. Use --belief {choice.default_belief}.")
-    return Minimising(strategy) if minimise else strategy
+    strategy.run_limit = run_limit
+    return strategy
 
 
 @contextmanager

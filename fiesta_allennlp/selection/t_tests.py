@@ -1,7 +1,7 @@
 """Student's t for a mean and for the difference of two: test, interval, power; and differences on shared splits."""
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 from scipy.special import nctdtr, stdtr, stdtrit
@@ -132,20 +132,41 @@ def _means_by_split(split_scores: SplitScores) -> Dict[int, float]:
     return {seed: float(np.mean(scores)) for seed, scores in scores_by_split.items()}
 
 
-def compare_on_shared_splits(history: History, best: Optional[str], sign: int = 1) -> Optional[Dict[str, Any]]:
-    """Compare `best` on shared splits with its rival, the other active candidate of the best mean.
+@dataclass(frozen=True)
+class LeadOverRival:
+    """The lead of the leading candidate over `rival`, the other active candidate of the best mean.
 
-    The result has the rival, whether its mean over all its runs is better, the number of shared splits, and the mean
-    difference on these. It is None if they share fewer than two splits, or if `best` is not ahead there.
+    `difference` is the mean difference on `num_splits` shared splits, or that of the means if fewer than two are shared
+    (0); it is above 0. `interval` is its 95% interval, None for fewer than 3 splits or scores.
     """
-    means = {name: sign * history.scores(name).mean() for name in history.active if len(history.scores(name))}
+
+    rival: str
+    difference: float
+    interval: Optional[Interval]
+    num_splits: int = 0
+    rival_has_better_mean: bool = False
+
+
+def lead_over_rival(history: History, best: Optional[str]) -> Optional[LeadOverRival]:
+    """Compare `best` with its rival, on shared splits where there are two. None if `best` is not ahead there."""
+    means = {name: float(history.scores(name).mean()) for name in history.active if len(history.scores(name))}
     if best not in means or len(means) < 2:
         return None
     rival = max((name for name in means if name != best), key=means.__getitem__)
-    split_scores = [(history.split_seeds(name), history.scores(name)) for name in (best, rival)]
-    differences = differences_on_shared_splits(*split_scores)
-    difference = sign * float(differences.mean()) if len(differences) > 1 else 0.0
+    first, second = (history.scores(name) for name in (best, rival))
+    differences = differences_on_shared_splits((history.split_seeds(best), first), (history.split_seeds(rival), second))
+    is_paired, test = len(differences) > 1, None
+    if is_paired:
+        test = TTest.paired(differences) if len(differences) >= MIN_NUM_SCORES else None
+    elif min(len(first), len(second)) >= MIN_NUM_SCORES:
+        test = TTest.welch(first, second)
+    difference = float(differences.mean()) if is_paired else means[best] - means[rival]
     if difference <= 0:
         return None
-    better = bool(means[rival] > means[best])
-    return {"of": rival, "has_better_mean": better, "num_splits": len(differences), "difference": difference}
+    return LeadOverRival(
+        rival,
+        difference,
+        interval=None if test is None else test.interval(INTERVAL_LEVEL),
+        num_splits=len(differences) if is_paired else 0,
+        rival_has_better_mean=means[rival] > means[best],
+    )

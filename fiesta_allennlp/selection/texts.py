@@ -3,12 +3,13 @@
 import json
 import math
 from dataclasses import dataclass
-from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Collection, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
-from fiesta_allennlp.core.records import Forecast, History, PairAlone, TimeForecast
-from fiesta_allennlp.probability.collapsed import find_collapsed_runs
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.probability.collapsed import CollapsedRuns
 from fiesta_allennlp.selection.t_tests import Interval
+from fiesta_allennlp.strategies.forecast import Forecast, TimeForecast
 
 
 def duration_text(seconds: float) -> str:
@@ -63,34 +64,12 @@ def probability_text(value: Optional[float]) -> str:
     return "> 0.999" if 0.9995 <= value < 1 else "< 0.001" if 0 < value < 0.0005 else f"{value:.3f}"
 
 
-def loss_text(best: Optional[str], expected_loss: Optional[float], digits: int = MIN_DECIMALS) -> str:
-    """Return what choosing the leader now costs, as in `choosing cnn now costs 0.0004 on average`; empty if unknown.
-    `digits` are the decimals of the scores: a cost that they do not show is less than the last of them."""
-    if expected_loss is None:
-        return ""
-    unit = 10.0**-digits
-    cost = f"less than {unit:.{digits}f}" if expected_loss < unit else f"{expected_loss:.2g}"
-    return f"choosing {best} now costs {cost} on average"
-
-
 def names_text(names: Sequence[str]) -> str:
     """Return names as in `a, b and c`."""
     *first_names, last_name = names
     if not first_names or len(names) > MAX_SHOWN:
         return join_some(names)
     return f"{join_some(first_names)} and {join_some([last_name])}"
-
-
-def pair_text(best: Optional[str], pair: Optional[PairAlone]) -> str:
-    """Return P(best) of the leader against its runner-up alone, and among all; empty unless only one of the two is as
-    high as required."""
-    if pair is None or not pair.disagrees:
-        return ""
-    alone, together, required = map(probability_text, (pair.alone, pair.together, pair.required))
-    return (
-        f"against {pair.runner_up} alone, P(best) of {best} is {alone}, with all candidates {together} (required: "
-        f"{required})"
-    )
 
 
 VALIDATION_CAUTION = (
@@ -113,22 +92,16 @@ def describe_scored_data(sets: Collection[str], *, is_official: bool, scored: st
     return f"{text} {VALIDATION_CAUTION}" if scored == "validation" else text
 
 
-def describe_collapsed_runs(entry: Mapping[str, Any], *, minimise: bool) -> str:
-    """Describe an entry of `find_collapsed_runs`: its meaning for P(best), and what to do."""
-    scores, side = entry["scores"], "above" if minimise else "below"
-    verb = "lies" if len(scores) == 1 else "lie up to"
-    scores_text = join_some([f"{run}: {score:.4g}" for run, score in scores.items()])
+def describe_collapsed_runs(runs: CollapsedRuns, *, minimise: bool) -> str:
+    """Describe collapsed runs: their meaning for P(best), and what to do."""
+    side = "above" if minimise else "below"
+    verb = "lies" if len(runs.scores) == 1 else "lie up to"
+    scores_text = join_some([f"{run}: {score:.4g}" for run, score in runs.scores.items()])
     return (
-        f"{len(scores)} of {entry['num_runs']} runs of {entry['candidate']} {verb} {entry['sds']:.0f} robust sds "
+        f"{len(runs.scores)} of {runs.num_runs} runs of {runs.candidate} {verb} {runs.sds:.0f} robust sds "
         f"{side} the others ({scores_text}). P(best) cannot account for collapses too rare to show in these "
         "runs. Use --min-score to count collapsed runs as failed, or report their share."
     )
-
-
-def collapsed_notes(history: History, *, minimise: bool) -> Dict[str, str]:
-    """Return the sentence about the collapsed runs of each candidate that has some."""
-    collapsed = find_collapsed_runs(history, minimise=minimise)
-    return {candidate["candidate"]: describe_collapsed_runs(candidate, minimise=minimise) for candidate in collapsed}
 
 
 def failed_notes(history: History) -> List[str]:
@@ -165,11 +138,8 @@ DOCUMENT_WORDS = Words("system", "systems", "document", "documents", "answered d
 BATCH_WORDS = Words("system", "systems", "batch", "batches", "answered batches", "system")
 
 
-def forecast_text(
-    forecast: Optional[Forecast], *, seconds_per_run: float = 0.0, seconds_left: Optional[float] = None
-) -> str:
-    """Return the number of further runs and their time; empty if unknown. `seconds_per_run` counts
-    all workers together, and `seconds_left` is the rest of `--max-hours`, if the forecast ends there."""
+def forecast_text(forecast: Optional[Forecast]) -> str:
+    """Return the number of further runs and their time; empty if unknown."""
     if forecast is None:
         return ""
     limit_text = ", the limit" if forecast.is_limited else ""
@@ -177,9 +147,10 @@ def forecast_text(
     if forecast.low == forecast.high:
         range_text = " (the limit)" if forecast.is_limited else ""
     text = f"about {count_text(forecast.median, 'more run')}{range_text}"
-    if seconds_per_run:
-        text += f", {_duration_range_text(forecast.low * seconds_per_run, forecast.high * seconds_per_run)}"
-    if seconds_left is None or not seconds_per_run:
+    seconds, seconds_left = forecast.seconds_per_run, forecast.seconds_left
+    if seconds:
+        text += f", {_duration_range_text(forecast.low * seconds, forecast.high * seconds)}"
+    if seconds_left is None or not seconds:
         return text
     left_text = _duration_range_text(seconds_left, seconds_left)
     chance = chance_text(forecast.prob_decided)

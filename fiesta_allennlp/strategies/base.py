@@ -1,19 +1,32 @@
-"""The base class of strategies, and what they share: the analysis, who is next, margins, and minimized metrics."""
+"""The base class of strategies, and what they share: the analysis, who is next, limits and margins."""
 
 import math
 import re
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Collection, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Collection, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from fiesta_allennlp.beliefs.base import Belief, Posterior
+from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.core.errors import ConfigError, OptionError, did_you_mean, join_some
 from fiesta_allennlp.core.files import shorten
-from fiesta_allennlp.core.records import CredibleMargin, Decision, Forecast, History, LoopRuns, PairAlone, Undecided
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable, convert_value
 from fiesta_allennlp.probability import check_margin
+from fiesta_allennlp.strategies.decision import Decision
+
+
+@dataclass(frozen=True)
+class RunLimit:
+    """At most `num_runs` runs of each candidate, as where documents run out.
+
+    `measure` of a history and a name is what counts once candidates have made all their runs: then it is known.
+    """
+
+    num_runs: int
+    measure: Callable[[History, str], float]
+
 
 TIE_DIGITS = 9
 """Probabilities that are equal to so many digits are a tie: the quadrature is not exact to the last one."""
@@ -28,13 +41,14 @@ class Strategy(Registrable):
 
     `belief` computes the probabilities that the strategy reports. `confidence` is the probability at which it stops, or
     None if it stops for another reason. `num_starts` is the number of runs that every candidate begins with, and
-    `budget` the number of runs to spend, or None without one.
+    `budget` the number of runs to spend, or None without one. `run_limit` limits the runs of each candidate.
     """
 
     belief: Belief
     confidence: Optional[float] = None
     num_starts: int = 0
     budget: Optional[int] = None
+    run_limit: Optional[RunLimit] = None
     done: FrozenSet[str] = frozenset()
     """Candidates that get no further runs. Set by `without_further_runs`."""
 
@@ -58,8 +72,45 @@ class Strategy(Registrable):
         self.done = frozenset(done)
 
     def open(self, names: Sequence[str]) -> Tuple[str, ...]:
-        """Return those of `names` that get further runs."""
+        """Return those of `names` that are not `done`."""
         return tuple(name for name in names if name not in self.done)
+
+    def num_left(self, history: History, name: str) -> float:
+        """Return how many more runs a candidate may begin. Failed runs count as made."""
+        if name in self.done:
+            return 0
+        return math.inf if self.run_limit is None else self.run_limit.num_runs - history.num_begun[name]
+
+    def within_limit(self, names: Sequence[str], history: History, prob_best: Mapping[str, float]) -> List[str]:
+        """Replace the names of candidates that get no further runs by the most probable of the others, the one with
+        more runs left among equals. Leave them out if no others are left."""
+        left = {name: self.num_left(history, name) for name in history.active}
+        chosen: List[str] = []
+        for name in names:
+            others = (other for other in left if left[other] >= 1)
+            if left[name] < 1:
+                name = max(others, key=lambda other: (prob_best.get(other, 0.0), left[other]), default="")
+            if name:
+                left[name] -= 1
+                chosen.append(name)
+        return chosen
+
+    def exhausted(self, history: History) -> Tuple[str, ...]:
+        """Return the candidates that have made all runs of `run_limit`, even if each has failed."""
+        if self.run_limit is None:
+            return ()
+        names = (name for name in history.active if history.num_begun[name] >= self.run_limit.num_runs)
+        return tuple(name for name in names if not history.num_pending(name))
+
+    def end_at_limit(self, history: History, decision: Decision) -> Decision:
+        """Return the end where the runs of `run_limit` are made: the best is known to be that of the highest
+        `measure`. With fewer than two candidates that have a run, there is no comparison."""
+        assert self.run_limit is not None
+        measure, finished = self.run_limit.measure, [name for name in history.active if history.num_finished(name)]
+        if len(finished) < 2:
+            return replace(decision, best=finished[0] if finished else None, stopped_by="failures")
+        known = [name for name in finished if name in self.exhausted(history)] or finished
+        return replace(decision, best=max(known, key=lambda name: measure(history, name)), stopped_by="documents")
 
     def check(self, candidates: List[str]) -> None:
         """Check the settings against these candidates, before the first run.
@@ -89,85 +140,16 @@ class Strategy(Registrable):
         `stopped_by` is set if and only if the selection is over, even if runs are still pending.
         """
 
-    def describe(self, history: History) -> Decision:
-        """Return the current decision with what it costs and with its `pair_alone`, for somebody who watches."""
-        return replace(
-            self.recommend(history), expected_loss=self.expected_loss(history), pair_alone=self.pair_alone(history)
-        )
-
-    def fix_margin(self, history: History) -> Optional[str]:
-        """Fix a margin in units of the run-to-run sd, once the starting runs are done.
-
-        Returns the margin to record, or `None` if there is nothing to fix or it is fixed already.
-        """
-        return None
-
-    def undecided(self, history: History) -> Optional[Undecided]:
-        """Return why there is no winner yet; `None` if there is one, or for a strategy with a budget."""
-        return None
-
-    def credible_margin(self, history: History) -> Optional[CredibleMargin]:
-        """Return the margin at which the selection would be over now.
-
-        Returns `None` if more runs are needed first, or if the strategy does not stop at a probability.
-        """
-        return None
-
-    def expected_loss(self, history: History) -> Optional[float]:
-        """Return what choosing the leading candidate now costs on average, E[max_j mean_j - mean_best].
-
-        It is in the metric's units. Returns `None` if nobody leads yet, or if the posterior has no such mean.
-        """
-        return None
-
-    def pair_alone(self, history: History) -> Optional[PairAlone]:
-        """Return P(best) of the leading candidate against its runner-up alone.
-
-        Returns `None` if there is no posterior yet, if there are no other candidates, or if the strategy does not stop
-        at a probability.
-        """
-        return None
-
-    def forecast(
-        self, history: History, rng: np.random.Generator, *, max_runs: Optional[int] = None
-    ) -> Optional[Forecast]:
-        """Estimate how many more runs the selection makes, pending ones included, and whether it is decided then.
-
-        `max_runs` is the most runs that there is time for. Returns `None` if there is no estimate, or if the selection
-        is over.
-        """
-        return None
-
-    def plain_loop(self, history: History, rng: np.random.Generator) -> Optional[LoopRuns]:
-        """Estimate how many runs a plain loop would have taken to decide, all candidates equally often.
-
-        Returns `None` if there is no estimate, or if the selection is undecided.
-        """
-        return None
+    def limited_bounds(self, num_candidates: int, least: int, most: int) -> Tuple[int, int]:
+        """Return bounds of the number of runs within `run_limit`."""
+        room = math.inf if self.run_limit is None else self.run_limit.num_runs * num_candidates
+        return int(min(least, room)), int(min(most, room))
 
     @abstractmethod
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
         """Return the smallest and the largest number of runs that a selection among `num_candidates` candidates can
         take.
         """
-
-
-@dataclass(frozen=True, eq=False)
-class Analysis:
-    """The decision and the posterior after a history.
-
-    `posterior` is `None` while the model of the scores needs more runs.
-    """
-
-    decision: Decision
-    posterior: Optional[Posterior] = None
-
-    def expected_loss(self, best: Optional[str], history: History) -> Optional[float]:
-        """Return what choosing `best` costs on average, by this posterior after `history`; see
-        `Strategy.expected_loss`."""
-        if self.posterior is None or best not in history.active:
-            return None
-        return self.posterior.expected_loss(history.active.index(best))
 
 
 def check_candidates(candidates: Sequence[str]) -> None:
@@ -183,11 +165,8 @@ def check_candidates(candidates: Sequence[str]) -> None:
         raise ConfigError(f"candidate names must be unique, but '{duplicates[0]}' appears more than once.")
 
 
-def analyse(
-    history: History, belief: Belief, *, margin: float = 0.0, posterior: Optional[Posterior] = None
-) -> Analysis:
-    """Compute the posterior after `history`, unless it is given, and the candidate that is most probably within
-    `margin` of the best.
+def analyse(history: History, belief: Belief, *, margin: float = 0.0) -> Decision:
+    """Compute the posterior after `history`, and the candidate that is most probably within `margin` of the best.
 
     In a tie, `best` is the candidate with the highest probability of being the best, then the first. `best` is `None`
     while the model of the scores needs more runs. With fewer than two active candidates there is nothing to compare:
@@ -196,10 +175,10 @@ def analyse(
     active = history.active
     if len(active) < 2:
         best = next((name for name in active if history.num_finished(name)), None)
-        return Analysis(Decision(best=best, margin=margin))
+        return Decision(best=best, margin=margin)
     if not have_finished(history, active, belief.min_evaluations):
-        return Analysis(Decision(best=None, margin=margin))
-    posterior = posterior or belief.posterior(history)
+        return Decision(best=None, margin=margin)
+    posterior = belief.posterior(history)
     if not hasattr(posterior, "prob_best"):
         raise ConfigError(f"{type(belief).__name__}.posterior must be a Posterior but got {shorten(posterior)}.")
     prob_best = dict(zip(active, posterior.prob_best().tolist(), strict=True))
@@ -207,8 +186,7 @@ def analyse(
     if margin > 0:
         prob_within = dict(zip(active, posterior.prob_best(margin).tolist(), strict=True))
     best = max(active, key=lambda name: (round(prob_within[name], TIE_DIGITS), round(prob_best[name], TIE_DIGITS)))
-    decision = Decision(best=best, margin=margin, prob_best=prob_best, prob_within_margin=prob_within)
-    return Analysis(decision, posterior)
+    return Decision(best, margin, prob_best=prob_best, prob_within_margin=prob_within, posterior=posterior)
 
 
 def valid_names(returned: Any, history: History, method: str) -> List[str]:
@@ -243,135 +221,39 @@ def fill_evenly(num_runs_by_name: Mapping[str, int], *, target_runs: int, slots:
     return chosen
 
 
-SD_SHARE_PATTERN = re.compile(r"\s*(?P<share>[^\s=]+?)\s*sd\s*(=\s*(?P<number>\S+)\s*)?")
+SD_SHARE_PATTERN = re.compile(r"\s*(?P<share>\S+?)\s*sd\s*")
 
 
 @dataclass(frozen=True)
 class Margin:
-    """The margin of a strategy: `value` in units of the score, `sd_share` as a part of the run-to-run sd.
+    """The margin of a strategy: its `size` in units of the score, or of the run-to-run sd (`is_in_sds`)."""
 
-    The first runs fix the number of a share, see `FixedConfidence.margin_after`; until then it is None. As text, a
-    share is `0.25sd`, and `0.25sd=0.0037` once it is fixed.
-    """
-
-    value: Optional[float] = 0.0
-    sd_share: Optional[float] = None
+    size: float = 0.0
+    is_in_sds: bool = False
 
     @classmethod
     def parse(cls, value: Union[float, str]) -> "Margin":
-        """Read a number or a text.
+        """Read a number, or a text such as `0.25sd`.
 
         Raises:
             ConfigError: if it is neither a number of at least 0 nor a share of the sd.
         """
         match = SD_SHARE_PATTERN.fullmatch(value) if isinstance(value, str) else None
         try:
-            if match is None:
-                margin = cls(float(value))
-            else:
-                with_sd = match["number"]
-                margin = cls(None if with_sd is None else float(with_sd), float(match["share"]))
+            margin = cls(float(value)) if match is None else cls(float(match["share"]), is_in_sds=True)
         except (TypeError, ValueError):
             raise OptionError(
                 "margin",
                 "must be a number in units of the score, or a share of the run-to-run sd such as 0.25sd, but "
                 f"is '{value}'.",
             ) from None
-        for number in (margin.value, margin.sd_share):
-            check_margin(number or 0.0)
+        check_margin(margin.size)
         return margin
 
-    def with_sd(self, sd: float) -> "Margin":
-        """Return the share with its number, of two digits, for this run-to-run sd."""
-        return Margin(float(f"{(self.sd_share or 0.0) * sd:.2g}"), self.sd_share)
-
-    @property
-    def is_above_0(self) -> bool:
-        return bool(self.sd_share or self.value)
+    def to_score(self, sd: float) -> float:
+        """Return the margin in units of the score, with two digits for a share of this run-to-run sd."""
+        return float(f"{self.size * sd:.2g}") if self.is_in_sds else self.size
 
     @property
     def text(self) -> str:
-        if self.sd_share is None:
-            return f"{self.value:g}"
-        return f"{self.sd_share:g}sd" if self.value is None else f"{self.sd_share:g}sd={self.value:g}"
-
-
-def is_recorded_margin(new: Any, recorded: Any) -> bool:
-    """Return whether a margin is the recorded one, whose number the first runs have fixed."""
-    if not (isinstance(new, str) and isinstance(recorded, str)):
-        return False
-    typed, fixed = Margin.parse(new), Margin.parse(recorded)
-    return typed.sd_share is not None and typed.sd_share == fixed.sd_share and typed.value is None
-
-
-def without_fixed_number(recorded: Any) -> Any:
-    """Return a recorded margin without the number that the first runs gave it."""
-    return recorded.partition("=")[0] if isinstance(recorded, str) else recorded
-
-
-class Minimising(Strategy):
-    """Wraps another strategy, so that the lowest mean is the best.
-
-    The strategy, its model of the scores and its stopping rule read `History.negated`; no other object does. A decision
-    contains only candidates, probabilities and a margin above 0, so nothing in it needs to be negated back.
-
-    Args:
-        strategy: strategy that looks for the highest mean.
-    """
-
-    def __init__(self, strategy: Strategy) -> None:
-        self.strategy = strategy
-        self.belief, self.confidence = strategy.belief, strategy.confidence
-        self.num_starts, self.budget = strategy.num_starts, strategy.budget
-
-    def without_further_runs(self, done: Collection[str], history: History) -> None:
-        self.strategy.without_further_runs(done, history.negated)
-
-    def open(self, names: Sequence[str]) -> Tuple[str, ...]:
-        return self.strategy.open(names)
-
-    def check(self, candidates: List[str]) -> None:
-        self.strategy.check(candidates)
-
-    def check_room(self, history: History) -> None:
-        self.strategy.check_room(history.negated)
-
-    def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
-        return self.strategy.propose(history.negated, slots, rng)
-
-    def recommend(self, history: History) -> Decision:
-        return self.strategy.recommend(history.negated)
-
-    def describe(self, history: History) -> Decision:
-        return self.strategy.describe(history.negated)
-
-    def fix_margin(self, history: History) -> Optional[str]:
-        return self.strategy.fix_margin(history.negated)
-
-    def undecided(self, history: History) -> Optional[Undecided]:
-        return self.strategy.undecided(history.negated)
-
-    def credible_margin(self, history: History) -> Optional[CredibleMargin]:
-        return self.strategy.credible_margin(history.negated)
-
-    def expected_loss(self, history: History) -> Optional[float]:
-        return self.strategy.expected_loss(history.negated)
-
-    def pair_alone(self, history: History) -> Optional[PairAlone]:
-        return self.strategy.pair_alone(history.negated)
-
-    def forecast(
-        self, history: History, rng: np.random.Generator, *, max_runs: Optional[int] = None
-    ) -> Optional[Forecast]:
-        return self.strategy.forecast(history.negated, rng, max_runs=max_runs)
-
-    def plain_loop(self, history: History, rng: np.random.Generator) -> Optional[LoopRuns]:
-        return self.strategy.plain_loop(history.negated, rng)
-
-    def bounds(self, num_candidates: int) -> Tuple[int, int]:
-        return self.strategy.bounds(num_candidates)
-
-
-def unwrap_minimising(strategy: Strategy) -> Strategy:
-    """Return the strategy that looks for the highest mean: the given one, or the one inside `Minimising`."""
-    return strategy.strategy if isinstance(strategy, Minimising) else strategy
+        return f"{self.size:g}sd" if self.is_in_sds else f"{self.size:g}"

@@ -3,14 +3,15 @@
 from abc import abstractmethod
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import List, Optional, Tuple
+from typing import List, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.core.errors import OptionError
-from fiesta_allennlp.core.records import Decision, History
-from fiesta_allennlp.strategies.base import Analysis, Strategy, analyse, check_candidates, fill_evenly, have_finished
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.strategies.base import Strategy, analyse, check_candidates, fill_evenly, have_finished
+from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 
 
@@ -77,15 +78,15 @@ class FixedBudget(Strategy):
     def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
         if len(history.active) < 2:
             return []
-        stage = self.stage(history)
-        room = min(slots, self.budget - history.total_started)
-        return fill_evenly(history.started_by(self.open(stage.contenders)), target_runs=stage.target, slots=room)
+        names = self._plan_runs(history, min(slots, self.budget - history.total_started))
+        return [name for name in names if self.num_left(history, name) >= 1]
 
-    def expected_loss(self, history: History) -> Optional[float]:
-        return analyse(history, self.belief).expected_loss(self.recommend(history).best, history)
+    def _plan_runs(self, history: History, slots: int) -> List[str]:
+        stage = self.stage(history)
+        return fill_evenly(history.started_by(self.open(stage.contenders)), target_runs=stage.target, slots=slots)
 
     def recommend(self, history: History) -> Decision:
-        decision = analyse(history, self.belief).decision
+        decision = analyse(history, self.belief)
         if len(history.active) < 2:
             return replace(decision, stopped_by="failures")
         stage = self.stage(history)
@@ -94,7 +95,16 @@ class FixedBudget(Strategy):
         best = None
         if have_finished(history, stage.contenders, 1):
             best = max(stage.contenders, key=lambda name: history.scores(name).mean())
-        return replace(decision, best=best, stopped_by="budget" if is_over else None)
+        decision = replace(decision, best=best, stopped_by="budget" if is_over else None)
+        return self.end_at_limit(history, decision) if not is_over and self._is_at_run_limit(history) else decision
+
+    def _is_at_run_limit(self, history: History) -> bool:
+        """Return whether the plan asks for a run of a candidate that has made all of them: nothing else is part of
+        the plan."""
+        exhausted = self.exhausted(history)
+        next_names = [] if history.pending else self._plan_runs(history, 1)
+        is_next_missing = any(name in exhausted for name in next_names)
+        return bool(exhausted) and (is_next_missing or len(exhausted) == len(history.active))
 
 
 @Strategy.register("sequential_halving")
@@ -140,7 +150,7 @@ class SequentialHalving(FixedBudget):
         If a candidate drops out, the selection can take fewer runs, or more within the budget.
         """
         planned = sum(size * _num_new_runs(self.budget, size, num_candidates) for size in _round_sizes(num_candidates))
-        return planned, planned
+        return self.limited_bounds(num_candidates, planned, planned)
 
 
 def _num_new_runs(budget: int, num_contenders: int, num_candidates: int) -> int:
@@ -170,7 +180,7 @@ class NonAdaptiveFixedConfidence(FixedConfidence):
     The parameters are those of `FixedConfidence`.
     """
 
-    def fill(self, history: History, analysis: Analysis, slots: int, rng: np.random.Generator) -> List[str]:
+    def fill(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
         num_started_by_name = history.started_by(self.open(history.active))
         return fill_evenly(num_started_by_name, target_runs=self._num_complete_rounds(history) + 1, slots=slots)
 
@@ -185,7 +195,8 @@ class NonAdaptiveFixedConfidence(FixedConfidence):
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
         min_rounds = max(self.num_starts, self.to_win)
-        return min_rounds * num_candidates, self.limit(num_candidates) // num_candidates * num_candidates
+        most = self.limit(num_candidates) // num_candidates * num_candidates
+        return self.limited_bounds(num_candidates, min_rounds * num_candidates, most)
 
     def _num_complete_rounds(self, history: History) -> int:
         """The number of complete rounds of the active candidates that get further runs."""
@@ -209,4 +220,4 @@ class NonAdaptiveFixedBudget(FixedBudget):
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
         planned = self.budget // num_candidates * num_candidates
-        return planned, planned
+        return self.limited_bounds(num_candidates, planned, planned)

@@ -1,14 +1,20 @@
 """Forecasts the further runs of a selection from its posterior: cheap enough for a live display."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
-from scipy.special import ndtr, stdtr
+from scipy.special import stdtr
 
 from fiesta_allennlp.beliefs.base import Posterior
-from fiesta_allennlp.core.records import Forecast, LoopRuns
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.strategies.stopping_rules import StoppingRule
+from fiesta_allennlp.strategies.thompson import TopTwo, transportation_cost
+
+MAX_RUNS = 10**9
+"""More runs than any limit allows."""
 
 NUM_DRAWS, MIN_DRAWS = 200, 20
 """The number of simulated selections: fewer among more than 100 candidates, because a draw takes a time for each."""
@@ -16,11 +22,50 @@ NUM_DRAWS, MIN_DRAWS = 200, 20
 QUANTILES = (5, 50, 95)
 """Per cent of the draws below the three numbers of a forecast."""
 
-QUARTILES = (25, 75)
-"""Per cent of the draws between which the runs of a plain loop lie."""
-
 RUNS_PER_STEP = 40
 """A simulated step makes one run for each RUNS_PER_STEP finished runs, and at least one."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How many more runs a selection will make: the 5, 50 and 95% quantiles of simulated selections.
+
+    `is_limited` is true if the upper end is the most runs that a limit allows. `prob_decided` is the share that named a
+    winner by then. `seconds_per_run` counts all workers together and is 0 if it is unknown. `seconds_left` is the rest
+    of `--max-hours`, if the forecast ends there.
+    """
+
+    low: int
+    median: int
+    high: int
+    is_limited: bool
+    prob_decided: float
+    seconds_per_run: float = 0.0
+    seconds_left: Optional[float] = None
+
+    def at_least(self, num_runs: int) -> "Forecast":
+        """Return the forecast of a selection that makes no fewer runs than these."""
+        low, median, high = (max(number, num_runs) for number in (self.low, self.median, self.high))
+        return replace(self, low=low, median=median, high=high)
+
+
+@dataclass(frozen=True)
+class TimeForecast:
+    """What can be decided in `max_hours`, in which `num_runs` fit: `low`, `median` and `high` are the hours after which
+    the selection ends, as in `Forecast`. They and `prob_decided` are None if there is no forecast.
+    """
+
+    max_hours: float
+    num_runs: int
+    low: Optional[float] = None
+    median: Optional[float] = None
+    high: Optional[float] = None
+    prob_decided: Optional[float] = None
+
+
+def count_runs(hours: float, seconds: float, *, workers: int) -> int:
+    """Return how many runs of these seconds `workers` finish in some hours, at most `MAX_RUNS` each."""
+    return workers * int(min(3600 * hours / seconds * (1 + 1e-12), MAX_RUNS))
 
 
 @dataclass(frozen=True)
@@ -36,6 +81,43 @@ class StopAtConfidence:
     num_starts: int
     least_runs: int
     room: int
+
+
+def forecast_selection(
+    strategy: Strategy,
+    history: History,
+    decision: Decision,
+    rng: np.random.Generator,
+    *,
+    max_runs: Optional[int] = None,
+) -> Optional[Forecast]:
+    """Forecast how many more runs a selection makes, pending ones included, and whether it is decided then.
+
+    Returns `None` if the selection is over, if it has no posterior yet, or for another rule than a top-two rule that
+    stops at a probability. `max_runs` is the most runs that there is time for.
+    """
+    is_known = isinstance(strategy, TopTwo) and strategy.stop.stops_at_probability
+    if not isinstance(strategy, TopTwo) or not is_known or decision.posterior is None or decision.stopped_by:
+        return None
+    num_left = np.array([strategy.num_left(history, name) for name in history.active])
+    num_pending = [history.num_pending(name) for name in history.active]
+    room = min(strategy.room(history) + len(history.pending), num_left.sum() + sum(num_pending))
+    forecast = make_forecast(
+        decision.posterior,
+        [history.num_finished(name) for name in history.active],
+        rule=StopAtConfidence(
+            strategy.stop,
+            strategy.confidence,
+            decision.margin,
+            num_starts=strategy.num_starts,
+            least_runs=strategy.stop.least_runs_after(history, strategy.confidence),
+            room=int(room),
+        ),
+        max_runs=max_runs,
+        rng=rng,
+        is_open=(num_left + num_pending > 0).tolist(),
+    )
+    return forecast and forecast.at_least(len(decision.lacking))
 
 
 def make_forecast(
@@ -85,51 +167,6 @@ def make_forecast(
     low, median, high = np.percentile(num_added, QUANTILES, method="inverted_cdf")
     forecast = Forecast(int(low), int(median), int(high), bool(high >= limit), float(is_decided.mean()))
     return forecast.at_least(1)
-
-
-def estimate_plain_loop(
-    posterior: Posterior,
-    num_finished: Sequence[int],
-    *,
-    confidence: float,
-    margin: float,
-    stop: StoppingRule,
-    min_rounds: int,
-    max_runs: int,
-    rng: np.random.Generator,
-) -> Optional[LoopRuns]:
-    """Estimate how many runs a plain loop takes from the start, which runs every candidate equally often.
-
-    Each draw of the true means is one simulated loop, with known sds and the end of `StopAtConfidence`. On simulated
-    problems, the middle half agreed with that of `non_adaptive_fc` within some 10%.
-
-    Args:
-        num_finished: finished runs in the order of the posterior, from which the noise of a run follows.
-        stop: rule that stops at a probability.
-        min_rounds: runs that the winner and its nearest rival need.
-        max_runs: the most runs of all candidates together.
-    """
-    if not (posterior.scale > 0).all():
-        return None
-    noise_variance, means = posterior.scale**2 * np.asarray(num_finished), posterior.sample(NUM_DRAWS, rng)
-    num_candidates, rows = len(noise_variance), np.arange(NUM_DRAWS)
-    score_sums, max_rounds = np.zeros_like(means), max_runs // num_candidates
-    num_rounds = np.full(NUM_DRAWS, max_rounds)
-    for round_number in range(1, max_rounds + 1):
-        score_sums += means + rng.normal(size=means.shape) * np.sqrt(noise_variance)
-        location = score_sums / round_number
-        winner = location.argmax(axis=1)
-        lead = location[rows, winner][:, None] - location + margin
-        lead[rows, winner] = np.inf
-        variance = (noise_variance[winner][:, None] + noise_variance) / round_number
-        allowed = stop.allowed_error(np.array(round_number), confidence)
-        is_sure = ndtr(-lead / np.sqrt(variance)).sum(axis=1) <= allowed
-        if round_number >= min_rounds:
-            num_rounds = np.where(is_sure, np.minimum(num_rounds, round_number), num_rounds)
-        if (num_rounds <= round_number).mean() > QUARTILES[1] / 100:  # the others are longer: both quartiles are known
-            break
-    low, high = np.percentile(num_rounds, QUARTILES, method="nearest") * num_candidates
-    return LoopRuns(int(low), int(high), is_limited=bool(high >= max_rounds * num_candidates))
 
 
 class _Look(NamedTuple):
@@ -236,15 +273,3 @@ class _Simulation:
         variance = self.variance
         lead = self.location[self.rows, leader][:, None] - self.location
         return lead, variance[self.rows, leader][:, None] + variance
-
-
-def transportation_cost(lead: np.ndarray, variance: np.ndarray, num_runs: np.ndarray) -> np.ndarray:
-    """The improved transportation cost (Jourdan et al., 2022): sign(z) z^2 / 2 + log n_J, z = ahead / sqrt(variance).
-
-    Args:
-        lead: how far the leader is ahead of each candidate J.
-        variance: the posterior variance of `lead`; 0 where both means are known.
-        num_runs: n_J, at least 1. All shapes are alike.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.nan_to_num(np.sign(lead) * lead**2 / variance / 2) + np.log(num_runs)

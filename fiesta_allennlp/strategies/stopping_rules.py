@@ -10,11 +10,12 @@ from scipy.special import ndtr, ndtri
 
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.core.defaults import STOPPING_RULE
-from fiesta_allennlp.core.records import History, UnmetCondition
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.probability.collapsed import collapsed_runs
 from fiesta_allennlp.probability.confidence_sequence import max_log_evidence, unpaired_log_evidence, unpaired_threshold
-from fiesta_allennlp.strategies.base import Analysis, fill_evenly
+from fiesta_allennlp.strategies.base import fill_evenly
+from fiesta_allennlp.strategies.decision import Decision
 
 MAX_COLLAPSE_RATE = 0.25
 """A candidate with more collapsed runs than this does not count as the best."""
@@ -40,10 +41,10 @@ class StoppingRule(Registrable):
     """Whether the rule needs a posterior probability of the winner of at least the confidence, and then only runs."""
 
     @abstractmethod
-    def missing_runs(self, history: History, analysis: Analysis, confidence: float) -> Optional[Tuple[str, ...]]:
-        """Return the candidates to run again before `analysis.decision.best` is named, one for each run, in order.
+    def missing_runs(self, history: History, decision: Decision, confidence: float) -> Optional[Tuple[str, ...]]:
+        """Return the candidates to run again before `decision.best` is named, one for each run, in order.
 
-        An empty tuple means that this candidate is the best within `analysis.decision.margin`, with this confidence.
+        An empty tuple means that this candidate is the best within `decision.margin`, with this confidence.
         `None` means that the sampling rule goes on. Requires at least two active candidates.
         """
 
@@ -64,28 +65,11 @@ class StoppingRule(Registrable):
         least `num_runs` runs. Shapes: `(...,)` both."""
         return np.full(np.shape(num_runs), 1 - confidence)
 
-    def required_probability(self, history: History, analysis: Analysis, confidence: float) -> float:
-        """Return the probability of the winner at which the rule stops after these runs."""
-        if analysis.posterior is None or analysis.decision.best is None or len(history.active) < 2:
-            return confidence
-        num_runs = min(history.num_finished(name) for name in find_lead(history, analysis).names)
-        return 1 - float(self.allowed_error(np.array(num_runs), confidence))
-
-    def unmet_condition(self, history: History, analysis: Analysis, confidence: float) -> UnmetCondition:
-        """Return why the rule, which is not met, does not name the winner."""
-        probability = analysis.decision.confidence or 0.0
-        if not self.stops_at_probability:
-            return "evidence"
-        if probability < confidence:
-            return "probability"
-        is_low = probability < self.required_probability(history, analysis, confidence)
-        return "few runs" if is_low else "collapsed runs"
-
-    def is_hopeless(self, history: History, analysis: Analysis, confidence: float, room: int) -> bool:
+    def is_hopeless(self, history: History, decision: Decision, confidence: float, room: int) -> bool:
         """Return whether the `room` runs that the limit leaves are too few to go on for."""
-        if analysis.posterior is None:
+        if decision.posterior is None:
             return False
-        lead = find_lead(history, analysis)
+        lead = find_lead(history, decision)
         return bool(self.gives_up(lead.size, lead.variances, lead.num_runs, confidence, np.array(room)))
 
     def gives_up(
@@ -106,8 +90,8 @@ class BayesianStop(StoppingRule):
 
     stops_at_probability = True
 
-    def missing_runs(self, history: History, analysis: Analysis, confidence: float) -> Optional[Tuple[str, ...]]:
-        prob_best = analysis.decision.confidence
+    def missing_runs(self, history: History, decision: Decision, confidence: float) -> Optional[Tuple[str, ...]]:
+        prob_best = decision.confidence
         return () if prob_best is not None and prob_best >= confidence else None
 
 
@@ -140,14 +124,14 @@ class RuleOfThree(BayesianStop):
     more runs than `early_looks`, and names fewer candidates that have not collapsed yet.
     """
 
-    def missing_runs(self, history: History, analysis: Analysis, confidence: float) -> Optional[Tuple[str, ...]]:
-        if super().missing_runs(history, analysis, confidence) is None or analysis.posterior is None:
+    def missing_runs(self, history: History, decision: Decision, confidence: float) -> Optional[Tuple[str, ...]]:
+        if super().missing_runs(history, decision, confidence) is None or decision.posterior is None:
             return None
-        return self.missing_runs_of_pair(history, analysis, confidence)
+        return self.missing_runs_of_pair(history, decision, confidence)
 
-    def missing_runs_of_pair(self, history: History, analysis: Analysis, confidence: float) -> Tuple[str, ...]:
+    def missing_runs_of_pair(self, history: History, decision: Decision, confidence: float) -> Tuple[str, ...]:
         """Return what is missing although the posterior probability of the winner is high enough."""
-        lead = find_lead(history, analysis)
+        lead = find_lead(history, decision)
         num_finished_by_name = {name: history.num_finished(name) for name in lead.names}
         if missing_runs := fill_evenly(num_finished_by_name, target_runs=self.least_runs(confidence)):
             return tuple(missing_runs)
@@ -186,13 +170,13 @@ class EarlyLooks(BayesianStop):
 
     rule_of_three = RuleOfThree()
 
-    def missing_runs(self, history: History, analysis: Analysis, confidence: float) -> Optional[Tuple[str, ...]]:
-        if super().missing_runs(history, analysis, confidence) is None or analysis.posterior is None:
+    def missing_runs(self, history: History, decision: Decision, confidence: float) -> Optional[Tuple[str, ...]]:
+        if super().missing_runs(history, decision, confidence) is None or decision.posterior is None:
             return None
-        num_runs = min(history.num_finished(name) for name in find_lead(history, analysis).names)
-        if 1 - (analysis.decision.confidence or 0.0) > self.allowed_error(np.array(num_runs), confidence):
+        num_runs = min(history.num_finished(name) for name in find_lead(history, decision).names)
+        if 1 - (decision.confidence or 0.0) > self.allowed_error(np.array(num_runs), confidence):
             return None
-        return self.rule_of_three.missing_runs_of_pair(history, analysis, confidence) if collapsed_runs(history) else ()
+        return self.rule_of_three.missing_runs_of_pair(history, decision, confidence) if collapsed_runs(history) else ()
 
     def starts(self, belief: Belief) -> int:
         return self.rule_of_three.starts(belief)
@@ -225,12 +209,12 @@ class Lead:
         return math.sqrt(self.variances.sum())
 
 
-def find_lead(history: History, analysis: Analysis) -> Lead:
-    """Find the winner of an analysis that has a posterior, and the candidate that it leads by least."""
-    assert analysis.posterior is not None
-    names, location, scale = history.active, analysis.posterior.location, analysis.posterior.scale
-    best = names.index(str(analysis.decision.best))
-    leads = location[best] - location + analysis.decision.margin
+def find_lead(history: History, decision: Decision) -> Lead:
+    """Find the winner of an decision that has a posterior, and the candidate that it leads by least."""
+    assert decision.posterior is not None
+    names, location, scale = history.active, decision.posterior.location, decision.posterior.scale
+    best = names.index(str(decision.best))
+    leads = location[best] - location + decision.margin
     leads[best] = np.inf
     pair = [best, int(np.argmin(leads))]
     first, second = (names[index] for index in pair)
@@ -333,8 +317,7 @@ class GeneralizedLikelihoodRatioStop(StoppingRule):
     it with `ttts` or `non_adaptive_fc`. `thompson` and `bts` stop running weak candidates too early.
     """
 
-    def missing_runs(self, history: History, analysis: Analysis, confidence: float) -> Optional[Tuple[str, ...]]:
-        decision = analysis.decision
+    def missing_runs(self, history: History, decision: Decision, confidence: float) -> Optional[Tuple[str, ...]]:
         if decision.best is None:
             return None
         error = (1 - confidence) / len(history.candidates)
@@ -350,7 +333,7 @@ def _first_scores_by_split(history: History, candidate: str) -> Dict[int, float]
     by_split: Dict[int, float] = {}
     for evaluation in sorted(history.evaluations_of(candidate), key=lambda evaluation: evaluation.request.replicate):
         if evaluation.request.replicate < first_pending:
-            by_split.setdefault(evaluation.request.split_seed, evaluation.score)
+            by_split.setdefault(evaluation.request.split_seed, history.sign * evaluation.score)
     return by_split
 
 

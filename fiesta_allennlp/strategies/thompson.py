@@ -7,10 +7,10 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.records import Forecast, History
-from fiesta_allennlp.strategies.base import Analysis, Strategy, analyse, fill_evenly, have_finished, valid_names
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.strategies.base import Strategy, analyse, fill_evenly, have_finished, valid_names
+from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
-from fiesta_allennlp.strategies.forecast import StopAtConfidence, make_forecast, transportation_cost
 
 
 class PosteriorSampling(FixedConfidence):
@@ -23,22 +23,20 @@ class PosteriorSampling(FixedConfidence):
     The parameters are those of `FixedConfidence`.
     """
 
-    def fill(self, history: History, analysis: Analysis, slots: int, rng: np.random.Generator) -> List[str]:
+    def fill(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
         names = self.open(history.active)
         starting_runs = fill_evenly(history.started_by(names), target_runs=self.num_starts, slots=slots)
         if starting_runs or not have_finished(history, names, self.num_starts):
             return starting_runs
-        if analysis.decision.lacking:
-            return _subtract_pending(analysis.decision.lacking, history)[:slots]
-        most_probable = max(names, key=analysis.decision.prob_best.__getitem__)
-        chosen = valid_names(self.choose(history, analysis, slots, rng), history, f"{type(self).__name__}.choose")
-        return [most_probable if name in self.done else name for name in chosen]
+        if decision.lacking:
+            return _subtract_pending(decision.lacking, history)[:slots]
+        return valid_names(self.choose(history, decision, slots, rng), history, f"{type(self).__name__}.choose")
 
     @abstractmethod
-    def choose(self, history: History, analysis: Analysis, slots: int, rng: np.random.Generator) -> List[str]:
+    def choose(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
         """Return at most `slots` names, once all starting runs have finished.
 
-        `analysis` has the current decision, with a probability for every active candidate.
+        `decision` has the current decision, with a probability for every active candidate.
         """
 
 
@@ -54,8 +52,8 @@ class Thompson(PosteriorSampling):
     The parameters are those of `FixedConfidence`.
     """
 
-    def choose(self, history: History, analysis: Analysis, slots: int, rng: np.random.Generator) -> List[str]:
-        return draw_names(analysis.decision.prob_best, slots, rng)
+    def choose(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
+        return draw_names(decision.prob_best, slots, rng)
 
 
 @Strategy.register("bts")
@@ -84,16 +82,16 @@ class BatchThompson(PosteriorSampling):
         if self.batch_size is not None and self.batch_size < 1:
             raise ConfigError(f"batch_size must be at least 1 but is {self.batch_size}.")
 
-    def choose(self, history: History, analysis: Analysis, slots: int, rng: np.random.Generator) -> List[str]:
+    def choose(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
         num_started = self._num_started_in_batch(history)
         if num_started == 0 and history.pending:
             return []
         start_history = history.first_evaluations(history.total_started - num_started)
         if num_started == 0:
-            self._batch_start = (start_history, analysis.decision.prob_best)
+            self._batch_start = (start_history, decision.prob_best)
         elif self._batch_start[0] != start_history:  # another history than at the last piece, as after a resumption
-            prob_best = analyse(start_history, self.belief).decision.prob_best  # empty if a candidate joined since
-            self._batch_start = (start_history, prob_best or analysis.decision.prob_best)
+            prob_best = analyse(start_history, self.belief).prob_best  # empty if a candidate joined since
+            self._batch_start = (start_history, prob_best or decision.prob_best)
         num_draws = min(slots, (self.batch_size or slots) - num_started)
         return draw_names(self._batch_start[1], num_draws, rng)
 
@@ -138,36 +136,13 @@ class TopTwo(PosteriorSampling):
         if self.beta is not None and not 0 < self.beta <= 1:
             raise ConfigError(f"beta must be above 0 and at most 1, such as 0.5, but is {self.beta}.")
 
-    def forecast(
-        self, history: History, rng: np.random.Generator, *, max_runs: Optional[int] = None
-    ) -> Optional[Forecast]:
-        analysis = self._analyse(history)
-        if analysis.posterior is None or analysis.decision.stopped_by is not None or not self.stop.stops_at_probability:
-            return None
-        forecast = make_forecast(
-            analysis.posterior,
-            [history.num_finished(name) for name in history.active],
-            rule=StopAtConfidence(
-                self.stop,
-                self.confidence,
-                analysis.decision.margin,
-                num_starts=self.num_starts,
-                least_runs=self.stop.least_runs_after(history, self.confidence),
-                room=self.room(history) + len(history.pending),
-            ),
-            max_runs=max_runs,
-            rng=rng,
-            is_open=[name not in self.done for name in history.active],
-        )
-        return forecast and forecast.at_least(len(analysis.decision.lacking))
-
-    def choose(self, history: History, analysis: Analysis, slots: int, rng: np.random.Generator) -> List[str]:
-        num_started = history.started_by(analysis.decision.prob_best)
+    def choose(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
+        num_started = history.started_by(decision.prob_best)
         chosen: List[str] = []
         for _ in range(slots):
-            name = leader = draw_names(analysis.decision.prob_best, 1, rng)[0]
+            name = leader = draw_names(decision.prob_best, 1, rng)[0]
             if self.beta is None or rng.random() >= self.beta:
-                name = self.challenger(leader, history, analysis, num_started, rng)
+                name = self.challenger(leader, history, decision, num_started, rng)
             if self.beta is None and num_started[leader] <= num_started[name]:
                 name = leader
             num_started[name] += 1
@@ -175,16 +150,16 @@ class TopTwo(PosteriorSampling):
         return chosen
 
     def challenger(
-        self, leader: str, history: History, analysis: Analysis, num_started: Dict[str, int], rng: np.random.Generator
+        self, leader: str, history: History, decision: Decision, num_started: Dict[str, int], rng: np.random.Generator
     ) -> str:
         """Return the challenger of a leader: the candidate of least transportation cost from it.
 
         `num_started` counts the runs of each candidate, earlier slots included.
         """
-        assert analysis.posterior is not None
+        assert decision.posterior is not None
         names, num_started = list(num_started), np.array(list(num_started.values()), dtype=float)
         num_finished = np.array([history.num_finished(name) for name in names])
-        location, variance = analysis.posterior.location, analysis.posterior.scale**2 * num_finished / num_started
+        location, variance = decision.posterior.location, decision.posterior.scale**2 * num_finished / num_started
         leader_index = names.index(leader)
         cost = transportation_cost(location[leader_index] - location, variance[leader_index] + variance, num_started)
         cost[leader_index] = np.inf
@@ -210,9 +185,9 @@ class TopTwoThompson(TopTwo):
         super().__init__(beta=beta, **kwargs)
 
     def challenger(
-        self, leader: str, history: History, analysis: Analysis, num_started: Dict[str, int], rng: np.random.Generator
+        self, leader: str, history: History, decision: Decision, num_started: Dict[str, int], rng: np.random.Generator
     ) -> str:
-        weights = {name: prob for name, prob in analysis.decision.prob_best.items() if name != leader}
+        weights = {name: prob for name, prob in decision.prob_best.items() if name != leader}
         return draw_names(weights if any(weights.values()) else dict.fromkeys(weights, 1.0), 1, rng)[0]
 
 
@@ -235,3 +210,15 @@ def draw_names(weights: Mapping[str, float], size: int, rng: np.random.Generator
     cumulative_weights = np.cumsum([weights[name] for name in names])
     indices = np.searchsorted(cumulative_weights, rng.random(size) * cumulative_weights[-1], side="right")
     return [names[min(index, len(names) - 1)] for index in indices]
+
+
+def transportation_cost(lead: np.ndarray, variance: np.ndarray, num_runs: np.ndarray) -> np.ndarray:
+    """The improved transportation cost (Jourdan et al., 2022): sign(z) z^2 / 2 + log n_J, z = ahead / sqrt(variance).
+
+    Args:
+        lead: how far the leader is ahead of each candidate J.
+        variance: the posterior variance of `lead`; 0 where both means are known.
+        num_runs: n_J, at least 1. All shapes are alike.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.nan_to_num(np.sign(lead) * lead**2 / variance / 2) + np.log(num_runs)

@@ -2,21 +2,23 @@
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import partial
 from pathlib import Path
-from typing import Iterator, Mapping, Optional, Sequence, Set, Tuple
+from typing import Callable, Iterator, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.errors import ConfigError, join_some
-from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Decision, Forecast, History, TimeForecast, count_runs
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.selection.metrics import UNNAMED, Metric
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
-from fiesta_allennlp.selection.texts import collapsed_notes, failed_notes
+from fiesta_allennlp.selection.texts import failed_notes
 from fiesta_allennlp.selection.verdicts import ScoreThreshold
 from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.decision import Decision
+from fiesta_allennlp.strategies.forecast import Forecast, TimeForecast, count_runs, forecast_selection
 from fiesta_allennlp.tables.forms import Content
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.rows import RunTable
@@ -39,25 +41,23 @@ class NextRuns:
 
     Attributes:
         decision: the strategy's conclusion; `stopped_by` is None while runs are needed.
+        result: the same with the numbers of every candidate and the facts. Its forecast includes the runs to make now.
         runs: the runs to make now; empty once the selection has stopped, or while it waits for pending ones.
         history: the finished, pending and failed runs of the table.
-        forecast: of the number of further runs, pending and named ones included, where there is one.
         seconds_per_run: with all workers together; None if it is unknown.
         time_forecast: what can be decided within `max_hours`, with this setting, unless the selection is over.
         confidence: the target confidence; None with a budget.
-        splits: how runs come by their splits.
         workers: how many runs were asked for.
-        notes: sentences about candidates that take no part, and about runs far from the others.
+        notes: sentences about candidates that take no part, or get no further runs.
         metric: the metric of the scores, with its direction.
         read_back: what was understood of the table.
     """
 
     decision: Decision
+    result: Result
     runs: Tuple[NextRun, ...]
     history: History
-    forecast: Optional[Forecast]
     confidence: Optional[float]
-    splits: str
     read_back: ReadBack
     workers: int = 1
     notes: Tuple[str, ...] = ()
@@ -66,14 +66,13 @@ class NextRuns:
     time_forecast: Optional[TimeForecast] = None
 
     @property
+    def forecast(self) -> Optional[Forecast]:
+        """The number of further runs, pending and named ones included, where there is one."""
+        return self.result.forecast
+
+    @property
     def minimise(self) -> bool:
         return self.metric.minimise
-
-    @cached_property
-    def result(self) -> Result:
-        """The decision with the numbers of every candidate."""
-        target = self.confidence or CONFIDENCE
-        return Result.from_decision(self.history, self.decision, self.metric, splits=self.splits, target=target)
 
 
 def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
@@ -101,35 +100,33 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     history = ScoreThreshold(settings.min_score, minimise).apply_to(table.history(candidate_names))
     history = history.with_withdrawn(max_failures=settings.max_failures)
     strategy.without_further_runs(settings.done, history)
-    decision = strategy.describe(history)
-    if decision.stopped_by in INCONCLUSIVE_REASONS:
-        margin, undecided = strategy.credible_margin(history), strategy.undecided(history)
-        decision = replace(decision, credible_margin=margin, undecided=undecided)
-    fixed_margin = strategy.fix_margin(history)
-    notes = [*done_note(settings.done), *failed_notes(history)]
-    if fixed_margin is not None:
-        notes.append(
-            f"The margin is {fixed_margin.replace('=', ' = ')}, from the first runs. Pass --margin {fixed_margin} to "
-            "keep it when candidates join."
-        )
+    decision = strategy.recommend(history)
     seconds_per_run = _seconds_per_run(settings, history)
     proposed_names = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))
     num_begun = len(proposed_names) + len(history.pending)
+    make_forecast = partial(_forecast, strategy, history, decision, settings.seed, num_begun, seconds_per_run)
+    result = Result.from_decision(
+        history,
+        decision,
+        table.metric,
+        splits=splits,
+        target=strategy.confidence or CONFIDENCE,
+        forecast=make_forecast(),
+    )
     return NextRuns(
         decision=decision,
+        result=result,
         runs=tuple(_assign_splits_and_seeds(proposed_names, table, splits=splits)),
         history=history,
-        forecast=_forecast(strategy, history, settings.seed, num_begun=num_begun),
         confidence=strategy.confidence,
-        splits=splits,
         read_back=table.read_back,
         workers=settings.workers,
-        notes=(*notes, *collapsed_notes(history, minimise=minimise).values()),
+        notes=(*done_note(settings.done), *failed_notes(history)),
         metric=table.metric,
         seconds_per_run=seconds_per_run,
         time_forecast=None
         if settings.max_hours is None or seconds_per_run is None or decision.stopped_by is not None
-        else _forecast_time(strategy, history, settings, num_begun=num_begun, seconds_per_run=seconds_per_run),
+        else _forecast_time(settings, seconds_per_run, make_forecast),
     )
 
 
@@ -142,20 +139,27 @@ def _seconds_per_run(settings: NextSettings, history: History) -> Optional[float
 
 
 def _forecast(
-    strategy: Strategy, history: History, seed: int, *, num_begun: int, max_runs: Optional[int] = None
+    strategy: Strategy,
+    history: History,
+    decision: Decision,
+    seed: int,
+    num_begun: int,
+    seconds_per_run: Optional[float],
+    max_runs: Optional[int] = None,
 ) -> Optional[Forecast]:
     """Forecast the further runs, no fewer than those that have begun or begin now."""
-    forecast = strategy.forecast(history, strategy_rng(seed, len(history.evaluations)), max_runs=max_runs)
-    return forecast and forecast.at_least(num_begun)
+    rng = strategy_rng(seed, len(history.evaluations))
+    forecast = forecast_selection(strategy, history, decision, rng, max_runs=max_runs)
+    return forecast and replace(forecast.at_least(num_begun), seconds_per_run=seconds_per_run or 0.0)
 
 
 def _forecast_time(
-    strategy: Strategy, history: History, settings: NextSettings, *, num_begun: int, seconds_per_run: float
+    settings: NextSettings, seconds_per_run: float, make_forecast: Callable[..., Optional[Forecast]]
 ) -> TimeForecast:
     """Forecast what can be decided within `--max-hours`."""
     max_hours, workers = settings.max_hours or 0.0, settings.workers
     num_runs = count_runs(max_hours, workers * seconds_per_run, workers=workers)
-    forecast = _forecast(strategy, history, settings.seed, num_begun=num_begun, max_runs=num_runs)
+    forecast = make_forecast(max_runs=num_runs)
     if forecast is None:
         return TimeForecast(max_hours, num_runs)
     low, median, high = (seconds_per_run / 3600 * n for n in (forecast.low, forecast.median, forecast.high))

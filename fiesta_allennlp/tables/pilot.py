@@ -227,13 +227,13 @@ def _takes_logits(choice: ReplaySettings, names: List[str]) -> bool:
 
 
 def renumber_replicates(history: History) -> History:
-    """Return the finished evaluations with replicates from 0 to n - 1 for each candidate."""
+    """Return the finished evaluations, with replicates from 0 to n - 1 for each candidate, and scores as reported."""
     rank: Dict[Any, int] = {}
     for name in history.candidates:
         keys = sorted(e.request.key for e in history.evaluations_of(name))
         rank.update(zip(keys, range(len(keys)), strict=True))
     evaluations = (replace(e, request=replace(e.request, replicate=rank[e.request.key])) for e in history.evaluations)
-    return replace(history, evaluations=tuple(evaluations), pending=(), failures=())
+    return replace(history, evaluations=tuple(evaluations), pending=(), failures=(), sign=1)
 
 
 def _mean_run_seconds(history: History) -> Dict[str, float]:

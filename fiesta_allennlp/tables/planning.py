@@ -7,15 +7,14 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
 from fiesta_allennlp.beliefs.student_t import StudentT
 from fiesta_allennlp.core.defaults import num_cores
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.records import TimeForecast, count_runs
 from fiesta_allennlp.selection.confirmation import LEVEL
 from fiesta_allennlp.selection.options import deciding_options
 from fiesta_allennlp.selection.settings import INDEPENDENT, SHARED
 from fiesta_allennlp.selection.showing import Printable
 from fiesta_allennlp.selection.t_tests import fresh_runs_power
-from fiesta_allennlp.strategies.base import unwrap_minimising
 from fiesta_allennlp.strategies.fixed_budget import SequentialHalving
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
+from fiesta_allennlp.strategies.forecast import TimeForecast, count_runs
 from fiesta_allennlp.tables.pilot import CHOICE_OPTIONS, prepare_plan
 from fiesta_allennlp.tables.settings import NO_SECONDS, PlanSettings, ReplaySettings
 from fiesta_allennlp.tables.simulator import OnRepetitions, Outlook, Simulator, find_best, prepare_simulator
@@ -204,7 +203,7 @@ def plan(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda numbe
     start = time.monotonic()
     simulator = prepare_plan(settings)
     min_budget = _find_min_budget(settings, simulator)
-    rule = cast(FixedConfidence, unwrap_minimising(simulator.strategy))  # checked by `prepare_plan`
+    rule = cast(FixedConfidence, simulator.strategy)  # checked by `prepare_plan`
     margin = simulator.margin
     margins = larger_margins(simulator.source.noise_sd or 0.0, margin) if rule.belief.has_margin else []
     num_kinds = len(margins) + 3

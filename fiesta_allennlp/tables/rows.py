@@ -109,7 +109,8 @@ class RunTable:
                 failures.append(Failure(request, "error", f"{row.where}: {shorten(outcome)}"))
             else:
                 evaluations.append(Evaluation(request, outcome, self.metric.name, seconds=row.seconds or 0.0))
-        return History(tuple(candidates) or self.candidates, tuple(evaluations), tuple(pending), tuple(failures))
+        outcomes = tuple(evaluations), tuple(pending), tuple(failures)
+        return History(tuple(candidates) or self.candidates, *outcomes, sign=-1 if self.minimise else 1)
 
     def brought_runs(self, file: str, digest: str) -> BroughtRuns:
         """Return the runs of this file as a new selection takes them."""

@@ -8,7 +8,7 @@ from typing import Callable, Dict, Generator, Iterator, List, Sequence, Tuple, T
 from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.strategies.base import Strategy, have_finished, unwrap_minimising
+from fiesta_allennlp.strategies.base import Strategy, have_finished
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 
 Outcome = TypeVar("Outcome")
@@ -22,7 +22,7 @@ that moves, and for little to be lost by an interrupt."""
 def run_side_by_side(strategy: Strategy, runs: Sequence[Generator[History, None, Outcome]]) -> List[Outcome]:
     """Return what several selections return that take turns, so that their posteriors are computed together. Each
     yields every history before it asks `strategy` about it."""
-    belief = getattr(unwrap_minimising(strategy), "belief", None)
+    belief = getattr(strategy, "belief", None)
     outcomes: Dict[int, Outcome] = {}
     while len(outcomes) < len(runs):
         waiting_histories: List[History] = []
@@ -33,16 +33,16 @@ def run_side_by_side(strategy: Strategy, runs: Sequence[Generator[History, None,
                 except StopIteration as end:
                     outcomes[number] = end.value
         if isinstance(belief, PreparedBelief):
-            belief.prepare([h if unwrap_minimising(strategy) is strategy else h.negated for h in waiting_histories])
+            belief.prepare(waiting_histories)
     return [outcomes[number] for number in range(len(runs))]
 
 
 def prepare_belief(strategy: Strategy) -> None:
     """Let the posteriors of a strategy be computed together. A strategy for a budget asks for one posterior, at its
     end, so nothing is prepared for it."""
-    plain = unwrap_minimising(strategy)
-    if isinstance(plain, FixedConfidence):
-        plain.belief = PreparedBelief(plain.belief, sorted({0.0, plain.parsed_margin.value or 0.0}))
+    if isinstance(strategy, FixedConfidence):
+        margin = strategy.parsed_margin
+        strategy.belief = PreparedBelief(strategy.belief, sorted({0.0, 0.0 if margin.is_in_sds else margin.size}))
 
 
 class PreparedBelief(Belief):

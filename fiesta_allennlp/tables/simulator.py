@@ -157,7 +157,7 @@ class Simulator:
 
     @cached_property
     def first_history(self) -> History:
-        return self.source.start or History(tuple(self.true_means))
+        return replace(self.source.start or History(tuple(self.true_means)), sign=-1 if self.minimise else 1)
 
     @property
     def num_done(self) -> int:
@@ -285,10 +285,8 @@ def prepare_simulator(
     prepare_belief(strategy)
     _, max_runs = strategy.bounds(len(names))
     parsed_margin = Margin.parse(settings.strategy_params().get("margin", margin))
-    if parsed_margin.value is None and source.noise_sd is not None:
-        parsed_margin = parsed_margin.with_sd(source.noise_sd)
     sampling = replace(sampling, length=max_runs)
-    return Simulator(settings, strategy, source, sampling, margin=parsed_margin.value or 0.0)
+    return Simulator(settings, strategy, source, sampling, margin=parsed_margin.to_score(source.noise_sd or 0.0))
 
 
 def _choose_num_repetitions(finished: Sequence[Repetition]) -> int:

@@ -13,7 +13,7 @@ from fiesta_allennlp.core.defaults import NUM_FRESH_RUNS
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.files import write_json_file
-from fiesta_allennlp.core.records import Candidate, Decision, History
+from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.confirmation import Confirmation, ConfirmationPlan, SeenLead
 from fiesta_allennlp.selection.environment import changed_code, check_current_directory, describe_environment
@@ -25,6 +25,7 @@ from fiesta_allennlp.selection.settings import SHARED
 from fiesta_allennlp.selection.store import Meta, open_for_reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.selection.workspace import has_selection
+from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
 from fiesta_allennlp.trainings.select import TrainingSelection

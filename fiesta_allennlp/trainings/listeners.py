@@ -1,23 +1,18 @@
 """The observers of a selection: the live table, and others that the settings ask for, such as a command of the user."""
 
 import logging
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Collection, List, Mapping, Optional, Set
+from typing import Collection, List, Mapping, Optional, Set
 
 from rich.console import Console
 
 from fiesta_allennlp.core.blame import FINISHED_KINDS
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.files import delete
-from fiesta_allennlp.core.origin import Origin
-from fiesta_allennlp.core.records import Decision, Evaluation, History, Outcome
-from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.selection.environment import describe_different_versions
+from fiesta_allennlp.core.records import Evaluation, History, Outcome
 from fiesta_allennlp.selection.listener import Listener
-from fiesta_allennlp.selection.progress import forecast_open_selection
-from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.trainings.candidate_run import CandidateRun, ReportedMetrics
 
 logger = logging.getLogger(__name__)
@@ -65,40 +60,3 @@ class MetricNotes(Listener):
         if source != self._metric and source not in self._noted_names:
             self._noted_names.add(source)
             self._console.print(f"Note: for {self._metric}, {name} reports '{source}'.{run.note_on_metric(source)}")
-
-
-class VersionNotes(Listener):
-    """Prints a note when the first run comes that was made with other versions than the first one of the selection."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._origins: List[Origin] = []
-
-    def on_state(self, history: History, decision: Decision) -> None:
-        if not self._origins:
-            self._origins = [run.origin for run in history.evaluations if run.origin.host]
-
-    def on_outcome(self, outcome: Outcome) -> None:
-        origin = outcome.origin
-        if not origin.host or any(origin.software == other.software for other in self._origins):
-            return
-        if text := describe_different_versions([*self._origins[:1], origin]):
-            self._console.print(f"Note: {outcome.request.name}: {text}")
-        self._origins.append(origin)
-
-
-def forecast_describer(
-    strategy: Strategy, executor: Executor, *, seed: int, seconds_before: float, max_hours: Optional[float]
-) -> Callable[[History], str]:
-    """Return a function that forecasts how many more runs are needed and how long they take.
-
-    `seconds_before` are the seconds of earlier sessions.
-    """
-    start = time.monotonic()
-
-    def text(history: History) -> str:
-        seconds_left = None if max_hours is None else 3600 * max_hours - seconds_before - (time.monotonic() - start)
-        workers = max(executor.slots, 1)
-        return forecast_open_selection(strategy, history, seed=seed, workers=workers, seconds_left=seconds_left)[1]
-
-    return text

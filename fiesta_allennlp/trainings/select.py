@@ -1,5 +1,6 @@
 """Selections among configs and programs: the family of `fiesta select`, its dry run and its trial."""
 
+import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -10,10 +11,11 @@ from rich.console import Console
 from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, join_some
-from fiesta_allennlp.core.records import INCONCLUSIVE_REASONS, Candidate, Decision, History, Outcome
-from fiesta_allennlp.core.seeding import fresh_seed, make_request, strategy_rng
+from fiesta_allennlp.core.records import Candidate, History, Outcome
+from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.slurm import end_left_jobs
+from fiesta_allennlp.selection.facts import forecast_open_selection
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.metrics import check_metric_sign
@@ -23,9 +25,9 @@ from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, build_with_packages, translated_option_errors
-from fiesta_allennlp.selection.texts import collapsed_notes, forecast_text, number_text
+from fiesta_allennlp.selection.texts import forecast_text, number_text
 from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.trainings.candidate_run import MemoryMeasuringEvaluator
+from fiesta_allennlp.strategies.decision import INCONCLUSIVE_REASONS, Decision
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import Point
 from fiesta_allennlp.trainings.candidates import (
@@ -35,17 +37,10 @@ from fiesta_allennlp.trainings.candidates import (
     load_candidates,
     take_trials,
 )
-from fiesta_allennlp.trainings.data_files import (
-    DataSnapshot,
-    StartingWeights,
-    describe_starting_weights,
-    seen_data_reasons,
-)
+from fiesta_allennlp.trainings.data_files import DataSnapshot
 from fiesta_allennlp.trainings.listeners import (
     BestModelKeeper,
     MetricNotes,
-    VersionNotes,
-    forecast_describer,
 )
 from fiesta_allennlp.trainings.pool import (
     Pool,
@@ -124,11 +119,11 @@ class TrainingSelection(SelectionFamily):
             complete = {name for name, preparation in preparations.items() if vectors_exist(preparation)}
             missing = {name: candidate for name, candidate in active.items() if name not in complete}
             if missing:
-                weights = self.find_starting_weights(missing, console)
+                if not settings.on_official_splits:
+                    PRETRAINED.check(self.seen_data_reasons(missing), settings.allow)
                 vectors = self.directory.vectors.resolve()  # which `directory` becomes
                 for name, preparation in self.prepare(missing, directory, console).items():
-                    located = preparation.with_vectors_in(vectors)
-                    preparations[name] = replace(located, starting_weights=weights[name])
+                    preparations[name] = preparation.with_vectors_in(vectors)
                 check_same_pool({name: preparations[name].pool for name in active})
                 pools = [preparations[name].pool for name in missing]
                 for text in dict.fromkeys(content.text for pool in pools for content in pool.contents_read):
@@ -139,20 +134,10 @@ class TrainingSelection(SelectionFamily):
             self.settings = resolve_metric(settings, active, {name: preparations[name] for name in active}, console)
             yield
 
-    def find_starting_weights(
-        self, candidates: Mapping[str, Candidate], console: Console
-    ) -> Dict[str, Tuple[StartingWeights, ...]]:
-        """Return the weights that these candidates start from, and print them. Refuse weights that have seen the data
-        of random splits, unless the settings allow them."""
-        weights = {
-            name: type_of(candidate.config).starting_weights(self.candidate_set.snapshots[name])
-            for name, candidate in candidates.items()
-        }
-        if not self.settings.on_official_splits:
-            PRETRAINED.check(seen_data_reasons(weights), self.settings.allow)
-        if text := describe_starting_weights(weights):
-            console.print(f"Note: {text}.")
-        return weights
+    def seen_data_reasons(self, candidates: Mapping[str, Candidate]) -> Iterator[str]:
+        for name, candidate in candidates.items():
+            for reason in type_of(candidate.config).seen_data_reasons(self.candidate_set.snapshots[name]):
+                yield f"candidate '{name}': {reason}"
 
     def notes(self) -> Iterator[str]:
         """Yield what is doubtful about the configs."""
@@ -256,7 +241,7 @@ class TrainingSelection(SelectionFamily):
             end_left_jobs(directory)
         with progress:
             evaluator = self.evaluator()
-            listeners: List[Listener] = [progress, self.metric_notes(evaluator, console), VersionNotes(console)]
+            listeners: List[Listener] = [progress, self.metric_notes(evaluator, console)]
             if settings.keep == "best":
                 listeners.append(BestModelKeeper(directory, settings.scored_by.sign))
             yield SelectionLoop(
@@ -274,14 +259,22 @@ class TrainingSelection(SelectionFamily):
 
     def progress(self, console: Console, *, seconds_before: float, seed: int) -> ProgressDisplay:
         """Return the display of the running selection, which earlier sessions worked on for `seconds_before`."""
-        metric, max_hours = self.settings.scored_by, self.settings.max_hours
-        estimate = partial(forecast_describer, self.strategy, self.executor, seed=seed)
+        metric, start = self.settings.scored_by, time.monotonic() - seconds_before
+
+        def make_result(history: History, decision: Decision) -> Result:
+            max_hours, workers = self.settings.max_hours, max(self.executor.slots, 1)
+            seconds_left = None if max_hours is None else 3600 * max_hours - (time.monotonic() - start)
+            forecast = forecast_open_selection(
+                self.strategy, history, decision, seed=seed, workers=workers, seconds_left=seconds_left
+            )
+            target = self.strategy.confidence or CONFIDENCE
+            return Result.from_decision(history, decision, metric, target=target, forecast=forecast, running=True)
+
         return ProgressDisplay(
             console,
             metric.name,
             title=metric.display_name,
-            describe_forecast=estimate(seconds_before=seconds_before, max_hours=max_hours),
-            find_collapsed=partial(collapsed_notes, minimise=metric.minimise),
+            make_result=make_result,
             find_queued=self.executor.queued_runs,
         )
 
@@ -338,9 +331,12 @@ def plan(
     expected = ""
     if prepared.brought is not None:
         console.print(*(f"Note: {sentence}" for sentence in prepared.brought.sentences))
-        history = History(tuple(prepared.candidate_set.active)).with_outcomes(prepared.brought.outcomes)
-        forecast = prepared.strategy.forecast(history, strategy_rng(settings.seed or 0, len(history.evaluations)))
-        expected = forecast_text(forecast)
+        history = History(tuple(prepared.candidate_set.active), sign=prepared.settings.scored_by.sign)
+        history, strategy = history.with_outcomes(prepared.brought.outcomes), prepared.strategy
+        decision = strategy.recommend(history)
+        expected = forecast_text(
+            forecast_open_selection(strategy, history, decision, seed=settings.seed or 0, workers=0)
+        )
     candidate_set = prepared.candidate_set
     least, most = prepared.strategy.bounds(len(candidate_set.active))
     commands: Dict[str, str] = {}
@@ -363,7 +359,7 @@ def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
         names = prepared.metric_notes(evaluator, console)
         for name in prepared.candidate_set.active:
             request = make_request(seed, name, 0, shared_splits=settings.splits == "shared")
-            prepared.executor.submit(MemoryMeasuringEvaluator(evaluator.for_request(request)), request)
+            prepared.executor.submit(evaluator.for_request(request), request)
         for outcome in prepared.executor.completed():
             names.on_outcome(outcome)
             yield outcome

@@ -172,8 +172,8 @@ class Settings(TrainingSettings):
     candidates: Tuple[str, ...] = option(
         (),
         "two or more configs for `allennlp train` or for programs. A candidate is named after its file, without the "
-        "extension; NAME=PATH sets another name. 'PATH?lr=0.01,model.dropout=0.5' sets external variables and "
-        "overrides of one candidate. 'NAME=python train.py {train} {test} {seed}' is a program without a config",
+        "extension; NAME=PATH sets another name. 'NAME=python train.py {train} {test} {seed}' is a program without a "
+        "config",
         metavar="CANDIDATE.jsonnet",
     )
     study: Optional[str] = _scoring_option(

@@ -34,13 +34,14 @@ from common import (
 from real_problems import last_history
 
 from fiesta_allennlp.core.defaults import NUM_FRESH_RUNS
-from fiesta_allennlp.core.records import Decision, Evaluation, History, Request
+from fiesta_allennlp.core.records import Evaluation, History, Request
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.confirmation import LEVEL, FreshComparison, SeenLead, compare_with_rivals
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.t_tests import t_test_power
 from fiesta_allennlp.strategies import Strategy
+from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.side_by_side import run_side_by_side
 from fiesta_allennlp.tables.simulator import prepare_simulator, wilson_interval

@@ -13,6 +13,7 @@ import numpy as np
 from common import make_parser, print_table
 from families import CLEAR_FAMILIES, REPORTING_FAMILIES, TUNING_FAMILIES, Family
 
+from fiesta_allennlp.strategies.forecast import forecast_selection
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.simulator import Simulator, prepare_simulator
 
@@ -58,9 +59,11 @@ def outcomes(simulator: Simulator, repetition: int) -> Iterator[Outcome]:
     for moment, share in MOMENTS.items():
         num_done = num_starts + int(share * (total - num_starts))
         rng = np.random.default_rng(repetition)
-        forecast = strategy.forecast(histories[num_done], rng)
+        history, decision = histories[num_done], strategy.recommend(histories[num_done])
+        forecast = forecast_selection(strategy, history, decision, rng)
         half = (MAX_RUNS_PER_CANDIDATE * num_candidates - num_done) // 2
-        by_half = strategy.forecast(histories[num_done], np.random.default_rng(repetition), max_runs=half)
+        rng = np.random.default_rng(repetition)
+        by_half = forecast_selection(strategy, history, decision, rng, max_runs=half)
         if forecast is not None and by_half is not None:
             num_left = total - num_done
             yield Outcome(

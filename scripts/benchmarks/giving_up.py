@@ -55,15 +55,15 @@ class End:
 
 def rules_that_give_up(strategy: FixedConfidence, history: History) -> Iterator[str]:
     """Yield the rules that would end a selection after this history, in which nothing is pending."""
-    analysis, room = strategy._analyse(history), strategy.room(history)
-    is_open = analysis.decision.stopped_by != "confidence" and not analysis.decision.lacking
-    if analysis.posterior is None or not (is_open and strategy.may_stop(history, analysis.decision)):
+    decision, room = strategy.recommend(history), strategy.room(history)
+    is_open = decision.stopped_by != "confidence" and not decision.lacking
+    if decision.posterior is None or not (is_open and strategy.may_stop(history, decision)):
         return
-    lead = find_lead(history, analysis)
+    lead = find_lead(history, decision)
     chance = predictive_power(np.array(lead.size), lead.variances, lead.num_runs, CONFIDENCE, np.array(room))
     yield from (f"chance below {threshold:g}" for threshold in THRESHOLDS if chance < threshold)
     yield from (f"{CHANCE:g}, over {price} runs a winner" for price in PRICES if chance < min(CHANCE, room / price))
-    loss = analysis.expected_loss(analysis.decision.best, history)
+    loss = decision.posterior.expected_loss(history.active.index(str(decision.best)))
     if loss is not None and loss < LEAST_LOSS * strategy.belief.noise_sd(history):
         yield LOSS_RULE
 

@@ -6,7 +6,8 @@ import numpy as np
 from baselines import BASELINES
 
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.strategies.base import Analysis, Strategy, fill_evenly
+from fiesta_allennlp.strategies.base import Strategy, fill_evenly
+from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.strategies.thompson import PosteriorSampling
 
 REST_BELOW = 0.005
@@ -20,8 +21,8 @@ class RestingLoop(PosteriorSampling):
     The parameters are those of `FixedConfidence`.
     """
 
-    def choose(self, history: History, analysis: Analysis, slots: int, rng: np.random.Generator) -> List[str]:
-        awake = [name for name, prob in analysis.decision.prob_best.items() if prob >= REST_BELOW]
+    def choose(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
+        awake = [name for name, prob in decision.prob_best.items() if prob >= REST_BELOW]
         num_started = history.started_by(awake)
         return fill_evenly(num_started, target_runs=min(num_started.values()) + slots, slots=slots)
 

@@ -3,7 +3,8 @@ from typing import Tuple
 
 import pytest
 
-from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History
+from fiesta_allennlp.core.records import Evaluation, Failure, History
+from fiesta_allennlp.strategies.decision import Decision
 from tests.strategies.histories import evaluation, failure, history, request
 
 

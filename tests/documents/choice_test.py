@@ -1,3 +1,4 @@
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Dict
 
@@ -6,10 +7,11 @@ import pytest
 
 from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.records import Decision, History
-from fiesta_allennlp.documents.choice import EnoughDocuments, LimitedDocuments
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.documents.choice import EnoughDocuments, check_num_batches
 from fiesta_allennlp.strategies import NonAdaptiveFixedBudget, SequentialHalving, Thompson, TopTwo
-from fiesta_allennlp.strategies.base import Analysis
+from fiesta_allennlp.strategies.base import RunLimit
+from fiesta_allennlp.strategies.decision import Decision
 from tests.strategies.histories import history as of_scores
 
 RNG = np.random.default_rng(0)
@@ -34,10 +36,11 @@ def history(counts: Dict[str, int], **rest: Any) -> History:
 
 
 def limited(num_batches: int, *, strategy: Any = TopTwo, budget: int = 0, prob: Any = None, **measures: float) -> Any:
-    """The limit over a strategy; P(best) is `prob`, by default 0.6 for a and 0.4 for b."""
+    """A strategy with this limit; P(best) is `prob`, by default 0.6 for a and 0.4 for b."""
     limits = {"budget": budget} if budget else {"max_evaluations": 99}
     made = strategy(belief=Given(**(prob or {"a": 0.6, "b": 0.4})), **limits)
-    return LimitedDocuments(made, num_batches=num_batches, measure=lambda history, name: measures[name])
+    made.run_limit = RunLimit(num_batches, measure=lambda history, name: measures[name])
+    return made
 
 
 def ended(strategy: Any, now: History) -> Any:
@@ -87,9 +90,8 @@ def test_a_plan_that_asks_for_more_documents_than_there_are_ends() -> None:
 
 
 def test_too_few_documents_and_bounds() -> None:
-    few = LimitedDocuments(TopTwo(belief=Given(), num_starts=3), num_batches=2, measure=lambda history, name: 0.0)
     with pytest.raises(ConfigError, match="at least 3 documents .* only 2"):
-        few.check(["a", "b"])
+        check_num_batches(TopTwo(belief=Given(), num_starts=3), 2)
     assert limited(5).bounds(3) == (3, 15)
 
 
@@ -110,7 +112,7 @@ def missing(stop: EnoughDocuments, counts: Dict[str, int], *, reached: float, co
     now = history(counts)
     decision = Decision(best="a", prob_within_margin={"a": reached, "b": 1 - reached, "c": 0.0})
     posterior = SimpleNamespace(location=np.array([0.7, 0.6, 0.5]), scale=np.full(3, 0.1))
-    return stop.missing_runs(now, Analysis(decision, posterior), confidence)  # type: ignore[arg-type]
+    return stop.missing_runs(now, replace(decision, posterior=posterior), confidence)  # type: ignore[arg-type]
 
 
 def test_the_winner_and_its_nearest_rival_need_enough_documents() -> None:

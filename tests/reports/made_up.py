@@ -31,7 +31,7 @@ def report_of(history: History, *, leading: Optional[str], margin: float = 0.0, 
     """The report of a selection that named `leading` after these runs."""
     facts = {**RUN_FACTS, **facts}
     strategy = build(Strategy, facts["strategy"] or TOP_TWO)
-    decision = replace(analyse(history, strategy.belief, margin=margin).decision, best=leading)
+    decision = replace(analyse(history, strategy.belief, margin=margin), best=leading)
     metric, stopped_by = Metric.parse(facts.pop("metric", "macro_f1")), facts.pop("stopped_by", "confidence")
     parameters = dict.fromkeys(history.candidates, 123456)
     decision = replace(decision, stopped_by=stopped_by)
@@ -131,7 +131,7 @@ def by_documents(num_systems: int = 6) -> Report:
     facts = {name: value for name, value in facts.items() if name in DocumentsResult.__dataclass_fields__}
     about = {"strategy": {**TOP_TWO, "stop": {"type": "enough_documents"}}, "belief": {"type": "paired_measure"}}
     result = DocumentsResult(
-        **{**facts, **about, "splits": "", "sets": None, "ahead_on_shared_splits": None}, documents={"batch_size": 1}
+        **{**facts, **about, "splits": "", "sets": None, "lead": None}, documents={"batch_size": 1}
     )
     return replace(report, result=result)
 

@@ -64,7 +64,7 @@ def test_there_is_no_paragraph_without_a_result(made: Report) -> None:
         ({}, ("After 16 runs, model_0 was selected with probability ", "(mean 0.6", ", sd ", ", 10 runs)")),
         ({"stopped_by": "max_evaluations"}, ("model_0 led, and the comparison was open, with probability",)),
         ({}, ("the runner-up was model_1 (mean 0.6", "6 runs; mean difference +0.", "95% interval")),
-        ({}, ("a single run of each would have named another model in ", "% of cases.")),
+        ({}, ("one run of each would have named another model in ", "% of cases.")),
         ({}, ("No fresh runs confirm this difference.",)),
     ],
 )

@@ -7,9 +7,8 @@ from typing import Any, Dict, Optional, Tuple
 from fiesta_allennlp import report
 from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
 from fiesta_allennlp.reports.status import read_status
-from fiesta_allennlp.reports.words import selection_in_words, spent_in_words
-from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
-from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.reports.words import selection_in_words
+from fiesta_allennlp.selection.candidate_result import FailedRun
 from tests.selections import write_selection
 
 BATCH = FailedRun("x-0", "error", "no answer")
@@ -45,42 +44,26 @@ def test_systems_that_are_level_or_saw_fewer_documents_are_named() -> None:
     assert "the next step of the plan: a leads, with accuracy 1.0000" in words
 
 
-def test_an_inconclusive_selection_offers_the_set_and_the_margin_first() -> None:
+def test_an_inconclusive_selection_offers_the_set_first() -> None:
     candidates = [replace(entry(name, 0.8), prob_best=prob) for name, prob in (("a", 0.6), ("b", 0.39), ("c", 0.01))]
-    over = replace(ended("a", *candidates), stopped_by="max_evaluations")
-    text = in_lines(replace(over, credible_margin={"margin": 0.01, "best": "a"}))
-    offers = [
-        "a or b is the best with probability 0.990.",
-        "a is within 0.01 of the best with the target probability: take it if such a difference",
-        "Next time, set --margin 0.01 before the first run; set afterwards, it voids the target.",
-        "Leading: a (P(best) 0.600)",
-    ]
+    text = in_lines(replace(ended("a", *candidates), stopped_by="max_evaluations"))
+    offers = ["Inconclusive after", "a or b is the best with probability 0.990.", "Leading: a (P(best) 0.600)"]
     places = [text.index(offer) for offer in offers]
     assert places == sorted(places)
-    assert "margin" not in in_lines(over)
 
 
-def test_a_plain_loop_is_named_only_if_it_would_have_taken_clearly_more_or_fewer_runs() -> None:
-    candidates = tuple(CandidateResult(name, num_evaluations=num) for name, num in (("a", 6), ("b", 3)))
-    decided = Result("a", "confidence", "f1", candidates)
-    loops = {(8, 24): "", (9, 9): "", (12, 24): "about 12 to 24 runs.", (6, 6): "about 6 runs."}
-    for (low, high), said in loops.items():
-        text = spent_in_words(replace(decided, plain_loop={"low": low, "high": high, "is_limited": False}))
-        assert ("equally often" in text) is bool(said) and said in text
+def test_an_inconclusive_selection_says_what_is_missing() -> None:
+    def words(probability: float = 0.8, **facts: Any) -> str:
+        a = replace(entry("a", 0.8), prob_within_margin=probability)
+        return in_lines(replace(ended("a", a, entry("b", 0.7)), stopped_by="max_evaluations", **facts))
 
-
-def test_an_inconclusive_selection_says_which_condition_is_not_met() -> None:
-    over = replace(ended("a", entry("a", 0.8), entry("b", 0.7)), stopped_by="max_evaluations")
-
-    def words(unmet: str, *, gave_up: bool = False) -> str:
-        reason = {"unmet": unmet, "target": 0.95, "required": 0.9625, "gave_up": gave_up}
-        return in_lines(replace(over, undecided=reason))
-
-    assert "--max-evaluations was reached." in words("probability")
-    assert "P(best) is below the target 0.95: a margin or more runs can change that." in words("probability")
-    assert "With few runs, the stopping rule requires 0.963; with more, only the target 0.95." in words("few runs")
-    assert "--min-score counts such runs as failed." in words("collapsed runs")
-    given_up = words("probability", gave_up=True)
+    assert "--max-evaluations was reached." in words()
+    assert "P(best) is below the target 0.95: a margin or more runs can change that." in words()
+    assert "The stopping rule is not met: a margin or more runs can change that." in words(0.96)
+    missing = words(0.96, lacking={"b": 2, "a": 1})
+    assert "before a can win, b needs at least 2 more runs and a needs at least 1 more run." in missing
+    assert "can change that" not in missing
+    given_up = words(gave_up=True)
     assert "leaves too few runs to decide." in given_up and "would probably not have decided it." in given_up
 
 
@@ -109,7 +92,7 @@ def test_a_budget_on_official_splits_says_who_is_ahead(tmp_path: Path) -> None:
     choice: Dict[str, Any] = {"confidence": None, "max_evaluations": None, "strategy": "non_adaptive_fb"}
     write_selection(tmp_path, scores, splits="official", budget=14, **choice).close()
     told = " ".join(report(tmp_path).decision)
-    assert "Its mean is 0.2 ahead of b." in told
+    assert "Its mean is 0.2 (95% interval 0.1294 to 0.2706) ahead of b." in told
     assert report(tmp_path).decision[1] in " ".join(read_status(tmp_path).sentences)
     assert [candidate.name for candidate in report(tmp_path).result.ranked] == ["a", "b", "c"]
 
@@ -118,4 +101,5 @@ def test_a_metric_to_minimize_is_ahead_where_it_is_lower(tmp_path: Path) -> None
     scores = {"a": [0.8, 0.9, 0.85], "b": [0.6, 0.7, 0.65]}
     choice: Dict[str, Any] = {"confidence": None, "max_evaluations": None, "strategy": "non_adaptive_fb"}
     write_selection(tmp_path, scores, splits="official", budget=6, metric="-f1", **choice).close()
-    assert "after 6 runs of 2 candidates. Its mean is 0.2 ahead of a." in report(tmp_path).decision[0] + " "
+    said = "after 6 runs of 2 candidates. Its mean is 0.2 (95% interval 0.0867 to 0.3133) ahead of a."
+    assert said in report(tmp_path).decision[0]

@@ -1,8 +1,10 @@
 """What terminals and files are shown."""
 
 import os
+from dataclasses import replace
+from functools import partial
 from io import BytesIO, StringIO, TextIOWrapper
-from typing import Dict, List
+from typing import Any, Dict, List, Optional, Tuple
 
 import pytest
 from rich.console import Console
@@ -10,17 +12,27 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from fiesta_allennlp.core.records import Decision, Evaluation, Failure, History, Request
+from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
+from fiesta_allennlp.probability.collapsed import CollapsedRuns
+from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.console import PipeSafeConsole
+from fiesta_allennlp.selection.facts import LIVE, fact_sentences
+from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.progress import ProgressDisplay
-from fiesta_allennlp.selection.texts import loss_text
+from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.strategies.decision import Decision
+from fiesta_allennlp.strategies.forecast import Forecast
+
+
+def facts(history: History, decision: Decision, **further_facts: Any) -> Result:
+    metric = Metric.parse("accuracy")
+    return Result.from_decision(history, decision, metric, running=True, **further_facts)
 
 
 def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() -> None:
     file = StringIO()
-    progress = ProgressDisplay(
-        Console(file=file, width=200), "accuracy", describe_forecast=lambda history: "about 9 more runs"
-    )
+    about_9 = Forecast(9, 9, 9, is_limited=False, prob_decided=1.0)
+    progress = ProgressDisplay(Console(file=file, width=200), "accuracy", make_result=partial(facts, forecast=about_9))
     request = Request("able", 0, 1, 2, 3, 4)
     for number, lacking in ((1, ()), (2, ("blind", "able"))):
         outcome = Evaluation(request, 0.5, "accuracy", seconds=1.0)
@@ -28,7 +40,10 @@ def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() ->
         progress.on_state(History(("able", "blind"), (outcome,) * number), Decision(best="able", lacking=lacking))
     first, second = file.getvalue().splitlines()
     assert first.endswith(" in 1.0 s; about 9 more runs")
-    assert second.endswith(" in 1.0 s; before a winner is named: blind 0 of at least 1 runs, able 2 of at least 3 runs")
+    assert second.endswith(
+        " in 1.0 s; the target is reached, but before able can win, blind needs at least 1 more run and able needs at "
+        "least 1 more run"
+    )
 
 
 def test_an_error_is_shown_once() -> None:
@@ -42,20 +57,22 @@ def test_an_error_is_shown_once() -> None:
 
 def test_lines_have_the_cost_of_choosing_now_and_a_collapsed_run_once() -> None:
     file = StringIO()
-    found = {"able": "1 of 5 runs of able lies far below"}
-    collapsed: Dict[int, Dict[str, str]] = {1: {}, 2: found, 3: found}
-    progress = ProgressDisplay(
-        Console(file=file, width=200), "accuracy", find_collapsed=lambda history: collapsed[len(history.evaluations)]
-    )
+    collapsed = (CollapsedRuns("able", 5, {"able-0": 0.1}, sds=20.0),)
+    found: Dict[int, Tuple[CollapsedRuns, ...]] = {1: (), 2: collapsed, 3: collapsed}
+
+    def make_result(history: History, decision: Decision) -> Result:
+        return facts(history, decision, expected_loss=0.00042, collapsed=found[len(history.evaluations)])
+
+    progress = ProgressDisplay(Console(file=file, width=300), "accuracy", make_result=make_result)
     outcome = Evaluation(Request("able", 0, 1, 2, 3, 4), 0.5, "accuracy", seconds=1.0)
     for number, stopped_by in ((1, None), (2, None), (3, "confidence")):
         progress.on_outcome(outcome)
-        decision = Decision("able", prob_within_margin={"able": 0.9}, stopped_by=stopped_by, expected_loss=0.00042)
+        decision = Decision("able", prob_within_margin={"able": 0.9}, stopped_by=stopped_by)
         progress.on_state(History(("able", "blind"), (outcome,) * number), decision)
     first, note, second, last = [line.partition("] ")[2] for line in file.getvalue().splitlines()]
     said = "able-0 accuracy 0.5000 in 1.0 s; able leads with probability 0.900"
     assert first == second == f"{said}; choosing able now costs 0.00042 on average"
-    assert note == "Note: 1 of 5 runs of able lies far below"
+    assert note.startswith("Note: 1 of 5 runs of able lies 20 robust sds below the others (able-0: 0.1)")
     assert last == said, "a selection that is over has chosen"
 
 
@@ -135,10 +152,16 @@ def test_what_an_output_cannot_encode_is_a_question_mark() -> None:
 
 
 def test_a_cost_that_the_scores_do_not_show_is_less_than_their_last_decimal() -> None:
-    assert loss_text("a", 0.00042) == "choosing a now costs 0.00042 on average"
-    assert loss_text("a", 2.2e-14) == "choosing a now costs less than 0.0001 on average"
-    assert loss_text("a", 2.2e-6, 6) == "choosing a now costs 2.2e-06 on average"
-    assert loss_text("a", None) == ""
+    leader = CandidateResult("a", num_evaluations=3, mean=0.5, sd=0.01)
+
+    def said(loss: Optional[float], sd: float = 0.01) -> List[str]:
+        candidates = (replace(leader, sd=sd), CandidateResult("b", mean=0.4))
+        return fact_sentences(Result("a", None, "f1", candidates, running=True, expected_loss=loss), LIVE)
+
+    assert said(0.00042) == ["Choosing a now costs 0.00042 on average."]
+    assert said(2.2e-14) == ["Choosing a now costs less than 0.0001 on average."]
+    assert said(2.2e-6, sd=1e-5) == ["Choosing a now costs 2.2e-06 on average."]
+    assert said(None) == []
 
 
 @pytest.mark.parametrize(("term", "is_terminal"), [("xterm", True), ("dumb", False), ("unknown", False)])

@@ -10,14 +10,17 @@ import pytest
 
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.files import write_json_file
-from fiesta_allennlp.core.records import CredibleMargin, Decision, Evaluation, Failure, History
+from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.words import ended_in_words, selection_in_words
 from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selection.candidate_table import num_decimals
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.selection.t_tests import LeadOverRival
 from fiesta_allennlp.selection.texts import describe_collapsed_runs, number_text
+from fiesta_allennlp.strategies.decision import Decision
+from fiesta_allennlp.strategies.forecast import Forecast
 
 SCORES: Dict[str, List[float]] = {"a": [0.5, 0.7, 0.6], "b": [0.4], "c": []}
 
@@ -43,11 +46,11 @@ def result(history: History, metric: str = "f1", **decision: Any) -> Result:
 def test_the_lower_mean_is_ahead_where_the_metric_is_minimised() -> None:
     """On splits 0 and 1 a is .1 below b, but b has a third, easy one, which makes its mean the lowest."""
     scores = {"a": [0.5, 0.7], "b": [0.6, 0.8, 0.1]}
-    history = History(("a", "b"), runs(scores))
+    history = History(("a", "b"), runs(scores), sign=-1)
     made = result(history, "-loss", stopped_by="budget")
-    expected = {"of": "b", "has_better_mean": True, "num_splits": 2, "difference": pytest.approx(0.1)}
-    assert made.ahead_on_shared_splits == expected
-    assert result(history, "loss").ahead_on_shared_splits is None
+    assert made.lead == LeadOverRival("b", pytest.approx(0.1), None, num_splits=2, rival_has_better_mean=True)
+    assert made.candidates[0].scores == (0.5, 0.7)
+    assert result(replace(history, sign=1), "loss").lead is None
 
 
 def test_numbers_of_every_candidate(history: History) -> None:
@@ -83,10 +86,8 @@ def test_the_reason_for_which_a_candidate_failed_follows_from_the_kinds_of_its_f
     assert CandidateResult("c", state="failed", failed_runs=failed_runs).failed_because == reason
 
 
-def test_what_an_undecided_selection_lacks_is_told(history: History) -> None:
+def test_what_an_undecided_selection_lacks_is_counted(history: History) -> None:
     undecided = {"prob_best": {"a": 0.9, "b": 0.1}, "stopped_by": "max_evaluations"}
-    made = result(history, **undecided, credible_margin=CredibleMargin(0.0049, "b"))
-    assert made.credible_margin == {"margin": 0.0049, "best": "b"} and "--margin 0.0049" in ended_in_words(made)
     assert result(history, **undecided, lacking=("b", "a", "b")).lacking == {"b": 2, "a": 1}
 
 
@@ -95,10 +96,21 @@ def test_a_winner_with_a_lower_mean_is_explained() -> None:
     scores = {"a": (0.52, 0.62, 0.30), "b": (0.50, 0.60), "c": (0.1,)}
     evaluations = runs(scores)
     made = result(History(tuple(scores), evaluations), stopped_by="confidence")
-    expected = {"of": "b", "has_better_mean": True, "num_splits": 2, "difference": pytest.approx(0.02)}
-    assert made.ahead_on_shared_splits == expected
+    assert made.lead == LeadOverRival("b", pytest.approx(0.02), None, num_splits=2, rival_has_better_mean=True)
+    said = "b has a higher mean, but on other splits. On the 2 splits that both ran on, a is ahead by 0.02."
+    assert said in " ".join(selection_in_words(made))
     for best in ("b", "c", None):
-        assert result(History(tuple(scores), evaluations), best=best).ahead_on_shared_splits is None
+        assert result(History(tuple(scores), evaluations), best=best).lead is None
+
+
+def test_a_lead_has_its_interval() -> None:
+    """Differences of .01, .02 and .03: sd .01, error .01 / sqrt(3), and t(.975; 2) is 4.3027."""
+    paired = {"a": (0.51, 0.62, 0.73), "b": (0.50, 0.60, 0.70)}
+    lead = result(History(tuple(paired), runs(paired))).lead
+    assert lead is not None and (lead.difference, lead.num_splits) == (pytest.approx(0.02), 3)
+    assert lead.interval == pytest.approx((0.02 - 4.3027 * 0.01 / 3**0.5, 0.02 + 4.3027 * 0.01 / 3**0.5), rel=1e-4)
+    errors = {name: [-score for score in scores] for name, scores in paired.items()}
+    assert result(History(tuple(paired), runs(errors), sign=-1), "-loss").lead == lead
 
 
 @pytest.mark.parametrize("metric", ["f1", "-loss"])
@@ -106,18 +118,18 @@ def test_runs_far_from_the_others_are_named(metric: str) -> None:
     """Median .8 and MAD .01, so one robust sd is .014826; for a minimised metric, far is far above."""
     sign = -1 if metric == "-loss" else 1
     scores = {"a": [0.79, 0.8, 0.81, 0.8, 0.4, 0.79, 0.81], "b": [0.7, 0.71, 0.72, 0.7, 0.71, 0.72, 0.73]}
-    history = History(tuple(scores), runs({name: [sign * x for x in row] for name, row in scores.items()}))
+    reported = runs({name: [sign * x for x in row] for name, row in scores.items()})
+    history = History(tuple(scores), reported, sign=sign)
     made = result(history, metric, stopped_by="interrupted")
     (found,) = made.collapsed
-    assert (found["candidate"], found["num_runs"], found["scores"]) == ("a", 7, {"a-4": sign * 0.4})
-    assert found["sds"] == pytest.approx(0.4 / 0.014826)
+    assert (found.candidate, found.num_runs, found.scores) == ("a", 7, {"a-4": sign * 0.4})
+    assert found.sds == pytest.approx(0.4 / 0.014826)
     side = "above" if sign < 0 else "below"
     assert f"1 of 7 runs of a lies 27 robust sds {side} the others (a-4: {sign * 0.4:g})" in (
         text := describe_collapsed_runs(found, minimise=sign < 0)
     )
     assert text in selection_in_words(made)
-    turned = {"f1": "-loss", "-loss": "f1"}[metric]
-    assert result(history, turned).collapsed == ()
+    assert result(replace(history, sign=-sign)).collapsed == ()
 
 
 def test_the_time_saved_against_equal_allocation(history: History) -> None:
@@ -133,8 +145,10 @@ def test_the_time_saved_against_equal_allocation(history: History) -> None:
 
 def test_what_is_written_is_read(tmp_path: Path, history: History) -> None:
     probabilities = {"prob_best": {"a": 0.9, "b": 0.1}, "prob_within_margin": {"a": 0.97, "b": 0.1}}
-    decision = Decision("a", 0.01, stopped_by="budget", **probabilities, lacking=("b",), expected_loss=0.1)
+    decision = Decision("a", 0.01, stopped_by="budget", **probabilities, lacking=("b",))
     facts = {"strategy": {"type": "top_two"}, "sets": ("train", "test"), "seed": "3", "directory": tmp_path}
+    facts["forecast"] = Forecast(1, 2, 3, is_limited=True, prob_decided=0.5)
+    history = replace(history, sign=-1)
     made = Result.from_decision(history, decision, Metric("loss", minimise=True), **facts)
     made.write()
     assert Result.read(tmp_path) == made
@@ -158,8 +172,8 @@ def test_what_is_written_is_read(tmp_path: Path, history: History) -> None:
     [
         ("", "cannot be read as the result of a selection"),
         ("[]", "cannot be read as the result of a selection"),
-        ('{"format": 2}', "cannot be read as the result of a selection"),
-        ('{"format": 3, "version": "9.1"}', "has format 3, but .* reads format 2. .*9.1"),
+        ('{"format": 3}', "cannot be read as the result of a selection"),
+        ('{"format": 4, "version": "9.1"}', "has format 4, but .* reads format 3. .*9.1"),
     ],
 )
 def test_a_file_that_is_no_result_is_refused(tmp_path: Path, text: str, named: str) -> None:
@@ -192,15 +206,6 @@ def test_a_removed_candidate_has_a_state() -> None:
     assert (a.state, a.removed, b.state, b.removed) == ("taking part", False, "removed", True)
 
 
-@pytest.mark.parametrize(("margin", "is_told"), [(9.1e-22, False), (0.05, True), (0.3, False), (1.5, False)])
-def test_a_margin_without_meaning_is_not_suggested(history: History, margin: float, is_told: bool) -> None:
-    """The scores are between 0.4 and 0.7."""
-    found = result(history, credible_margin=CredibleMargin(margin, "a")).credible_margin
-    assert (found is not None) == is_told
-    equal = History(("a", "b"), runs({"a": [0.5, 0.5], "b": [0.5, 0.5]}))
-    assert result(equal, credible_margin=CredibleMargin(margin, "a")).credible_margin is None
-
-
 def test_a_budget_that_ends_names_who_leads_and_a_reached_confidence_the_best(history: History) -> None:
     ended = ended_in_words(result(history, stopped_by="budget", prob_within_margin={"a": 0.468}))
     assert ended.startswith("a leads with P(best) 0.468, by f1, after 4 runs")
@@ -225,9 +230,9 @@ def test_the_best_set_is_the_smallest_that_reaches_the_target() -> None:
     candidates = tuple(CandidateResult(name, num_evaluations=3, mean=0.5, prob_best=p) for name, p in chances.items())
     result = Result("cnn", "max_evaluations", "f1", candidates[::-1])
     assert result.best_set == ("cnn", "lstm") and result.content()["best_set"] == ("cnn", "lstm")
-    assert "cnn or lstm is the best with probability 0.960." in ended_in_words(result)
+    assert "cnn or lstm is the best with probability 0.960." in selection_in_words(result)[0]
     assert replace(result, target=0.99).best_set == ("cnn", "lstm", "bert")
     wide = replace(result, target=0.5)
-    assert wide.best_set == ("cnn",) and "together" not in ended_in_words(wide)
+    assert wide.best_set == ("cnn",) and "is the best with" not in selection_in_words(wide)[0]
     assert replace(result, stopped_by="confidence").best_set == ("cnn",)
     assert Result(None, None, "f1", (CandidateResult("a"),)).best_set == ()

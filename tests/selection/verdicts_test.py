@@ -9,12 +9,13 @@ import pytest
 from fiesta_allennlp import next_runs, plan, replay
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError
-from fiesta_allennlp.core.records import Decision, Evaluation, Failure, Request
+from fiesta_allennlp.core.records import Evaluation, Failure, Request
 from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.texts import missed_text
 from fiesta_allennlp.selection.verdicts import ScoreThreshold, Verdicts
+from fiesta_allennlp.strategies.decision import Decision
 from tests.selection.loop_test import Normal, Run
 from tests.strategies.histories import history, request
 

@@ -1,16 +1,23 @@
 from dataclasses import replace
-from typing import Any, List, Optional
+from typing import Any, Optional
 
 import numpy as np
 import pytest
 
 from fiesta_allennlp.beliefs.student_t import StudentTPosterior
-from fiesta_allennlp.core.records import Forecast, LoopRuns, TimeForecast, count_runs
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
-from fiesta_allennlp.selection.progress import forecast_open_selection
+from fiesta_allennlp.selection.facts import forecast_open_selection
 from fiesta_allennlp.selection.texts import forecast_text, time_forecast_text
-from fiesta_allennlp.strategies.base import Minimising
-from fiesta_allennlp.strategies.forecast import StopAtConfidence, estimate_plain_loop, make_forecast
+from fiesta_allennlp.strategies.base import RunLimit, Strategy
+from fiesta_allennlp.strategies.forecast import (
+    Forecast,
+    StopAtConfidence,
+    TimeForecast,
+    count_runs,
+    forecast_selection,
+    make_forecast,
+)
 from fiesta_allennlp.strategies.stopping_rules import BayesianStop, EarlyLooks, RuleOfThree
 from tests.strategies.histories import history
 from tests.strategies.simulation import built
@@ -81,11 +88,25 @@ def test_a_rule_that_gives_up_ends_before_the_limit_without_a_winner() -> None:
     assert tie is not None and tie.high < 400 and not tie.is_limited and tie.prob_decided < 0.6
 
 
+def forecast_of(rule: Strategy, now: History, seed: int = 0) -> Optional[Forecast]:
+    return forecast_selection(rule, now, rule.recommend(now), np.random.default_rng(seed))
+
+
+def test_only_so_many_runs_are_left_where_each_candidate_is_limited() -> None:
+    """Of 8 documents each, 5 and 5 are left, and the two are equal."""
+    rule = built("top_two", stop="early_looks")
+    now = history({"a": [0.9, 0.8, 0.85], "b": [0.8, 0.9, 0.85]})
+    assert (free := forecast_of(rule, now)) is not None and free.high > 10
+    rule.run_limit = RunLimit(8, measure=lambda history, name: 0.0)
+    assert (limited := forecast_of(rule, now)) is not None
+    assert (limited.high, limited.is_limited) == (10, True)
+
+
 def test_a_collapsed_run_asks_for_the_runs_of_the_rule_of_three() -> None:
     rule = built("top_two", stop="early_looks")
     scores = {"a": [0.9, 0.91, 0.9, 0.92, 0.91], "b": [0.89, 0.9, 0.91, 0.9, 0.91]}
-    steady = rule.forecast(history(scores), np.random.default_rng(0))
-    collapsed = rule.forecast(history({**scores, "c": [0.5, 0.51, 0.5, 0.51, 0.5, 0.0]}), np.random.default_rng(0))
+    steady = forecast_of(rule, history(scores))
+    collapsed = forecast_of(rule, history({**scores, "c": [0.5, 0.51, 0.5, 0.51, 0.5, 0.0]}))
     assert steady is not None and collapsed is not None and steady.low < 14 <= collapsed.low, "12 of a and of b"
 
 
@@ -114,7 +135,8 @@ def test_a_forecast_is_at_least_the_runs_that_are_listed() -> None:
 def test_the_display_has_runs_and_time(
     found: Optional[Forecast], seconds_per_run: float, seconds_left: Optional[float], text: str
 ) -> None:
-    assert forecast_text(found, seconds_per_run=seconds_per_run, seconds_left=seconds_left) == text
+    timed = found and replace(found, seconds_per_run=seconds_per_run, seconds_left=seconds_left)
+    assert forecast_text(timed) == text
 
 
 def test_hours_say_what_can_be_decided_by_then() -> None:
@@ -129,42 +151,21 @@ def test_hours_say_what_can_be_decided_by_then() -> None:
     assert count_runs(1e300, 1e-300, workers=2) == 2 * 10**9
 
 
-def test_a_plain_loop_of_clear_candidates_takes_the_least_runs_and_of_a_tie_the_limit() -> None:
-    """Where no limit is near, the loop ends all the same."""
-
-    def loop(location: List[float], max_runs: int = 100) -> Optional[LoopRuns]:
-        scale = np.full(2, 0.01 / 12**0.5)
-        posterior = StudentTPosterior.simple(np.array(location), scale, np.full(2, 1e3))
-        about = {"confidence": 0.95, "margin": 0.0, "stop": RuleOfThree(), "min_rounds": 12, "max_runs": max_runs}
-        return estimate_plain_loop(posterior, [12, 12], rng=np.random.default_rng(0), **about)  # type: ignore[arg-type]
-
-    assert loop([0.9, 0.5], max_runs=10**9) == loop([0.9, 0.5]) == LoopRuns(24, 24, is_limited=False)
-    tie = loop([0.5, 0.5])
-    assert tie is not None and tie.high == 100 and tie.is_limited
-    # 2 (1.645 sd / lead)^2 n of each, at a lead of .5 sds and few draws far from it: about 22 rounds or more
-    near = loop([0.505, 0.5])
-    assert near is not None and near.low < 44 <= near.high < 100
-
-
-def test_only_a_decided_selection_is_compared_with_a_plain_loop() -> None:
-    rule = built("top_two")
-    rng = np.random.default_rng(0)
-    assert rule.plain_loop(history({"a": [0.5, 0.51, 0.52], "b": [0.5, 0.52, 0.51]}), rng) is None
-    clear = history({"a": [0.9, 0.91, 0.92, 0.9], "b": [0.5, 0.51, 0.52, 0.5]})
-    found = rule.plain_loop(clear, rng)
-    assert found is not None and found.low == 6
-    assert Minimising(rule).plain_loop(clear.negated, rng) is not None
-    assert built("non_adaptive_fb", budget=8).plain_loop(clear, rng) is None
-
-
 def test_an_open_selection_is_forecast_within_the_hours_that_are_left() -> None:
     rule, scores = built("top_two", stop="early_looks"), {"a": [0.81, 0.82, 0.80], "b": [0.80, 0.81, 0.795]}
     untimed = history(scores)
     timed = replace(untimed, evaluations=tuple(replace(run, seconds=600.0) for run in untimed.evaluations))
-    forecast, text = forecast_open_selection(rule, timed, seed=1, workers=2, seconds_left=3000.0)
-    assert forecast is not None and forecast == rule.forecast(timed, strategy_rng(1, 6), max_runs=10)
-    assert (forecast.high, forecast.is_limited) == (10, True) and "within the remaining 50 min of --max-hours" in text
-    whole, text = forecast_open_selection(rule, untimed, seed=1, workers=2, seconds_left=3000.0)
-    assert whole is not None and whole.high > 10 and text.endswith(")"), "runs of an unknown duration"
-    late = forecast_open_selection(rule, timed, seed=1, workers=2, seconds_left=-60.0)[0]
-    assert late == Forecast(1, 1, 1, is_limited=True, prob_decided=0.0)
+
+    def forecast(now: History, seconds_left: float) -> Optional[Forecast]:
+        decision = rule.recommend(now)
+        return forecast_open_selection(rule, now, decision, seed=1, workers=2, seconds_left=seconds_left)
+
+    limited, whole = forecast(timed, 3000.0), forecast(untimed, 3000.0)
+    plain = forecast_selection(rule, timed, rule.recommend(timed), strategy_rng(1, 6), max_runs=10)
+    assert plain is not None and limited == replace(plain, seconds_per_run=300.0, seconds_left=3000.0)
+    assert (limited.high, limited.is_limited) == (10, True)
+    assert "within the remaining 50 min of --max-hours" in forecast_text(limited)
+    assert whole is not None and whole.high > 10
+    assert forecast_text(whole).endswith(")"), "runs of an unknown duration"
+    late = forecast(timed, -60.0)
+    assert late is not None and (late.low, late.high, late.is_limited, late.prob_decided) == (1, 1, True, 0.0)

@@ -9,9 +9,10 @@ import pytest
 
 from fiesta_allennlp.beliefs import StudentT, StudentTPosterior
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.records import Decision, History
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.strategies import BatchThompson, Thompson, TopTwo, TopTwoThompson
-from fiesta_allennlp.strategies.base import Analysis, analyse
+from fiesta_allennlp.strategies.base import analyse
+from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.strategies.thompson import draw_names
 from tests.strategies.histories import THREE_EACH, evaluation, history, request
 from tests.strategies.simulation import built
@@ -35,7 +36,7 @@ def test_draw_by_hand() -> None:
 
 def test_thompson_draws_every_slot_from_what_is_believed_now() -> None:
     strategy = Thompson(belief=StudentT())
-    now = analyse(STARTED, StudentT()).decision.prob_best
+    now = analyse(STARTED, StudentT()).prob_best
     draws = scripted(0.0, now["a"] - 1e-9, now["a"] + 1e-9, 1 - 1e-12)
     assert strategy.propose(STARTED, 4, draws) == ["a", "a", "b", "c"]
     assert strategy.propose(replace(STARTED, pending=(request("a", 3),)), 1, scripted(0.0)) == ["a"]
@@ -61,7 +62,7 @@ def test_a_batch_is_as_large_as_the_free_slots_by_default() -> None:
 def test_a_batch_dealt_out_in_pieces_is_drawn_from_its_beginning() -> None:
     # The first of the batch turned out bad for "b", which nearly ends its chances; the batch does not know.
     later = replace(STARTED, evaluations=(*STARTED.evaluations, evaluation("b", 3, 0.30)))
-    then, now = analyse(STARTED, StudentT()).decision.prob_best, analyse(later, StudentT()).decision.prob_best
+    then, now = analyse(STARTED, StudentT()).prob_best, analyse(later, StudentT()).prob_best
     between = (then["a"] + now["a"]) / 2
     assert now["a"] - then["a"] > 0.05
     assert Thompson(belief=StudentT()).propose(later, 1, scripted(between)) == ["a"]
@@ -74,7 +75,7 @@ def test_a_failure_within_a_batch_is_replaced_from_the_same_belief_and_pending_s
     # Of a batch of three, two have finished and one failed: one is missing, whatever the number of slots.
     done = (*STARTED.evaluations, evaluation("a", 3, 0.61), evaluation("b", 3, 0.30))
     now = replace(STARTED, evaluations=done)
-    then = analyse(STARTED, StudentT()).decision.prob_best
+    then = analyse(STARTED, StudentT()).prob_best
     assert batch(3).propose(now, 8, scripted(then["a"] + 1e-9)) == ["b"]
     now = history({**THREE_EACH, "d": [0.5]}, withdrawn=["d"], pending=["d"])
     assert batch(4).propose(now, 4, np.random.default_rng(11)) == []
@@ -98,7 +99,7 @@ PI = {"a": 0.6, "b": 0.3, "c": 0.1}
 
 def choose(*numbers: float, pi: "dict[str, float]" = PI, slots: int = 1, beta: float = 0.5) -> "list[str]":
     strategy = TopTwoThompson(belief=StudentT(), beta=beta)
-    return strategy.choose(STARTED, Analysis(Decision("a", prob_best=pi)), slots, scripted(*numbers))
+    return strategy.choose(STARTED, Decision("a", prob_best=pi), slots, scripted(*numbers))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_algorithm_2_by_hand(numbers: "tuple[float, ...]", options: Any, expecte
 
 def test_every_slot_draws_a_pair_of_its_own_from_what_is_believed_now() -> None:
     assert choose(0.65, 0.4, 0.1, 0.9, 0.76, 0.1, 0.2, slots=3) == ["b", "c", "a"]
-    pi = analyse(STARTED, StudentT()).decision.prob_best
+    pi = analyse(STARTED, StudentT()).prob_best
     strategy = TopTwoThompson(belief=StudentT())
     assert strategy.propose(STARTED, 1, scripted(pi["a"] - 1e-9, 0.0)) == ["a"]
     assert strategy.propose(STARTED, 1, scripted(pi["a"] + 1e-9, 0.0)) == ["b"]
@@ -144,8 +145,8 @@ POSTERIOR = StudentTPosterior.simple(
 
 
 def by_cost(now: History, *numbers: float, slots: int = 1, beta: Optional[float] = None) -> "list[str]":
-    analysis = Analysis(Decision("a", prob_best=PI), POSTERIOR)
-    return TopTwo(belief=StudentT(), beta=beta).choose(now, analysis, slots, scripted(*numbers))
+    decision = Decision("a", prob_best=PI, posterior=POSTERIOR)
+    return TopTwo(belief=StudentT(), beta=beta).choose(now, decision, slots, scripted(*numbers))
 
 
 def test_the_one_of_leader_and_nearest_that_lags_is_trained() -> None:
@@ -163,17 +164,16 @@ def test_the_one_of_leader_and_nearest_that_lags_is_trained() -> None:
 
 def test_the_logarithm_of_the_count_decides_between_near_costs() -> None:
     posterior = StudentTPosterior.simple(np.array([0.6, 0.5, 0.5]), np.array([0.05, 0.05, 0.05]), np.array([9.0] * 3))
-    analysis = Analysis(Decision("a", prob_best=PI), posterior)
+    decision = Decision("a", prob_best=PI, posterior=posterior)
     now = history({"a": [0.6] * 9, "b": [0.5] * 8, "c": [0.5] * 4})
-    assert TopTwo(belief=StudentT()).choose(now, analysis, 1, scripted(0.1)) == ["c"]
+    assert TopTwo(belief=StudentT()).choose(now, decision, 1, scripted(0.1)) == ["c"]
 
 
 @pytest.mark.parametrize(("times_as_noisy", "challenger"), [(4, "b"), (6, "c")])
 def test_a_noisy_candidate_far_behind_challenges_where_its_cost_is_less(times_as_noisy: int, challenger: str) -> None:
     # "c" is five times as far behind as "b", so the costs are equal if its sd is five times as large.
     scale = np.array([0.0, 0.01, 0.01 * times_as_noisy])
-    analysis = Analysis(
-        Decision("a", prob_best=PI), StudentTPosterior.simple(np.array([0.6, 0.58, 0.5]), scale, np.array([9.0] * 3))
-    )
+    posterior = StudentTPosterior.simple(np.array([0.6, 0.58, 0.5]), scale, np.array([9.0] * 3))
+    decision = Decision("a", prob_best=PI, posterior=posterior)
     now = history({"a": [0.6] * 4, "b": [0.58] * 3, "c": [0.5] * 3})
-    assert TopTwo(belief=StudentT()).choose(now, analysis, 1, scripted(0.1)) == [challenger]
+    assert TopTwo(belief=StudentT()).choose(now, decision, 1, scripted(0.1)) == [challenger]

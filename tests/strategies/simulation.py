@@ -6,11 +6,11 @@ from typing import Dict, List, Mapping, Tuple, Union
 
 import numpy as np
 
-from fiesta_allennlp.core.records import Decision, Failure, History, Request
+from fiesta_allennlp.core.records import Failure, History, Request
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import candidate_key
 from fiesta_allennlp.strategies import FixedBudget, Strategy
-from fiesta_allennlp.strategies.base import unwrap_minimising
+from fiesta_allennlp.strategies.decision import Decision
 from tests.strategies.histories import evaluation, failing, request
 
 MAX_STEPS = 3000
@@ -32,8 +32,7 @@ def built(name: str, *, belief: Union[str, Mapping[str, object]] = "student_t", 
 
 def most_evaluations(strategy: Strategy) -> int:
     """What the strategy may never exceed."""
-    chosen = unwrap_minimising(strategy)
-    return int(getattr(chosen, "budget" if isinstance(chosen, FixedBudget) else "max_evaluations"))
+    return int(getattr(strategy, "budget" if isinstance(strategy, FixedBudget) else "max_evaluations"))
 
 
 @dataclass
@@ -50,10 +49,11 @@ class Simulation:
     shuffled: bool = False
     failure_rate: float = 0.0
     seed: int = 0
+    sign: int = 1
 
     def run(self) -> Tuple[Decision, History]:
         rng = np.random.default_rng(self.seed)
-        now = History(tuple(self.means))
+        now = History(tuple(self.means), sign=self.sign)
         replicates = dict.fromkeys(self.means, 0)
         for _ in range(MAX_STEPS):
             decision = self.strategy.recommend(now)

@@ -9,10 +9,10 @@ import pytest
 
 from fiesta_allennlp import plan
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.core.records import TimeForecast
 from fiesta_allennlp.probability.split_draws import effects_posterior
 from fiesta_allennlp.probability.split_effects import SplitScores
 from fiesta_allennlp.selection.options import flag
+from fiesta_allennlp.strategies.forecast import TimeForecast
 from fiesta_allennlp.tables.pilot import prepare_plan
 from fiesta_allennlp.tables.settings import PlanSettings
 from fiesta_allennlp.tables.simulator import Repetition, Simulator

@@ -1,0 +1,241 @@
+"""The facts about a decision, declared once for all outputs: a live line, a status, the next runs, a report, JSON."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Tuple
+
+from fiesta_allennlp.core.defaults import CONFIDENCE
+from fiesta_allennlp.core.errors import join_some
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.seeding import strategy_rng
+from fiesta_allennlp.probability.collapsed import CollapsedRuns, find_collapsed_runs
+from fiesta_allennlp.selection.candidate_table import num_decimals
+from fiesta_allennlp.selection.t_tests import LeadOverRival, lead_over_rival
+from fiesta_allennlp.selection.texts import (
+    count_text,
+    describe_collapsed_runs,
+    forecast_text,
+    interval_text,
+    probability_text,
+)
+from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.decision import Decision
+from fiesta_allennlp.strategies.forecast import Forecast, count_runs, forecast_selection
+
+JSON, LIVE, NEXT, STATE, NOTES = "json", "live", "next", "state", "notes"
+"""The outputs: JSON, the live line, `fiesta next`, the state of a selection in status and report, and notes below."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionFacts:
+    """The facts about a decision that are computed from the history and the posterior.
+
+    Attributes:
+        margin: the margin within which a candidate is as good as the best.
+        target: the target confidence, or its default if a budget ends the selection.
+        gave_up: whether an inconclusive selection ended because its limit left too few runs to decide.
+        expected_loss: what choosing `leading` costs on average, in units of the metric.
+        lacking: if `leading` reached the target confidence, but was not named because candidates had too few runs: the
+            number of runs that each still needs.
+        lead: `leading` compared with the other candidate of the best mean.
+        collapsed: runs far below (or above) their candidate's others, by candidate.
+        forecast: how many more runs an open selection makes, where that is known.
+    """
+
+    margin: float = 0.0
+    target: float = CONFIDENCE
+    gave_up: bool = False
+    expected_loss: Optional[float] = None
+    lacking: Mapping[str, int] = field(default_factory=dict)
+    lead: Optional[LeadOverRival] = None
+    collapsed: Tuple[CollapsedRuns, ...] = ()
+    forecast: Optional[Forecast] = None
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A fact about a decision.
+
+    Attributes:
+        name: the attribute of a `Result`, and the key in JSON.
+        outputs: where it is shown.
+        value: its value after a history and a decision. By default, it is a property of the result.
+        sentences: what it says, with full stops; empty where it does not apply.
+        of_documents: whether it is only about selections by documents, or only about others. None if about both.
+    """
+
+    name: str
+    outputs: FrozenSet[str] = frozenset({JSON})
+    value: Optional[Callable[[History, Decision], Any]] = None
+    sentences: Callable[[Any], List[str]] = lambda result: []
+    of_documents: Optional[bool] = None
+
+
+def expected_loss(history: History, decision: Decision) -> Optional[float]:
+    if decision.posterior is None or decision.best not in history.active:
+        return None
+    return decision.posterior.expected_loss(history.active.index(decision.best))
+
+
+def _find_lead(history: History, decision: Decision) -> Optional[LeadOverRival]:
+    return lead_over_rival(history, decision.best)
+
+
+def _find_collapsed(history: History, decision: Decision) -> Tuple[CollapsedRuns, ...]:
+    return find_collapsed_runs(history)
+
+
+def _is_open(result: Any) -> bool:
+    """Return whether candidates are compared, and none is named yet."""
+    return result.leading is not None and not result.decided and result.stopped_by != "failures"
+
+
+def describe_best_set(result: Any) -> List[str]:
+    """Name the candidates that could still be the best, unless that is one or all of them."""
+    names = result.best_set
+    if not _is_open(result) or not 1 < len(names) < len(result.active):
+        return []
+    together = sum(c.prob_best or 0.0 for c in result.active if c.name in names)
+    return [f"{join_some(names, ' or ')} is the best with probability {probability_text(together)}."]
+
+
+def _describe_leading(result: Any) -> List[str]:
+    """Name the two candidates that lead a selection without a winner. Without P(best), name those without a run."""
+    if result.running or result.decided or result.stopped_by in (None, "failures"):
+        return []
+    candidates = [c for c in result.active if c.prob_best is not None]
+    leading_two = sorted(candidates, key=lambda c: (c.name != result.leading, -c.prob_best))[:2]
+    if len(leading_two) < 2:
+        missing = join_some(result.without_runs)
+        return [f"Without a finished {result.words.evaluation}: {missing}."] if missing else []
+    leader_text, rival_text = (f"{c.name} (P(best) {probability_text(c.prob_best)})" for c in leading_two)
+    return [f"Leading: {leader_text}, then {rival_text}."]
+
+
+def _describe_target(result: Any) -> List[str]:
+    """Say what a selection without a winner misses."""
+    if not _is_open(result) or result.running or result.lacking or result.confidence is None:
+        return []
+    is_below = result.confidence < result.target
+    reason = f"P(best) is below the target {result.target:g}" if is_below else "The stopping rule is not met"
+    gave_up = ["The remaining runs would probably not have decided it."] if result.gave_up else []
+    return [f"{reason}: a margin or more runs can change that.", *gave_up]
+
+
+def _describe_loss(result: Any) -> List[str]:
+    """State what choosing the leader now costs. A cost that the decimals of the scores do not show is less than the
+    last of them."""
+    if not _is_open(result) or result.expected_loss is None:
+        return []
+    digits = num_decimals(result.candidates)
+    unit = 10.0**-digits
+    loss = result.expected_loss
+    cost = f"less than {unit:.{digits}f}" if loss < unit else f"{loss:.2g}"
+    return [f"Choosing {result.leading} now costs {cost} on average."]
+
+
+def _describe_lacking(result: Any) -> List[str]:
+    """Name the runs that a probable winner still needs."""
+    needs = [f"{name} needs at least {count_text(num_runs, 'more run')}" for name, num_runs in result.lacking.items()]
+    return [f"The target is reached, but before {result.leading} can win, {join_some(needs, ' and ')}."] * bool(needs)
+
+
+def _describe_lead(result: Any) -> List[str]:
+    """State the lead of the winner."""
+    lead = result.lead
+    if lead is None or not result.decided:
+        return []
+    gap = f"{lead.difference:.2g}{f' (95% interval {interval_text(lead.interval)})' if lead.interval else ''}"
+    if not lead.num_splits:
+        return [f"Its mean is {gap} ahead of {lead.rival}."]
+    splits = f"the {lead.num_splits} splits that both ran on"
+    if not lead.rival_has_better_mean:
+        return [f"It is ahead of {lead.rival} by {gap} on {splits}."]
+    better = "lower" if result.minimise else "higher"
+    return [f"{lead.rival} has a {better} mean, but on other splits. On {splits}, {result.leading} is ahead by {gap}."]
+
+
+def describe_collapsed(result: Any) -> List[str]:
+    return [describe_collapsed_runs(runs, minimise=result.minimise) for runs in result.collapsed]
+
+
+def _describe_forecast(result: Any) -> List[str]:
+    text = forecast_text(result.forecast)
+    return [f"A{text[1:]}."] if text and not result.lacking else []
+
+
+SHOWN = frozenset({JSON, NEXT, STATE})
+
+FACTS: List[Fact] = [
+    Fact("best"),
+    Fact("stopped_by"),
+    Fact("lead", frozenset({JSON, STATE}), _find_lead, _describe_lead, of_documents=False),
+    Fact("best_set", SHOWN, sentences=describe_best_set),
+    Fact("leading", frozenset({JSON, STATE}), sentences=_describe_leading),
+    Fact("confidence"),
+    Fact("target", SHOWN, sentences=_describe_target),
+    Fact("gave_up", value=lambda history, decision: decision.gave_up),
+    Fact("margin", value=lambda history, decision: decision.margin),
+    Fact("expected_loss", SHOWN | {LIVE}, expected_loss, _describe_loss),
+    Fact("lacking", SHOWN | {LIVE}, lambda history, decision: dict(Counter(decision.lacking)), _describe_lacking),
+    Fact("forecast", SHOWN | {LIVE}, sentences=_describe_forecast),
+    Fact("collapsed", frozenset({JSON, NEXT, NOTES}), _find_collapsed, describe_collapsed, of_documents=False),
+    Fact("without_runs"),
+    Fact("num_evaluations"),
+    Fact("num_failures"),
+    Fact("num_queries", of_documents=True),
+    Fact("cost", of_documents=True),
+    Fact("seconds"),
+    Fact("seconds_of_equal_allocation"),
+]
+"""The facts in the order of their sentences. Every output walks this list, so one more entry is one more fact in all
+of them."""
+
+
+def facts_of(result: Any, output: str) -> List[Fact]:
+    """Return the facts that an output shows of a result, or of its class."""
+    return [f for f in FACTS if output in f.outputs and f.of_documents in (None, result.by_documents)]
+
+
+def fact_values(result: Any) -> Dict[str, Any]:
+    """Return the values by name, for JSON."""
+    return {fact.name: getattr(result, fact.name) for fact in facts_of(result, JSON)}
+
+
+def fact_sentences(result: Any, output: str) -> List[str]:
+    """Return the sentences that an output shows, in order."""
+    return [sentence for fact in facts_of(result, output) for sentence in fact.sentences(result)]
+
+
+def live_line(result: Any) -> str:
+    """Return the facts of a running selection as clauses, each after a semicolon."""
+    return "".join(f"; {text[0].lower()}{text[1:].rstrip('.')}" for text in fact_sentences(result, LIVE))
+
+
+def computed_facts(history: History, decision: Decision, result_class: Any) -> Dict[str, Any]:
+    """Return the values of the facts that follow from a history and a decision, by name."""
+    facts = (fact for fact in facts_of(result_class, JSON) if fact.value is not None)
+    return {fact.name: fact.value(history, decision) for fact in facts if fact.value is not None}
+
+
+def forecast_open_selection(
+    strategy: Strategy,
+    history: History,
+    decision: Decision,
+    *,
+    seed: int,
+    workers: int,
+    seconds_left: Optional[float] = None,
+) -> Optional[Forecast]:
+    """Forecast the further runs of a selection, within the rest of `--max-hours`.
+
+    The draws depend on the number of finished runs, so the same history gives the same forecast. Without `workers`,
+    runs take no time.
+    """
+    seconds_per_run = (history.mean_seconds or 0.0) / workers if workers else 0.0
+    max_runs = None
+    if seconds_left is not None and seconds_per_run:
+        max_runs = count_runs(max(0.0, seconds_left) / 3600, seconds_per_run, workers=1)
+    rng = strategy_rng(seed, len(history.evaluations))
+    forecast = forecast_selection(strategy, history, decision, rng, max_runs=max_runs)
+    return forecast and replace(forecast, seconds_per_run=seconds_per_run, seconds_left=seconds_left)

@@ -1,0 +1,40 @@
+"""The conclusion of a strategy from a history."""
+
+from dataclasses import dataclass, field
+from typing import Mapping, Optional, Tuple
+
+from fiesta_allennlp.beliefs.base import Posterior
+
+INCONCLUSIVE_REASONS = ("max_evaluations", "max_hours", "interrupted")
+"""The reasons for which a selection may stop before it names a winner."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The conclusion of a strategy from a history.
+
+    `best` is `None` while nothing can be concluded. `prob_best` has an entry for every active candidate, or is empty if
+    some of them have too few runs for the model of the scores. `prob_within_margin` is P(mean >= best mean - margin),
+    with the same entries; with `margin` 0 both are equal. `stopped_by` is `None` while there is more to do, otherwise
+    `confidence`, `budget`, `max_evaluations`, `max_hours`, `documents` (no more are left), `failures` (fewer than two
+    candidates are left) or `interrupted`. With `gave_up`, the runs that the limit left were too few to go on for.
+    `lacking` names the candidates that must run again before `best` is named, one for each run, even though its
+    probability is high enough. `posterior` is `None` while the model of the scores needs more runs.
+    """
+
+    best: Optional[str]
+    margin: float = 0.0
+    stopped_by: Optional[str] = None
+    prob_best: Mapping[str, float] = field(default_factory=dict)
+    prob_within_margin: Mapping[str, float] = field(default_factory=dict)
+    lacking: Tuple[str, ...] = ()
+    gave_up: bool = False
+    posterior: Optional[Posterior] = field(default=None, repr=False, compare=False)
+
+    @property
+    def confidence(self) -> Optional[float]:
+        """The probability that `best` is the best (within `margin`).
+
+        `None` while the model of the scores has too few runs to compute it.
+        """
+        return self.prob_within_margin.get(self.best) if self.best is not None else None
