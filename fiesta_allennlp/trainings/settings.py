@@ -52,12 +52,6 @@ _scoring_option = partial(option, group=SCORING_GROUP)
 _fixed_option = partial(_scoring_option, is_fixed=True)
 
 
-def _check_executor_option(text: str) -> str:
-    if "=" not in text.strip("="):
-        raise argparse.ArgumentTypeError(f"must be KEY=VALUE, such as partition=gpu, but got '{text}'")
-    return text
-
-
 @dataclass(frozen=True)
 class TrainingSettings(SelectionSettings):
     """The settings that a selection and a search have in common: how runs are made, scored and compared.
@@ -77,7 +71,6 @@ class TrainingSettings(SelectionSettings):
         metavar="KEY=VALUE",
         is_repeated=True,
         is_rare=True,
-        parse=_check_executor_option,
     )
     cuda_devices: Optional[str] = resource_option(
         None,
