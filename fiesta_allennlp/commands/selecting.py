@@ -195,7 +195,7 @@ selection with its original options."""
             "--trial",
             action="store_true",
             help="make one short run of each candidate (200 records of a program's data files, one epoch of a config), "
-            "print its score, seconds and memory, and keep nothing. A program without data files makes a whole run",
+            "print its score and seconds, and keep nothing. A program without data files makes a whole run",
         )
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:

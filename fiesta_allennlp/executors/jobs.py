@@ -88,7 +88,7 @@ class JobExecutor(QueueingExecutor):
     def __init__(self, directory: RunDirectory, **common: Any) -> None:
         super().__init__(directory, **common)
         if directory.root.exists():
-            check_private(directory.root, directory.root)
+            check_private(directory.root)
         self._attempts_left: Optional[Dict[str, List[Attempt]]] = None
         self._num_early, self._num_timeouts = 0, Counter[Request]()
 

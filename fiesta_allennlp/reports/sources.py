@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Dict, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.core.defaults import CONFIDENCE, MAX_FAILURES
-from fiesta_allennlp.core.errors import ConfigError, did_you_mean, escape_invisible, full_command, join_some
+from fiesta_allennlp.core.errors import ConfigError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build, build_record
 from fiesta_allennlp.reports.record import Report
@@ -52,7 +52,7 @@ def _read_runs(selection: StoredSelection) -> Report:
     with translated_store_errors(selection.directory.store):
         settings = selection.meta.to_settings(Settings)
     score_threshold = ScoreThreshold.from_settings(selection.meta.settings or {})
-    metric = replace(settings.scored_by, name=escape_invisible(settings.scored_by.name))  # somebody else may write it
+    metric = settings.scored_by
     with packages_named_in_errors(settings.include_package):
         strategy = build_strategy(settings, selection.names, minimise=metric.minimise)
     history = selection.read_history(max_failures=settings.max_failures, score_threshold=score_threshold)

@@ -6,12 +6,11 @@ Anything else is no metric, and one message shows what was found and what is exp
 import json
 import os
 import re
-import resource
 import sys
 import time
 from abc import abstractmethod
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
@@ -20,7 +19,7 @@ from fiesta_allennlp.core.directory import MODEL_DIRECTORY, OUTCOME_FILE, RUN_FI
 from fiesta_allennlp.core.errors import FiestaError, MetricError, did_you_mean, escape_invisible, join_some
 from fiesta_allennlp.core.files import flatten, read_json, refuse_repeated_keys, shorten, shown_value, write_json_file
 from fiesta_allennlp.core.origin import Origin
-from fiesta_allennlp.core.records import PEAK_MEMORY, Evaluation, Request
+from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.isolation.machine import RUN_ORIGIN
@@ -239,20 +238,6 @@ class CandidateRun(Evaluator):
             return evaluation
         except (OSError, ValueError, TypeError, KeyError, FiestaError):
             return None
-
-
-@Evaluator.register("memory_measuring")
-@dataclass(frozen=True)
-class MemoryMeasuringEvaluator(Evaluator):
-    """An evaluator that adds the peak memory of its process, and of the programs that it started, to the metrics."""
-
-    evaluator: Evaluator
-
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        evaluation = self.evaluator.evaluate(request, directory)
-        peak = max(resource.getrusage(scope).ru_maxrss for scope in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-        gib = peak / (2**30 if sys.platform == "darwin" else 2**20)  # Linux counts in KiB
-        return replace(evaluation, metrics={**evaluation.metrics, PEAK_MEMORY: gib})
 
 
 def read_outcome(request: Request, directory: Path, metric: str) -> Optional[Evaluation]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Type, Union
 
 from fiesta_allennlp.core.directory import OUTCOME_FILE
 from fiesta_allennlp.core.errors import ALLENNLP_MISSING_MESSAGE, ConfigError
@@ -33,7 +33,7 @@ from fiesta_allennlp.trainings.config import (
     vector_references,
     with_absolute_paths,
 )
-from fiesta_allennlp.trainings.data_files import DataSnapshot, StartingWeights, find_starting_weights
+from fiesta_allennlp.trainings.data_files import DataSnapshot, seen_data_reasons
 from fiesta_allennlp.trainings.pool import Pool, Preparation
 from fiesta_allennlp.trainings.programs.config import (
     PROGRAM_TYPE,
@@ -132,8 +132,8 @@ class AnyCandidate(Registrable):
 
     # Before the first run.
 
-    def starting_weights(self, snapshot: DataSnapshot) -> Tuple[StartingWeights, ...]:
-        """Return the trained weights that the config names. `snapshot` identifies the data of the selection."""
+    def seen_data_reasons(self, snapshot: DataSnapshot) -> Iterable[str]:
+        """Return which weights that the config starts from were trained on the data of the selection, `snapshot`."""
         return ()
 
     @property
@@ -256,8 +256,8 @@ class AllenNLPCandidate(AnyCandidate):
     def absolute(self) -> Config:
         return with_absolute_paths(self.config)
 
-    def starting_weights(self, snapshot: DataSnapshot) -> Tuple[StartingWeights, ...]:
-        return find_starting_weights(self.config, snapshot)
+    def seen_data_reasons(self, snapshot: DataSnapshot) -> Iterable[str]:
+        return seen_data_reasons(self.config, snapshot)
 
     @property
     def preparation_key(self) -> str:
