@@ -70,13 +70,16 @@ class TrainingSettings(SelectionSettings):
         "num_threads=4 for processes; repeatable",
         metavar="KEY=VALUE",
         is_repeated=True,
+        is_rare=True,
     )
     cuda_devices: Optional[str] = resource_option(
         None,
         "with --executor processes: GPUs of the runs, such as 0,1, or 0,0 for two runs on one: numbers within "
         "CUDA_VISIBLE_DEVICES, or names",
     )
-    time_limit: Optional[float] = resource_option(None, "kill a run after this many seconds and count it as failed")
+    time_limit: Optional[float] = resource_option(
+        None, "kill a run after this many seconds and count it as failed", is_rare=True
+    )
     metric: Optional[str] = _fixed_option(
         None, f"metric to compare (default: {METRIC}, or the only one of all candidates); --metric=-NAME minimizes it"
     )
