@@ -37,7 +37,6 @@ autodoc_member_order = "bysource"
 autodoc_inherit_docstrings = False
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
 napoleon_google_docstring = True
