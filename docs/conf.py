@@ -56,7 +56,7 @@ myst_url_schemes = {
 }
 
 html_theme = "furo"
-html_title = "fiesta_allennlp"
+html_title = "fiesta"
 html_static_path = ["static"]
 html_search_scorer = str(DOCS / "static" / "scorer.js")
 html_css_files = ["site.css"]
