@@ -59,8 +59,6 @@ setup(
         "numpy>=1.22",
         "pebble>=5.0",
         "psutil>=5.9",
-        "requests>=2.28",
-        "urllib3>=2",
         "rich>=12.1",
         "scipy>=1.10",
     ],

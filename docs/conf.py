@@ -1,14 +1,11 @@
 """Builds the site with Sphinx: `make docs`."""
 
-import json
 import os
 import re
 import sys
 from pathlib import Path
-from typing import Any, Dict, Iterator, List
+from typing import Iterator, List
 
-from docutils import nodes
-from myst_parser.parsers.sphinx_ import MystParser
 from sphinx.application import Sphinx
 
 DOCS = Path(__file__).resolve().parent
@@ -122,26 +119,5 @@ def read_source(app: Sphinx, name: str, source: List[str]) -> None:
         source[0] = with_links(source[0], DOCS / f"{name}.md")
 
 
-class NotebookParser(MystParser):
-    """Reads a notebook as a page: text, code, and the text that the code printed."""
-
-    supported = ("notebook",)
-
-    def parse(self, inputstring: str, document: nodes.document) -> None:
-        cells = json.loads(inputstring)["cells"]
-        super().parse("\n\n".join(part for cell in cells for part in shown(cell)), document)
-
-
-def shown(cell: Dict[str, Any]) -> List[str]:
-    """A cell in Markdown."""
-    text = "".join(cell["source"])
-    if cell["cell_type"] != "code":
-        return [text]
-    outputs = ["".join(output.get("text") or output["data"]["text/plain"]) for output in cell["outputs"]]
-    return [f"```python\n{text}\n```", *(f"```text\n{output.rstrip()}\n```" for output in outputs)]
-
-
 def setup(app: Sphinx) -> None:
-    app.add_source_suffix(".ipynb", "notebook")
-    app.add_source_parser(NotebookParser)
     app.connect("source-read", read_source)

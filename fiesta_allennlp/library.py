@@ -10,6 +10,7 @@ from rich.console import Console
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.documents.select import select_system
+from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.isolation.fork_server import check_main_guard
 from fiesta_allennlp.reports import results  # noqa: F401  # it says how a result shows itself
 from fiesta_allennlp.reports.confirming import confirm as run_confirmation
@@ -17,10 +18,12 @@ from fiesta_allennlp.reports.next_runs import ask_next_runs
 from fiesta_allennlp.reports.simulation import plan_with_bar, replay_with_bar
 from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.console import PipeSafeConsole
+from fiesta_allennlp.selection.options import RESOURCES_GROUP, takes_options
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import StoredState
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.planning import Simulation
+from fiesta_allennlp.tables.run_table import read_brought_runs, read_run_table
 from fiesta_allennlp.tables.settings import (
     BroughtSettings,
     NextSettings,
@@ -30,17 +33,18 @@ from fiesta_allennlp.tables.settings import (
 )
 from fiesta_allennlp.tables.sources import ScoreSource
 from fiesta_allennlp.tables.table import make_score_table
-from fiesta_allennlp.tables.table_reader import read_brought_runs, read_rows
 from fiesta_allennlp.trainings.candidate_values import plain_points
 from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
 from fiesta_allennlp.trainings.select import select as run_select
+from fiesta_allennlp.trainings.settings import Settings
 
 Candidates = Union[Sequence[Union[str, Path]], Mapping[str, Union[str, Path]]]
 Scores = Any
-"""A table of scores: a file, a list of files, or its content as rows, a data frame or lists; for `replay` also a preset
-or a `ScoreSource`."""
+"""A table of scores: a file, a list of files, or its content as rows, a data frame or lists; for `replay` also a
+`ScoreSource`."""
 
 
+@takes_options(Settings)
 def select(
     candidates: Candidates = (),
     *,
@@ -49,8 +53,6 @@ def select(
     force: bool = False,
     progress: Optional[bool] = None,
     scores: Scores = None,
-    columns: Optional[Mapping[str, str]] = None,
-    where: Any = (),
     **settings: Any,
 ) -> Result:
     """Select the best of several AllenNLP configs, or resume an interrupted selection.
@@ -66,9 +68,8 @@ def select(
         recover: the command's option `--recover`.
         force: the command's option `--force`.
         progress: whether to show progress (default: only on a terminal).
-        scores: runs that exist already, as a table of scores for `next_runs`: a new selection begins with them.
-        columns: the names of the columns of `scores`.
-        where: the rows of `scores` to take, as a mapping from columns to values.
+        scores: runs that exist already, as a table with the columns candidate, split, seed and score, or as rows: a new
+            selection begins with them.
         settings: the command's other options by name, with underscores: `metric="accuracy", workers=2`. `strategy`,
             `belief`, `stop` and `executor` can be a name or a mapping with a `type`. `points` is a JSONL file or a list
             of mappings. Each mapping holds the values of one candidate of the given config.
@@ -80,7 +81,7 @@ def select(
     options = _to_options(settings, candidates, candidates_option="candidates")
     path, beginning = Path(directory), None
     if scores is not None:
-        table_values, content = split_table_argument({"columns": columns, "where": where}, scores, "scores")
+        table_values, content = split_table_argument({}, scores, "scores")
         runs, _ = read_brought_runs(BroughtSettings(**table_values), options, content)
         beginning = StoredState(brought=runs)
     modes: Dict[str, Any] = {"recover": recover, "force": force}
@@ -88,6 +89,7 @@ def select(
     return Result.read(path)
 
 
+@takes_options(Settings, headings=[RESOURCES_GROUP])
 def confirm(
     directory: Union[str, Path],
     *,
@@ -123,6 +125,7 @@ def confirm(
     return run_confirmation(settings, resources, _console(progress), recover=recover)
 
 
+@takes_options(DocumentSettings)
 def choose_system(
     systems: Candidates = (),
     *,
@@ -156,11 +159,12 @@ def choose_system(
     return DocumentsResult.read(path)
 
 
+@takes_options(ReplaySettings)
 def replay(scores: Scores, *, progress: Optional[bool] = None, **settings: Any) -> Simulation:
     """Repeat a selection over existing scores, and measure how many runs it takes and how often it picks the best.
 
     Args:
-        scores: a table of scores, a preset, or a `ScoreSource`. A table is a file; a list of files; a mapping from
+        scores: a table of scores, or a `ScoreSource`. A table is a file; a list of files; a mapping from
             candidates to their scores; rows as mappings from names of columns to values; or a data frame.
         progress: whether to show progress (default: only on a terminal).
         settings: the command's options by name, with underscores: `confidence=0.9, repetitions=100`.
@@ -176,11 +180,12 @@ def replay(scores: Scores, *, progress: Optional[bool] = None, **settings: Any) 
     source = scores if isinstance(scores, ScoreSource) else None
     replay_settings = ReplaySettings.from_layers(option_values)
     if content is not None:
-        source = make_score_table(read_rows(Path("scores"), replay_settings, content))
+        source = make_score_table(read_run_table(Path("scores"), replay_settings, content))
     replay_settings = replace(replay_settings, scores=replay_settings.scores or (source.name if source else ""))
     return replay_with_bar(replay_settings, _console(progress), source)
 
 
+@takes_options(PlanSettings)
 def plan(source: Optional[Union[str, Path]] = None, *, progress: Optional[bool] = None, **settings: Any) -> Simulation:
     """Simulate a selection, and estimate how many runs it will need and how often it will pick the best.
 
@@ -199,6 +204,7 @@ def plan(source: Optional[Union[str, Path]] = None, *, progress: Optional[bool] 
     return plan_with_bar(PlanSettings.from_layers(option_values), _console(progress))
 
 
+@takes_options(NextSettings)
 def next_runs(scores: Scores, **settings: Any) -> NextRuns:
     """Suggest the next runs of a selection whose runs you make yourself, from their table of scores alone.
 

@@ -1,16 +1,19 @@
-"""Writes `docs/commands.md` from the parsers of the commands.
+"""Writes `docs/commands.md` from the parsers of the commands, and the table in `docs/api/calls.md` from the calls.
 
 python scripts/make_command_reference.py
 """
 
 import argparse
+import inspect
 import re
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
+import fiesta_allennlp
 from fiesta_allennlp.commands import COMMANDS, add_command
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "commands.md"
+CALLS = REFERENCE.parent / "api" / "calls.md"
 
 HEAD = """# Command reference
 
@@ -61,6 +64,44 @@ def section(name: str, parser: argparse.ArgumentParser, explained: Dict[Tuple[st
         yield f"\nThe same as for [`fiesta {first}`](#fiesta-{first}): {', '.join(options)}."
 
 
+GUIDES = {
+    "select": "[`fiesta select`](../select.md)",
+    "confirm": "[`fiesta confirm`](../report.md#a-beats-b)",
+    "next_runs": "[`fiesta next`](../tables.md)",
+    "plan": "[`fiesta plan`](../cost.md)",
+    "replay": "[`fiesta replay`](../cost.md#replay-existing-scores)",
+    "report": "[`fiesta report`](../report.md)",
+    "choose_system": "[`fiesta documents`](../documents.md)",
+}
+"""The command of each call, with its guide."""
+
+
+def with_calls(page: str) -> str:
+    """The page about calls with the table and the list of all calls of the package."""
+    rows = "".join(map(call_row, fiesta_allennlp.__all__))
+    page = re.sub(
+        r"(\| call \| command \| returns \|\n\|---\|---\|---\|\n).*?(?=\n\n)",
+        rf"\1{rows.rstrip()}",
+        page,
+        count=1,
+        flags=re.DOTALL,
+    )
+    names = "".join(f".. autofunction:: fiesta_allennlp.{name}\n" for name in fiesta_allennlp.__all__)
+    return re.sub(r"(?:\.\. autofunction:: fiesta_allennlp\.\w+\n)+", names, page, count=1)
+
+
+def call_row(name: str) -> str:
+    """The row of a call: the arguments that it begins with or requires, its command, and what it returns."""
+    signature = inspect.signature(getattr(fiesta_allennlp, name))
+    arguments = []
+    for key, parameter in signature.parameters.items():
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+            arguments.append(key)
+        elif parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty:
+            arguments.append(f"{key}=...")
+    return f"| `{name}({', '.join(arguments)})` | {GUIDES[name]} | `{signature.return_annotation.__name__}` |\n"
+
+
 def long_name(action: argparse.Action) -> str:
     return next((name for name in action.option_strings if name.startswith("--")), str(action.metavar))
 
@@ -102,6 +143,7 @@ def code(text: str) -> str:
 
 def main() -> None:
     REFERENCE.write_text(reference(), encoding="utf-8")
+    CALLS.write_text(with_calls(CALLS.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

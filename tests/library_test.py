@@ -1,22 +1,28 @@
 """The commands as calls: what they return, how that shows itself, and that nothing ends the process."""
 
+import inspect
 import json
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Dict
 
 import numpy as np
 import pytest
 
-from fiesta_allennlp import choose_system, replay, select
+import fiesta_allennlp
+from fiesta_allennlp import choose_system, confirm, next_runs, plan, replay, select
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.documents.result import DocumentsResult
+from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.isolation.fork_server import EXIT_WITHOUT_GUARD, ProcessDied, process_error
 from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.tables.sources import PRESETS
+from fiesta_allennlp.tables.settings import NextSettings, PlanSettings, ReplaySettings
+from fiesta_allennlp.trainings.settings import Settings
 from tests.document_systems import write_documents, write_program
 from tests.programs import program_config
+from tests.score_tables import NOISY, TIE, split_rows, write_split_table
 
 
 @pytest.fixture
@@ -87,14 +93,14 @@ def test_one_text_is_no_list_of_candidates(candidates: Any, tmp_path: Path) -> N
     with pytest.raises(ConfigError, match="candidates must be a list.*bow.jsonnet"):
         select(candidates, directory=tmp_path / "run")
     with pytest.raises(ConfigError, match="candidates must be a list"):
-        replay("tie", candidates="first")
+        replay(TIE, candidates="first")
     assert not (tmp_path / "run").exists()
 
 
 def test_a_replay_is_a_typed_result(capfd: Any) -> None:
     scores = {"<a>": [0.1] * 4, "b": np.full(4, 0.3, dtype=np.float32), "c": (0.2,) * 4}
     options = {"strategy": "non_adaptive_fb", "budget": 6, "batch_size": 4, "repetitions": 5, "processes": 1}
-    result = replay(scores, **options, evaluations_per_split=2)
+    result = replay(split_rows(scores, 2), **options)
     assert capfd.readouterr() == ("", "")
     outlook = result.default
     assert (outlook.repetitions, result.best, outlook.correct, outlook.wrong) == (5, "b", 1.0, 0.0)
@@ -103,14 +109,17 @@ def test_a_replay_is_a_typed_result(capfd: Any) -> None:
     assert "5 simulated selections of non_adaptive_fb" in repr(result)
 
 
-def test_a_replay_takes_presets_files_and_sources(tmp_path: Path) -> None:
-    file = tmp_path / "scores.json"
-    file.write_text(json.dumps({"a": [0.1, 0.2, 0.3], "b": [0.6, 0.7, 0.8]}))
+def test_a_replay_takes_files_rows_lists_and_sources(tmp_path: Path) -> None:
+    scores = {"a": [0.1, 0.2, 0.3], "b": [0.6, 0.7, 0.8]}
+    file = write_split_table(tmp_path / "scores.csv", scores)
     options: Dict[str, Any] = {"strategy": "non_adaptive_fb", "repetitions": 3, "processes": 1, "seed": 1}
     first, second = (replay(given, budget=4, **options) for given in (file, str(file)))
     assert (first.candidates, first.default) == (second.candidates, second.default)
-    assert replay("tie", budget=4, candidates=["first", "fourth"], **options).best == "first"
-    assert replay(PRESETS["noisy"], budget=8, **options).best == "best"
+    assert replay(split_rows(scores), budget=4, **options).default == first.default
+    lists = replay(scores, budget=4, **options)
+    assert (lists.best, lists.settings.splits) == ("b", "official"), "lists say nothing about splits"
+    assert replay(TIE, budget=4, candidates=["first", "fourth"], **options).best == "first"
+    assert replay(NOISY, budget=8, **options).best == "best"
 
 
 def test_a_selection_among_systems_is_a_typed_result(tmp_path: Path) -> None:
@@ -129,8 +138,41 @@ def test_a_selection_among_systems_is_a_typed_result(tmp_path: Path) -> None:
         choose_system("a=b.jsonl", documents=documents, directory=tmp_path / "other")
 
 
+@pytest.mark.parametrize(
+    ("call", "settings"),
+    [
+        (select, Settings),
+        (choose_system, DocumentSettings),
+        (replay, ReplaySettings),
+        (plan, PlanSettings),
+        (next_runs, NextSettings),
+    ],
+)
+def test_a_signature_shows_the_options_with_their_defaults(call: Any, settings: Any) -> None:
+    parameters = inspect.signature(call).parameters
+    assert not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    own = ("candidates", "systems", "scores", "source")  # arguments of the call itself
+    declared = {f.name: f for f in fields(settings) if f.name not in own}
+    expected = {
+        name: f.default if f.default_factory is MISSING else f.default_factory() for name, f in declared.items()
+    }
+    assert {name: parameters[name].default for name in expected} == expected
+
+
+def test_a_confirmation_shows_the_options_about_resources_alone() -> None:
+    parameters = inspect.signature(confirm).parameters
+    assert (parameters["workers"].default, parameters["runs"].default) == (1, None)
+    assert "metric" not in parameters and "resources" not in parameters
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert fiesta_allennlp.__version__ == version("fiesta_allennlp")
+
+
 def test_a_script_without_a_guard_is_told_what_to_write() -> None:
-    code = compile('from fiesta_allennlp import replay\nreplay("tie", processes=2)', "script.py", "exec")
+    code = compile(
+        'from fiesta_allennlp import replay\nreplay({"a": [1, 2], "b": [1, 2]}, processes=2)', "script.py", "exec"
+    )
     with pytest.raises(ConfigError, match=r'`if __name__ == "__main__":`'):
         exec(code, {"__name__": "__mp_main__"})  # as a process that the call starts would import it
     with pytest.raises(ConfigError, match="__main__"):

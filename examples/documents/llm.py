@@ -34,7 +34,7 @@ def complete(prompt):
 
 class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
-        allowed = self.headers["Authorization"] == "Bearer " + os.environ["LLM_KEY"]
+        allowed = self.headers["Authorization"] == "Bearer " + os.environ["API_KEY"]
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         answer = {"error": "wrong key"}
         if allowed:

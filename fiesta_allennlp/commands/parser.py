@@ -40,7 +40,8 @@ class CommandParser(Parser):
         positional_texts = (f"[{action.metavar} ...]" if action.nargs else action.metavar for action in positionals)
         self.usage = " ".join(["%(prog)s", *filter(None, map(str, positional_texts)), "[options]"])
         self.add_argument("--debug", action="store_true", help="show the traceback of an error")
-        rare_options = [action for action in self._actions if action.dest in command.rare_options()]
+        rare_names = command.rare_options()
+        rare_options = [action for action in self._actions if action.dest in rare_names]
         if rare_options:
             help = f"show this and the other {len(rare_options)} options"
             self.add_argument(HELP_ALL, action="help", help=help)
@@ -54,6 +55,7 @@ class CommandParser(Parser):
             typed_flag = unrecognized[0].partition("=")[0]
             hint = self._command.hint(typed_flag) or did_you_mean(typed_flag, list(self._option_string_actions))
             self.error(f"unrecognized arguments: {join_some(unrecognized, ' ')}.{hint}")
+        parsed_args.words = tuple(self._words)
         return parsed_args, unrecognized
 
     def error(self, message: str) -> NoReturn:

@@ -1,6 +1,5 @@
 """Files: digests, writing in one step, deleting, JSONL, and cells of CSV."""
 
-import errno
 import glob
 import hashlib
 import json
@@ -13,7 +12,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from fiesta_allennlp.core.errors import MAX_NAME_CHARACTERS, DataError, StoreError, cut_text, escape_invisible
 from fiesta_allennlp.version import __version__
@@ -54,8 +53,8 @@ def file_stamp(file: Path) -> Tuple[int, int, int]:
 
 @contextmanager
 def atomic_replacement(path: Path) -> Iterator[Path]:
-    """Yield a new, empty file next to `path`, which replaces it at the end, so that a reader never sees half a file.
-    Nobody can know its name beforehand and put a link there."""
+    """Yield a new, empty file next to `path`, which replaces it at the end, so that a reader never sees half a
+    file."""
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.*{PART_SUFFIX}*"):
         with suppress(OSError):
             if time.time() - leftover.stat().st_mtime > LEFTOVER_SECONDS:
@@ -73,53 +72,18 @@ def atomic_replacement(path: Path) -> Iterator[Path]:
         temporary_path.unlink(missing_ok=True)
 
 
-def open_without_links(path: str, flags: int) -> int:
-    """Open a file, as an `opener` of `open`, but refuse a symbolic link, which somebody else may have put there."""
-    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
-
-
-def open_private(path: Path, root: Path) -> int:
-    """Open `root`, or a file or directory below it, to read what runs as code: a task, or the settings of a selection.
-    Return its descriptor.
-
-    Raise a `StoreError` if anything from `root` to `path` belongs to another user or can be written by others, or if
-    anything below `root` is a link. Each directory is opened within the one above it, so nobody can exchange it.
-    """
-    if path == root:
-        descriptor = os.open(root, os.O_RDONLY)
-    else:
-        parent = open_private(path.parent, root)
-        try:
-            descriptor = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=parent)
-        except OSError as error:
-            if error.errno != errno.ELOOP:
-                raise
-            raise StoreError(f"{path} is a link that somebody else may have created. Delete it.") from error
-        finally:
-            os.close(parent)
-    status = os.fstat(descriptor)
-    if status.st_uid == os.getuid() and not status.st_mode & MODE_OF_OTHER_WRITERS:
-        return descriptor
-    os.close(descriptor)
+def check_private(root: Path) -> None:
+    """Refuse a directory that belongs to another user, or that others can write: what lies in it names the programs
+    that will run."""
+    status = root.stat()
     if status.st_uid != os.getuid():
-        raise StoreError(f"{path} belongs to user ID {status.st_uid}. Copy the run directory and continue in the copy.")
-    no_modes = f"on vfat or WSL's /mnt/c, copy {root} to a file system with permissions"
-    remedy = f"Check its content, then forbid this ({no_modes}): chmod go-w {shlex.quote(str(path))}"
-    raise StoreError(f"other users can write to {path}, so their code could run under your account. {remedy}")
-
-
-def check_private(path: Path, root: Path) -> None:
-    """Raise the errors of `open_private`."""
-    os.close(open_private(path, root))
-
-
-def read_private(path: Path, root: Path) -> Any:
-    """Return the content of a JSON file. Raise the errors of `open_private`, or a `StoreError` if it is not JSON."""
-    with open(open_private(path, root), encoding="utf-8") as file:
-        try:
-            return json.load(file)
-        except (ValueError, RecursionError) as error:
-            raise StoreError(f"{path} is not valid JSON: {error}. Delete it, and continue with --recover.") from error
+        raise StoreError(f"{root} belongs to user ID {status.st_uid}. Copy it and continue in the copy.")
+    if status.st_mode & MODE_OF_OTHER_WRITERS:
+        raise StoreError(
+            f"other users can write to {root}, so their code could run under your account. Check its content, then "
+            f"forbid this (on vfat or WSL's /mnt/c, copy it to a file system with permissions): chmod go-w "
+            f"{shlex.quote(str(root))}"
+        )
 
 
 def read_json(path: Path) -> Any:
@@ -138,7 +102,7 @@ def write_json_file(path: Path, content: Any, **options: Any) -> None:
 
 def shorten_log(path: Path) -> None:
     """Keep the first and the last MiB of a log that is longer, with a line between them. Delete an empty one."""
-    with open(path, "r+b", opener=open_without_links) as log:
+    with path.open("r+b") as log:
         size = os.fstat(log.fileno()).st_size
         if not size:
             path.unlink()
@@ -202,6 +166,26 @@ def refuse_repeated_keys(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
         ((repeated_key, _),) = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"the key '{cut_text(repeated_key, MAX_NAME_CHARACTERS)}' appears twice")
     return mapping
+
+
+def flatten(mapping: Mapping[str, Any], prefix: str = "") -> Iterator[Tuple[str, Any]]:
+    """Yield the values of nested mappings by their names, joined by dots. A list of objects that have different texts
+    as `key`, or as `name`, counts as a mapping, as in the exports of MLflow."""
+    for name, value in mapping.items():
+        value = _named_entries(value) if isinstance(value, list) else value
+        if isinstance(value, dict):
+            yield from flatten(value, f"{prefix}{name}.")
+        else:
+            yield escape_invisible(f"{prefix}{name}"), value
+
+
+def _named_entries(entries: List[Any]) -> Any:
+    """Return the mapping that a list of named objects is, or else the list."""
+    for field in ("key", "name"):
+        names = [entry.get(field) if isinstance(entry, dict) else None for entry in entries]
+        if names and all(isinstance(name, str) for name in names) and len(set(names)) == len(names):
+            return {name: entry.get("value", entry) for name, entry in zip(names, entries, strict=True)}
+    return entries
 
 
 def shorten(value: Any, limit: int = 120) -> str:

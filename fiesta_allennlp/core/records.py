@@ -13,9 +13,6 @@ from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, Origin
 COUNT_PREFIX = "count:"
 """The prefix of metrics that count right and wrong answers, for beliefs that use them."""
 
-PEAK_MEMORY = "trial:peak_memory_gib"
-"""The metric that a trial adds: the peak memory of a process of the run, in GiB."""
-
 
 @dataclass(frozen=True, eq=False)
 class Counts:

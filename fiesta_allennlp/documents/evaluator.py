@@ -28,7 +28,7 @@ MAX_LABEL_LENGTH = 60  # characters
 
 
 class CachedSystem:
-    """An open system at work, with its key among the kept answers and a limit on parallel questions.
+    """An open system at work, with its key among the kept answers. It is asked one question at a time.
 
     Systems of equal identity in one selection never ask one question at the same time: the later one gets the kept
     answer.
@@ -39,7 +39,7 @@ class CachedSystem:
         self.system = system
         self.key = answers.add_system(system.identity())
         self._answers = answers
-        self._slots = threading.BoundedSemaphore(system.parallel)
+        self._lock = threading.Lock()
         self._stop_event = threading.Event()
 
     def answer(self, question: Any) -> Answer:
@@ -54,12 +54,11 @@ class CachedSystem:
             return answer
 
     def stop(self) -> None:
-        """Ask no more questions. The system decides about those under way."""
+        """Ask no more questions. One under way continues, because it may be paid for."""
         self._stop_event.set()
-        self.system.stop()
 
     def _ask(self, question: Any) -> Answer:
-        with self._slots:
+        with self._lock:
             if self._stop_event.is_set():
                 raise Unanswered(STOP_REASON)
             asked_at, start = datetime.now(timezone.utc), time.monotonic()
@@ -172,11 +171,4 @@ class ThreadExecutor(Executor):
         except StoreError:
             raise
         except Exception as error:
-            return started_run.failure(_failure_kind(error), describe(error))
-
-
-def _failure_kind(error: Exception) -> str:
-    """Return the kind of failure. A failed connection may work the next time, so the candidate did not fail."""
-    if isinstance(error, TimeoutError):
-        return "timeout"
-    return "machine" if isinstance(error, ConnectionError) else "error"
+            return started_run.failure("timeout" if isinstance(error, TimeoutError) else "error", describe(error))

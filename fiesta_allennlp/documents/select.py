@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
@@ -36,15 +37,16 @@ from fiesta_allennlp.selection.strategy_building import build_with_packages
 from fiesta_allennlp.strategies.decision import Decision
 
 ARCHIVE_SUFFIX = ".tar.gz"
-URL_PREFIXES = ("http://", "https://")
-SYSTEM_FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, or NAME=system.jsonnet"
+ARCHIVE_SERVER = "fiesta_allennlp.documents.systems.archive_server"
+ARCHIVE_START_SECONDS = 300.0
+SYSTEM_FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, or NAME=system.jsonnet"
 
 
-def parse_systems(texts: Sequence[str]) -> Dict[str, Candidate]:
-    """Return the systems by name, in the order given."""
+def parse_systems(texts: Sequence[str], packages: Sequence[str] = ()) -> Dict[str, Candidate]:
+    """Return the systems by name, in the order given. Archives may need `packages`."""
     sources = [(_name_from(source) if name is None else name, source) for name, source in map(split_name, texts)]
     check_names(sources, noun="system", min_count=2, remedy=f"Pass each as {SYSTEM_FORMS}.")
-    return {name: Candidate(name, source, _system_config(name, source)) for name, source in sources}
+    return {name: Candidate(name, source, _system_config(name, source, packages)) for name, source in sources}
 
 
 def build_systems(candidates: Mapping[str, Candidate], documents: DocumentFile, task: Task) -> Dict[str, System]:
@@ -72,7 +74,7 @@ def open_systems(
 
     def open_system(name: str) -> None:
         with _naming_errors(name, candidates[name]):
-            systems[name].open(Workplace(logs.system_log(name), settings.time_limit, settings.include_package))
+            systems[name].open(Workplace(logs.system_log(name), settings.time_limit))
 
     with ThreadPoolExecutor(max_workers=num_cores()) as pool:  # loading a model keeps a core busy for seconds
         try:
@@ -96,22 +98,26 @@ def _name_from(path: str) -> str:
     return Path(path).name.removesuffix(ARCHIVE_SUFFIX) if path.endswith(ARCHIVE_SUFFIX) else Path(path).stem
 
 
-def _system_config(name: str, source: str) -> Dict[str, Any]:
-    if source.startswith(URL_PREFIXES):
-        return {"type": "http", "url": source}
+def _system_config(name: str, source: str, packages: Sequence[str]) -> Dict[str, Any]:
     if source.endswith(".jsonl"):
         return {"type": "predictions", "path": source}
-    if source.endswith(ARCHIVE_SUFFIX) or Path(source).is_dir():
-        return {"type": "archive", "path": source}
     where = f"system '{name}': {source}"
-    if not source.endswith((".jsonnet", ".json")):
+    if not source.endswith((ARCHIVE_SUFFIX, ".jsonnet", ".json")):
         raise ConfigError(f"{where} has an unknown format. Pass {SYSTEM_FORMS}.")
     if not os.path.isfile(source):
-        raise ConfigError(f"{where}: config file not found. Check the path.")
+        raise ConfigError(f"{where}: file not found. Check the path.")
+    if source.endswith(ARCHIVE_SUFFIX):
+        return _archive_config(source, packages)
     config = read_jsonnet(Path(source), label=where)
     if not isinstance(config, dict) or "type" not in config:
         raise ConfigError(f"{where} must be an object whose 'type' is one of {join_some(System.available())}.")
     return config
+
+
+def _archive_config(path: str, packages: Sequence[str]) -> Dict[str, Any]:
+    """Return the config of the command that answers with an AllenNLP archive, item by item."""
+    words = [sys.executable, "-m", ARCHIVE_SERVER, path, *(f"--include-package={package}" for package in packages)]
+    return {"type": "command", "command": words, "each": "item", "start_time_limit": ARCHIVE_START_SECONDS}
 
 
 NUM_PROGRESS_LINES = 20
@@ -143,7 +149,7 @@ class DocumentSelection(SelectionFamily):
             raise ConfigError("--documents is missing: pass a JSONL file of documents with their gold annotation.")
         task = build_task(settings)
         positions = {candidate.name: position for position, candidate in enumerate(stored.candidates)}
-        parsed = parse_systems(settings.systems)
+        parsed = parse_systems(settings.systems, settings.include_package)
         names = sorted(parsed, key=lambda name: positions.get(name, len(positions)))
         candidates = {name: parsed[name] for name in names}
         document_file = read_documents(Path(settings.documents), task, parse_field_names(settings.fields))
@@ -222,8 +228,6 @@ class DocumentSelection(SelectionFamily):
                     seed=seed,
                     max_failures=settings.max_failures,
                     shared_splits=settings.documents_order == "shared",
-                    removal_advice="pass the other systems, another directory, and this answers file with --answers",
-                    can_mark_unfit=False,  # an endpoint may be slow to start, and is no larger than the others
                 )
 
     def result(self, history: History, decision: Decision, *, seed: str) -> Result:

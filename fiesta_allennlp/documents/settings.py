@@ -44,7 +44,7 @@ document_option = partial(option, group=DOCUMENTS_GROUP, is_fixed=True)
 class DocumentSettings(SelectionSettings):
     """The settings of `fiesta-documents`. Names and defaults are those of the command's options.
 
-    `systems` are `NAME=` and an archive, a file of predictions, a URL or a system's config. `answers` is a file.
+    `systems` are `NAME=` and an archive, a file of predictions or a system's config. `answers` is a file.
     """
 
     GROUPS: ClassVar[Tuple[str, ...]] = (DOCUMENTS_GROUP, SELECTION_GROUP, RESOURCES_GROUP)
@@ -74,7 +74,7 @@ class DocumentSettings(SelectionSettings):
     )
     systems: Tuple[str, ...] = option(
         (),
-        "two or more of NAME=model.tar.gz, NAME=predictions.jsonl, NAME=http://host/path, NAME=system.jsonnet",
+        "two or more of NAME=model.tar.gz, NAME=predictions.jsonl, NAME=system.jsonnet",
         metavar="SYSTEM",
     )
     documents: str = option("", "a JSONL file of annotated documents", group=DOCUMENTS_GROUP, metavar="FILE.jsonl")

@@ -1,11 +1,20 @@
 """The interface of executors, which make runs."""
 
+import json
 from abc import abstractmethod
-from typing import Collection, Iterator, Optional, Sequence
+from contextlib import suppress
+from typing import Any, Collection, Iterator, Optional, Sequence
 
 from fiesta_allennlp.core.records import Outcome, Request
 from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.isolation.evaluator import Evaluator
+
+
+def option_value(text: str) -> Any:
+    """Return the JSON value that the text of an option has, such as a number; or the text itself."""
+    with suppress(ValueError):
+        return json.loads(text)
+    return text
 
 
 class Executor(Registrable):

@@ -1,14 +1,15 @@
 """The executors whose runs are jobs of a cluster, and the one table of how a job may end."""
 
 import json
+import shutil
 from abc import abstractmethod
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any, Collection, Dict, FrozenSet, List, Literal, Optional, Tuple
+from typing import Any, Collection, Dict, FrozenSet, List, Literal, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.core.files import check_private, delete
+from fiesta_allennlp.core.files import check_private
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.executors.base import Evaluator
@@ -88,7 +89,7 @@ class JobExecutor(QueueingExecutor):
     def __init__(self, directory: RunDirectory, **common: Any) -> None:
         super().__init__(directory, **common)
         if directory.root.exists():
-            check_private(directory.root, directory.root)
+            check_private(directory.root)
         self._attempts_left: Optional[Dict[str, List[Attempt]]] = None
         self._num_early, self._num_timeouts = 0, Counter[Request]()
 
@@ -136,14 +137,25 @@ class JobExecutor(QueueingExecutor):
         if attempts:
             self.stop_jobs(attempts)
             for attempt in attempts:
-                delete(attempt.directory)
+                shutil.rmtree(attempt.directory, ignore_errors=True)
 
     @abstractmethod
     def stop_jobs(self, attempts: Collection[Attempt]) -> None:
         """Stop the jobs of these attempts without waiting for their end."""
 
-    def stop_runs(self, runs: Any) -> None:
-        self.stop_jobs(runs)
+    def stop_runs(self, runs: Mapping[Any, ActiveRun]) -> None:
+        self.stop_jobs([*runs])
+        for attempt in runs:
+            shutil.rmtree(attempt.directory, ignore_errors=True)  # its job may be writing yet
+
+    def abandon(self, requests: Sequence[Request]) -> None:
+        left = [attempt for request in requests for attempt in self._earlier_attempts().pop(request.name, [])]
+        self.stop_jobs(left)
+        super().abandon(requests)
+
+    def shut_down(self, runs: Mapping[Any, ActiveRun]) -> None:
+        """Stop the jobs of these runs, and leave the outcomes that arrived meanwhile to the next session."""
+        self.stop_runs({attempt: run for attempt, run in runs.items() if attempt.read_outcome() is None})
 
     def read_outcome(self, attempt: Attempt, run: ActiveRun) -> Optional[Outcome]:
         status, request = self.final_status(attempt), run.start.request

@@ -1,6 +1,5 @@
 """Makes runs as tasks of a Ray cluster, on any node that has room. A node imports this module too."""
 
-import json
 import logging
 import os
 import secrets
@@ -8,14 +7,14 @@ import signal
 import socket
 import sys
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Collection, Dict, Iterator, Mapping, Optional
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
-from fiesta_allennlp.executors.base import Executor
+from fiesta_allennlp.executors.base import Executor, option_value
 from fiesta_allennlp.executors.jobs import JobExecutor, JobStatus
 from fiesta_allennlp.isolation.attempts import Attempt
 from fiesta_allennlp.isolation.job import run_in_job
@@ -55,7 +54,7 @@ class RayExecutor(JobExecutor):
     """
 
     def __init__(self, directory: RunDirectory, *, options: Optional[Mapping[str, str]] = None, **common: Any) -> None:
-        values = {key: _parse(text) for key, text in (options or {}).items()}
+        values = {key: option_value(text) for key, text in (options or {}).items()}
         address = str(values.pop("address", "auto"))
         if own := [key for key in values if key in OWN_OPTIONS]:
             raise ConfigError(f"--executor-option {own[0]}: the selection gives this option itself. Remove it.")
@@ -69,6 +68,7 @@ class RayExecutor(JobExecutor):
         self.hides_gpus = not values.get("num_gpus")
         amounts = {"CPU": task_options["num_cpus"], "GPU": values.get("num_gpus"), "memory": values.get("memory")}
         self._needed = {name: n for name, n in {**amounts, **values.get("resources", {})}.items() if n}
+        self._needed_text = ", ".join(f"{amount:g} {name}" for name, amount in self._needed.items())
         self._tasks: Dict[Attempt, Any] = {}
         self._connected_here = not self._ray.is_initialized()  # else a connection of this process is used
         if self._connected_here:
@@ -76,8 +76,7 @@ class RayExecutor(JobExecutor):
         self._count_slots()
 
     def describe(self) -> str:
-        needed = ", ".join(f"{amount:g} {name}" for name, amount in self._needed.items())
-        return f"up to {self.slots} at a time on a Ray cluster, each with {needed}"
+        return f"up to {self.slots} at a time on a Ray cluster, each with {self._needed_text}"
 
     def _count_slots(self) -> None:
         """Set the number of runs at once: as many as the whole cluster has room for while nothing else runs on it."""
@@ -85,8 +84,7 @@ class RayExecutor(JobExecutor):
         room = sum(min(int(node.get(name, 0.0) / n + 1e-9) for name, n in self._needed.items()) for node in nodes)
         if not room:
             self.close()
-            needed = ", ".join(f"{amount:g} {name}" for name, amount in self._needed.items())
-            raise ConfigError(f"no node of the Ray cluster has room for a run, which needs {needed}.")
+            raise ConfigError(f"no node of the Ray cluster has room for a run, which needs {self._needed_text}.")
         self.slots = self.workers if isinstance(self.workers, int) else room
 
     def send(self, attempt: Attempt) -> None:
@@ -131,15 +129,9 @@ class RayExecutor(JobExecutor):
                 self._ray.cancel(task, force=True)
 
     def shut_down(self, runs: Any) -> None:
-        self.stop_runs(runs)
+        super().shut_down(runs)
         if self._connected_here and self._ray.is_initialized():
             self._ray.shutdown()
-
-
-def _parse(text: str) -> Any:
-    with suppress(ValueError):
-        return json.loads(text)
-    return text
 
 
 def _import_ray() -> Any:

@@ -27,7 +27,7 @@ from fiesta_allennlp.core.errors import (
     ReaderError,
     describe_with_line,
 )
-from fiesta_allennlp.core.files import open_without_links, shorten_log
+from fiesta_allennlp.core.files import shorten_log
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome, Request
 from fiesta_allennlp.core.registry import build, import_package
@@ -129,7 +129,7 @@ def call_logged(function: Callable[..., Any], *args: Any, log: Path, settings: W
     """Call `function` as a well-behaved worker: all output goes to `log`, prints and the output of C code included, and
     it never outlives the parent process."""
     _become_worker()
-    with open(log, "ab", buffering=0, opener=open_without_links) as log_file:
+    with open(log, "ab", buffering=0) as log_file:
         os.dup2(log_file.fileno(), 1)
         os.dup2(log_file.fileno(), 2)
     line = "%(asctime)s %(levelname)s %(name)s: %(message)s"

@@ -1,36 +1,23 @@
 """Shows what a dry run found, and the runs of a trial."""
 
-import re
 import sys
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Mapping, Sequence
 
 from fiesta_allennlp.core.errors import full_command, join_some
-from fiesta_allennlp.core.records import PEAK_MEMORY, Evaluation, Outcome
+from fiesta_allennlp.core.records import Evaluation, Outcome
 from fiesta_allennlp.reports.formats import MISSING_TEXT, join_pairs, render_paragraphs
 from fiesta_allennlp.selection.candidate_table import Table
 from fiesta_allennlp.selection.showing import TerminalLines
 from fiesta_allennlp.selection.texts import describe_scored_data, number_text
 
-GPU_PEAK_METRIC = re.compile(r"peak_gpu_\d+_memory_MB")
-"""The metric of AllenNLP's trainer for the peak memory of a run's tensors."""
-
 
 def trial_table(outcomes: Sequence[Outcome], metric: str) -> Table:
-    """Show the score, the seconds and the memory of each run of a trial, on a GPU too where one was used."""
-    headings, rows = ["candidate", metric, "seconds", "memory (GiB)", "GPU memory (GiB)"], []
+    """Show the score and the seconds of each run of a trial."""
+    rows = []
     for outcome in outcomes:
-        score, memory = "failed", MISSING_TEXT
-        if isinstance(outcome, Evaluation):
-            score, memory = number_text(outcome.score), number_text(outcome.metrics[PEAK_MEMORY], 2)
-        gpu_memory = number_text(_gpu_peak_gib(outcome), 2)
-        rows.append([outcome.request.candidate, score, number_text(outcome.seconds, 1), memory, gpu_memory])
-    num_columns = len(headings) if any(map(_gpu_peak_gib, outcomes)) else len(headings) - 1
-    return Table(headings[:num_columns], [row[:num_columns] for row in rows])
-
-
-def _gpu_peak_gib(outcome: Outcome) -> Optional[float]:
-    metrics = outcome.metrics if isinstance(outcome, Evaluation) else {}
-    return max((metrics[name] / 1024 for name in metrics if GPU_PEAK_METRIC.fullmatch(name)), default=None)
+        score = number_text(outcome.score) if isinstance(outcome, Evaluation) else "failed"
+        rows.append([outcome.request.candidate, score, number_text(outcome.seconds, 1)])
+    return Table(["candidate", metric, "seconds"], rows)
 
 
 def show_training_plan(plan: Any) -> TerminalLines:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Dict, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.core.defaults import CONFIDENCE, MAX_FAILURES
-from fiesta_allennlp.core.errors import ConfigError, did_you_mean, escape_invisible, full_command, join_some
+from fiesta_allennlp.core.errors import ConfigError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build, build_record
 from fiesta_allennlp.reports.record import Report
@@ -52,7 +52,7 @@ def _read_runs(selection: StoredSelection) -> Report:
     with translated_store_errors(selection.directory.store):
         settings = selection.meta.to_settings(Settings)
     score_threshold = ScoreThreshold.from_settings(selection.meta.settings or {})
-    metric = replace(settings.scored_by, name=escape_invisible(settings.scored_by.name))  # somebody else may write it
+    metric = settings.scored_by
     with packages_named_in_errors(settings.include_package):
         strategy = build_strategy(settings, selection.names, minimise=metric.minimise)
     history = selection.read_history(max_failures=settings.max_failures, score_threshold=score_threshold)
@@ -127,10 +127,10 @@ def _with_state(result: Any, selection: StoredSelection) -> Any:
 
 def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Report:
     """Read a table of scores, and decide about it as `fiesta next` does."""
+    from fiesta_allennlp.tables.run_table import read_run_table
     from fiesta_allennlp.tables.table import make_score_table
-    from fiesta_allennlp.tables.table_reader import read_rows
 
-    rows = read_rows(path, settings, content)
+    rows = read_run_table(path, settings, content)
     table = make_score_table(rows)
     history = _table_history(rows, settings)
     belief = to_config(settings.belief or ("split_paired" if rows.is_paired else "unpaired"), "--belief")
@@ -147,7 +147,7 @@ def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Rep
         strategy=strategy,
         table_notes=(*done_note(settings.done), *failed_notes(history)),
         table=table,
-        table_files=() if content is not None else (str(path), *settings.files),
+        table_files=() if content is not None else rows.files,
     )
 
 

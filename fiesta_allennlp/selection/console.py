@@ -6,7 +6,7 @@ import sys
 import textwrap
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import IO, Any, Iterator, TextIO, cast
+from typing import IO, Any, Iterator, Optional, TextIO, cast
 
 from rich.console import Console
 from rich.text import Text
@@ -32,9 +32,17 @@ class PipeSafeConsole(Console):
     def is_terminal(self) -> bool:
         return super().is_terminal and os.environ.get("TERM") not in DUMB_TERMINALS
 
+    _safe_file: Optional["_PipeSafeFile"] = None
+
     @property
     def file(self) -> IO[str]:
-        return cast(IO[str], _PipeSafeFile(super().file))
+        stream = self._file or (sys.stderr if self.stderr else sys.stdout)
+        if isinstance(stream, _PipeSafeFile):
+            return cast(IO[str], stream)
+        file = super().file
+        if self._safe_file is None or self._safe_file.wrapped is not file:
+            self._safe_file = _PipeSafeFile(file)
+        return cast(IO[str], self._safe_file)
 
     @file.setter
     def file(self, new_file: IO[str]) -> None:
@@ -63,23 +71,23 @@ class PipeSafeConsole(Console):
 
 
 class _PipeSafeFile:
-    """A text file that can always be written to. Everything else is as with `file`."""
+    """A text file that can always be written to. Everything else is as with the `wrapped` file."""
 
-    def __init__(self, file: IO[str]) -> None:
-        self._file = file
+    def __init__(self, wrapped: IO[str]) -> None:
+        self.wrapped = wrapped
+        self.encoding = getattr(wrapped, "encoding", None) or "utf-8"
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
+        return getattr(self.wrapped, name)
 
     def write(self, text: str) -> int:
-        encoding = getattr(self._file, "encoding", None) or "utf-8"
         with self._ignoring_closed_output():
-            self._file.write(text.encode(encoding, "replace").decode(encoding))
+            self.wrapped.write(text.encode(self.encoding, "replace").decode(self.encoding))
         return len(text)
 
     def flush(self) -> None:
         with self._ignoring_closed_output():
-            self._file.flush()
+            self.wrapped.flush()
 
     @contextmanager
     def _ignoring_closed_output(self) -> Iterator[None]:
@@ -88,7 +96,7 @@ class _PipeSafeFile:
             yield
         except OSError:
             with suppress(OSError), open(os.devnull, "w") as null_file:
-                os.dup2(null_file.fileno(), self._file.fileno())
+                os.dup2(null_file.fileno(), self.wrapped.fileno())
 
 
 @contextmanager

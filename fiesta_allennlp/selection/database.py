@@ -33,9 +33,6 @@ LOCK_TIMEOUT_SECONDS = 300.0
 BUSY_TIMEOUT_SECONDS = 1.0
 """The busy timeout of one attempt. It is short because Ctrl-C has no effect meanwhile."""
 
-MAX_BYTES = 2**30
-"""The size of the largest store to read, which may be somebody else's."""
-
 PYTHON_ERRORS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 INVALID_STORE_ERRORS = (sqlite3.Error, ConfigError, *PYTHON_ERRORS)
 """The errors of reading a database whose content this package did not write."""
@@ -88,7 +85,6 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
     mode = "immutable=1" if is_closed else "mode=ro"  # a closed one would get a -wal beside it
     database = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, isolation_level=None)
     database.row_factory = sqlite3.Row
-    database.execute("PRAGMA trusted_schema = OFF")
     database.execute("BEGIN")
     return database
 
@@ -119,15 +115,10 @@ def translated_store_errors(path: Path) -> Iterator[None]:
 
 
 def _check_format(path: Path, database: sqlite3.Connection) -> None:
-    """Refuse a store of another format, and a database of somebody else that is too large, or has views, triggers or
-    virtual tables, which have no page of their own."""
+    """Refuse a store of another format."""
     (number,) = database.execute("PRAGMA user_version").fetchone()
     version_row = database.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()
     check_format(path, number, FORMAT, version=version_row and json.loads(version_row["value"]))
-    if path.stat().st_size > MAX_BYTES:
-        raise ValueError(f"it is larger than {MAX_BYTES // 2**20} MiB")
-    if row := database.execute("SELECT type, name FROM sqlite_master WHERE rootpage = 0").fetchone():
-        raise ValueError(f"it has the {row['type']} '{row['name']}'")
 
 
 def _connect_for_writing(path: Path) -> sqlite3.Connection:

@@ -5,13 +5,12 @@ import os
 import platform
 import shlex
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import StoreError, join_some
-from fiesta_allennlp.core.files import file_digest, file_stamp
+from fiesta_allennlp.core.files import file_digest
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, History, Outcome
 
@@ -21,7 +20,7 @@ def describe_environment(packages: Iterable[str] = (), files: Iterable[str] = ()
     of each file, and of all source files of each top-level module that can be found). `packages` are modules that runs
     import, `files` are programs. An `Origin` describes the machine of each run."""
     modules = sorted({package.partition(".")[0] for package in packages})
-    code = {**{file: _digest(Path(file)) for file in files}, **_source_digests(modules)}
+    code = {**{file: file_digest(Path(file)) for file in files}, **_source_digests(modules)}
     return {"host": platform.node(), "directory": os.getcwd(), "code": code}
 
 
@@ -45,23 +44,13 @@ def check_current_directory(environments: Sequence[Mapping[str, Any]]) -> None:
         raise StoreError(f"the selection began in another directory than {here}. Continue there: cd {there}")
 
 
-def _digest(file: Path) -> str:
-    """Return the digest of a file, which is read again only if it has changed: it may be the image of a container."""
-    return _digest_by_stamp(file.absolute(), file_stamp(file))
-
-
-@lru_cache(maxsize=10_000)
-def _digest_by_stamp(file: Path, stamp: Tuple[int, int, int]) -> str:
-    return file_digest(file)
-
-
 def _source_digests(modules: Iterable[str]) -> Dict[str, str]:
     digests = {}
     for name in modules:
         digest = hashlib.sha256()
         source_files = _source_files(name)
         for file in source_files:
-            digest.update(f"{file.name} {_digest(file)}".encode())
+            digest.update(f"{file.name} {file_digest(file)}".encode())
         if source_files:
             digests[name] = digest.hexdigest()
     return digests

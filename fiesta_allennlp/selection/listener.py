@@ -15,8 +15,5 @@ class Listener:
     def on_outcome(self, outcome: Outcome) -> None:
         """Called for every finished run and failure once it is recorded."""
 
-    def on_start(self, request: Request) -> None:
-        """Called before each run starts."""
-
     def on_waiting(self, requests: Sequence[Request]) -> None:
         """Called with the pending requests that wait for their next try, after every change of them."""

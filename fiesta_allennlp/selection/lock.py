@@ -10,7 +10,7 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
-from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, open_without_links
+from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE
 
 LOCK_TIMEOUT_SECONDS = 0.5
 """How long a writer waits for the lock. `is_locked` holds it for a moment."""
@@ -95,7 +95,7 @@ def is_at_work(directory: RunDirectory, environments: Sequence[Mapping[str, Any]
 def _acquire(path: Path) -> int:
     deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
     while True:
-        file = open_without_links(str(path), os.O_RDWR | os.O_CREAT)
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(file), path.stat()):

@@ -67,8 +67,7 @@ class SelectionLoop:
     """A selection with everything that its loop needs. If the store has a history, the loop continues from there.
 
     `max_failures` is the number of failures after which a candidate is withdrawn (`History.num_counted_failures`).
-    `max_hours` limits the loops of all sessions together. `removal_advice` is the advice how to continue without a
-    candidate. With `can_mark_unfit`, a lack that repeatedly hits one candidate alone is that candidate's failure.
+    `max_hours` limits the loops of all sessions together.
     """
 
     strategy: Strategy
@@ -82,8 +81,6 @@ class SelectionLoop:
     shared_splits: bool = True
     max_hours: Optional[float] = None
     retries: Retries = field(default_factory=lambda: Retries(RETRY_PAUSES))
-    removal_advice: str = "list the others with --allow removed"
-    can_mark_unfit: bool = True
 
     def run(self) -> Decision:
         """Continue until the strategy is done, and return the decision, with `stopped_by` set.
@@ -212,8 +209,6 @@ class SelectionLoop:
 
     def _submit(self, request: Request, active_requests: Set[Request]) -> None:
         logger.info("start %s (split seed %d)", request.name, request.split_seed)
-        for listener in self.listeners:
-            listener.on_start(request)
         self.retries.record_start(request)
         self.executor.submit(self.evaluator.for_request(request), request)
         active_requests.add(request)
@@ -237,8 +232,7 @@ class SelectionLoop:
         history = self._read_history()
         should_retry = not history.with_outcomes([failure]).machines.is_of_candidate(failure)
         if not should_retry:
-            if self.can_mark_unfit:
-                failure = self.retries.mark_unfit(failure, history, max_failures=self.max_failures)
+            failure = self.retries.mark_unfit(failure, history, max_failures=self.max_failures)
             should_retry = should_retry_run(failure, history, max_failures=self.max_failures)
         self.store.record(failure, will_retry=should_retry)
         name, machine = failure.request.name, failure.origin.machine
@@ -264,7 +258,7 @@ class SelectionLoop:
             raise FiestaError(
                 f"{request.name} keeps failing because a file, memory or another resource is unavailable: "
                 f"{outcome.error}. Finished runs are safe. Fix this, then continue with --recover, or without this "
-                f"candidate: {self.removal_advice}."
+                f"candidate: list the others with --allow removed."
             )
         logger.info("%s will run again later: a resource is unavailable", request.name)
 

@@ -6,15 +6,18 @@ class MySettings:
 """
 
 import argparse
+import inspect
 import json
 import re
 import typing
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from functools import partial
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 from fiesta_allennlp.core.registry import convert_value
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,27 @@ def check_setting_names(names: Iterable[str], settings: Any) -> None:
         if name not in valid_names:
             hint = did_you_mean(name, valid_names) or f" Valid settings: {', '.join(valid_names)}."
             raise ConfigError(f"'{name}' is an unknown setting.{hint}")
+
+
+# The signature of a call from Python.
+
+
+def takes_options(settings: Any, headings: Sequence[str] = ()) -> Callable[[Function], Function]:
+    """Return a decorator that shows the options of these settings, or only those below some headings, with their
+    defaults in the signature of a call, in place of its last argument `**settings`."""
+
+    def show_options(function: Function) -> Function:
+        signature, annotations = inspect.signature(function), typing.get_type_hints(settings)
+        shown = dict(list(signature.parameters.items())[:-1])
+        for f in fields(settings):
+            if not headings or f.metadata["option"].group in headings:
+                default = f.default if f.default_factory is MISSING else f.default_factory()
+                kind, annotation = inspect.Parameter.KEYWORD_ONLY, annotations[f.name]
+                shown.setdefault(f.name, inspect.Parameter(f.name, kind, default=default, annotation=annotation))
+        function.__signature__ = signature.replace(parameters=list(shown.values()))  # type: ignore[attr-defined]
+        return function
+
+    return show_options
 
 
 # The parser.

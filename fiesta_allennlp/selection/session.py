@@ -30,7 +30,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, check_private, delete
 from fiesta_allennlp.core.origin import package_source
-from fiesta_allennlp.core.records import Candidate, History, Request
+from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.seeding import fresh_seed
 from fiesta_allennlp.selection import workspace
 from fiesta_allennlp.selection.brought import BroughtRuns
@@ -40,7 +40,6 @@ from fiesta_allennlp.selection.environment import (
     check_current_directory,
     describe_environment,
 )
-from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.loop import SelectionLoop
 from fiesta_allennlp.selection.objections import REMOVED, kept_allowances
 from fiesta_allennlp.selection.options import changed_options, settings_to_json
@@ -174,31 +173,6 @@ def dry_run(
             yield selection
 
 
-class CodeWatch(Listener):
-    """Notes, and records in the store, that code which runs execute has changed since the last run started. `sources`
-    are the packages and files of `describe_environment`, whose last answer is `environment`."""
-
-    def __init__(
-        self,
-        store: RunStore,
-        environment: Dict[str, Any],
-        sources: Tuple[Sequence[str], Sequence[str]],
-        console: Console,
-    ) -> None:
-        self._store, self._environment, self._sources, self._console = store, environment, sources, console
-
-    def on_start(self, request: Request) -> None:
-        try:
-            environment = describe_environment(*self._sources)
-        except OSError:  # a file is being replaced at this moment; the next run sees it
-            return
-        for name in changed_code([self._environment], environment):
-            self._console.print(f"Note: the code of {name} has changed. Runs from {request.name} on use the new code.")
-        if environment != self._environment:
-            self._environment = environment
-            self._store.set_meta(environments=append_environment(self._store.meta().environments, environment))
-
-
 @dataclass(frozen=True)
 class _Session(Generic[Family]):
     """A call of `run_selection`. The stack closes everything that it opens."""
@@ -210,9 +184,8 @@ class _Session(Generic[Family]):
 
     def resume(self, new_settings: Mapping[str, Any]) -> Result:
         family, directory = self.family, self.directory
-        for path in (directory.store, directory.store_log):  # which name the programs and packages that will run
-            if path.exists():
-                check_private(path, directory.root)
+        if directory.root.exists():
+            check_private(directory.root)
         store = self._open_store(create=False)
         meta = store.meta()
         check_current_directory(meta.environments)
@@ -260,9 +233,7 @@ class _Session(Generic[Family]):
         for name in changed_code(meta.environments, current_environment):
             remedy = "If that changes scores, start over in another directory."
             self.console.print(f"Note: the code of {name} has changed since this selection last ran. {remedy}")
-        watch = CodeWatch(store, current_environment, (settings.include_package, selection.code_files), self.console)
         with selection.open_loop(store, self.console, seed=int(seed)) as loop:
-            loop = replace(loop, listeners=[*loop.listeners, watch])
             store.put_candidates(
                 selection.candidates,
                 corrected=selection.corrected,

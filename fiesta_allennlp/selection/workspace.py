@@ -5,13 +5,12 @@ import json
 import logging
 import os
 from contextlib import contextmanager, suppress
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, FiestaError, StoreError, describe, escape_invisible
-from fiesta_allennlp.core.files import atomic_replacement, delete, open_without_links, to_csv_cell
+from fiesta_allennlp.core.errors import FiestaError, StoreError, describe
+from fiesta_allennlp.core.files import atomic_replacement, delete, to_csv_cell
 from fiesta_allennlp.selection.lock import DirectoryLock
 from fiesta_allennlp.selection.store import RunStore, check_store_not_lost, open_for_reading
 
@@ -108,13 +107,6 @@ def recording_errors(store: RunStore) -> Iterator[None]:
 
 
 class _LogFileHandler(logging.FileHandler):
-    def _open(self) -> TextIOWrapper:
-        return open(self.baseFilename, "a", encoding="utf-8", opener=open_without_links)
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Write the escapes of characters that a terminal would obey."""
-        return escape_invisible(super().format(record), keep=LAYOUT_CHARACTERS)
-
     def handleError(self, record: logging.LogRecord) -> None:
         """Do nothing: a log that cannot be written, as on a full disk, is no reason to write on the terminal."""
 

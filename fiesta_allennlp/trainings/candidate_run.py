@@ -6,21 +6,20 @@ Anything else is no metric, and one message shows what was found and what is exp
 import json
 import os
 import re
-import resource
 import sys
 import time
 from abc import abstractmethod
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.directory import MODEL_DIRECTORY, OUTCOME_FILE, RUN_FILE
 from fiesta_allennlp.core.errors import FiestaError, MetricError, did_you_mean, escape_invisible, join_some
-from fiesta_allennlp.core.files import read_json, refuse_repeated_keys, shorten, shown_value, write_json_file
+from fiesta_allennlp.core.files import flatten, read_json, refuse_repeated_keys, shorten, shown_value, write_json_file
 from fiesta_allennlp.core.origin import Origin
-from fiesta_allennlp.core.records import PEAK_MEMORY, Evaluation, Request
+from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.isolation.machine import RUN_ORIGIN
@@ -126,21 +125,13 @@ def _parse_object(content: Union[str, bytes], place: str) -> Dict[str, Any]:
     try:
         mapping = json.loads(content, object_pairs_hook=refuse_repeated_keys)
         if isinstance(mapping, dict):
-            return refuse_repeated_keys(list(flatten_metrics(mapping)))
+            return refuse_repeated_keys(list(flatten(mapping)))
         problem = f"is not a JSON object but {shorten(mapping)}"
     except UnicodeDecodeError as error:
         problem = f"is not {error.encoding} ({error.reason})"
     except (ValueError, RecursionError) as error:
         problem = f"is not valid JSON ({error})"
     raise MetricError(f"{place} {problem}. {EXPECTED_TEXT}")
-
-
-def flatten_metrics(metrics: Mapping[str, Any], prefix: str = "") -> Iterator[Tuple[str, Any]]:
-    for name, value in metrics.items():
-        if isinstance(value, dict):
-            yield from flatten_metrics(value, f"{prefix}{name}.")
-        else:
-            yield escape_invisible(f"{prefix}{name}"), value
 
 
 def accepted_metric_names(metric: str, division: Division) -> List[str]:
@@ -247,20 +238,6 @@ class CandidateRun(Evaluator):
             return evaluation
         except (OSError, ValueError, TypeError, KeyError, FiestaError):
             return None
-
-
-@Evaluator.register("memory_measuring")
-@dataclass(frozen=True)
-class MemoryMeasuringEvaluator(Evaluator):
-    """An evaluator that adds the peak memory of its process, and of the programs that it started, to the metrics."""
-
-    evaluator: Evaluator
-
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        evaluation = self.evaluator.evaluate(request, directory)
-        peak = max(resource.getrusage(scope).ru_maxrss for scope in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-        gib = peak / (2**30 if sys.platform == "darwin" else 2**20)  # Linux counts in KiB
-        return replace(evaluation, metrics={**evaluation.metrics, PEAK_MEMORY: gib})
 
 
 def read_outcome(request: Request, directory: Path, metric: str) -> Optional[Evaluation]:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Type, Union
 
 from fiesta_allennlp.core.directory import OUTCOME_FILE
 from fiesta_allennlp.core.errors import ALLENNLP_MISSING_MESSAGE, ConfigError
+from fiesta_allennlp.core.files import flatten
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.registry import Registrable, build
 from fiesta_allennlp.core.splits import Division
@@ -20,7 +21,7 @@ from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.isolation.machine import visible_gpus
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import option_words
-from fiesta_allennlp.trainings.candidate_run import CandidateRun, ReportedMetrics, flatten_metrics
+from fiesta_allennlp.trainings.candidate_run import CandidateRun, ReportedMetrics
 from fiesta_allennlp.trainings.config import (
     Config,
     check_allennlp_keys,
@@ -32,7 +33,7 @@ from fiesta_allennlp.trainings.config import (
     vector_references,
     with_absolute_paths,
 )
-from fiesta_allennlp.trainings.data_files import DataSnapshot, StartingWeights, find_starting_weights
+from fiesta_allennlp.trainings.data_files import DataSnapshot, seen_data_reasons
 from fiesta_allennlp.trainings.pool import Pool, Preparation
 from fiesta_allennlp.trainings.programs.config import (
     PROGRAM_TYPE,
@@ -131,8 +132,8 @@ class AnyCandidate(Registrable):
 
     # Before the first run.
 
-    def starting_weights(self, snapshot: DataSnapshot) -> Tuple[StartingWeights, ...]:
-        """Return the trained weights that the config names. `snapshot` identifies the data of the selection."""
+    def seen_data_reasons(self, snapshot: DataSnapshot) -> Iterable[str]:
+        """Return which weights that the config starts from were trained on the data of the selection, `snapshot`."""
         return ()
 
     @property
@@ -197,7 +198,7 @@ class CandidateTypeRun(CandidateRun):
         candidate = type_of(self.config)
         assert isinstance(candidate, CandidateType)
         result = candidate.run(request, directory)
-        metrics = flatten_metrics(result if isinstance(result, Mapping) else {self.metric: result})
+        metrics = flatten(result if isinstance(result, Mapping) else {self.metric: result})
         values = {name: value.item() if getattr(value, "shape", None) == () else value for name, value in metrics}
         return ReportedMetrics(values, ("the value that run() returned",))
 
@@ -255,8 +256,8 @@ class AllenNLPCandidate(AnyCandidate):
     def absolute(self) -> Config:
         return with_absolute_paths(self.config)
 
-    def starting_weights(self, snapshot: DataSnapshot) -> Tuple[StartingWeights, ...]:
-        return find_starting_weights(self.config, snapshot)
+    def seen_data_reasons(self, snapshot: DataSnapshot) -> Iterable[str]:
+        return seen_data_reasons(self.config, snapshot)
 
     @property
     def preparation_key(self) -> str:

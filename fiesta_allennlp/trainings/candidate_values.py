@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.errors import ConfigError, join_some
-from fiesta_allennlp.core.files import read_jsonl, refuse_constant, refuse_repeated_keys, shorten, shown_value
+from fiesta_allennlp.core.files import read_jsonl, shown_value
 from fiesta_allennlp.core.names import FORBIDDEN_CHARACTERS, split_name
 from fiesta_allennlp.selection.jsonnet import SURROGATE_PATTERN
 from fiesta_allennlp.trainings.programs.config import PLACEHOLDER_PATTERN
@@ -49,7 +49,7 @@ class Point:
 
     @property
     def text(self) -> str:
-        """The text after a template's `?`, such as `lr=0.01,model.dropout=0.5`. `parse_point` reads it back."""
+        """The values as one text, such as `lr=0.01,model.dropout=0.5`, which differs for points with other values."""
         return ",".join(f"{key}={_to_point_text(value)}" for key, value in self.values.items())
 
     @property
@@ -69,19 +69,6 @@ class Point:
         clean = "".join(c if _is_valid_name(c) else "_" for c in short).encode()
         start = clean[: MAX_NAME_BYTES - DIGEST_DIGITS - 1].decode(errors="ignore")
         return f"{start}~{sha256(self.identity.encode()).hexdigest()[:DIGEST_DIGITS]}"
-
-
-def parse_point(text: str) -> Point:
-    """Read a point such as `lr=0.01,layers=2`. Each value is JSON, or a text that ends at the next comma."""
-    values: Dict[str, Any] = {}
-    remaining = text
-    while remaining.strip():
-        key, _, remaining = remaining.partition("=")
-        value, remaining = _split_first_value(remaining, key := key.strip())
-        if key in values:
-            raise ConfigError(f"'{key}' appears twice. Remove one of them.")
-        values[key] = value
-    return Point(values)
 
 
 EMPTY_POINT = Point()
@@ -110,29 +97,15 @@ class CandidateSpec:
 
     @property
     def source(self) -> str:
-        """The command, or the config and the values, as `parse_candidate` reads them."""
+        """The command, or the config with the values after a question mark."""
         if self.command:
             return self.command
         return f"{self.path}?{self.point.text}" if self.point.values else str(self.path)
 
 
-def parse_candidate(source: str, *, name: Optional[str] = None) -> CandidateSpec:
-    """Read a candidate that is typed as `CONFIG`, `CONFIG?NAME=VALUE,...` or a command."""
-    if is_command(source):
-        return CandidateSpec(Path(), explicit_name=name, command=source)
-    path, question_mark, values = source.partition("?")
-    if not question_mark or os.path.isfile(source):
-        return CandidateSpec(Path(source), explicit_name=name)
-    try:
-        return CandidateSpec(Path(path), parse_point(values), name)
-    except ConfigError as error:
-        raise ConfigError(f"candidate '{source}': {error}") from error
-
-
 def is_command(text: str) -> bool:
     """Return whether a candidate is a command: it contains spaces and a placeholder, and does not begin with a file."""
-    is_template = os.path.isfile(text.partition("?")[0])
-    return len(text.split()) > 1 and PLACEHOLDER_PATTERN.search(text) is not None and not is_template
+    return len(text.split()) > 1 and PLACEHOLDER_PATTERN.search(text) is not None and not os.path.isfile(text)
 
 
 def parse_candidates(texts: Sequence[str], points: Any = None) -> List[CandidateSpec]:
@@ -149,8 +122,14 @@ def parse_candidates(texts: Sequence[str], points: Any = None) -> List[Candidate
         elif is_command(text) and (name is None or len(name.split()) != 1):
             raise ConfigError(f"the command '{text}' needs a name without spaces in front, as in 'NAME=COMMAND'.")
         else:
-            specs.append(parse_candidate(source, name=name))
+            specs.append(_spec_of(source, name))
     return specs
+
+
+def _spec_of(source: str, name: Optional[str]) -> CandidateSpec:
+    if is_command(source):
+        return CandidateSpec(Path(), explicit_name=name, command=source)
+    return CandidateSpec(Path(source), explicit_name=name)
 
 
 def read_points(points: Any) -> List[Point]:
@@ -188,16 +167,13 @@ def _find_template(texts: Sequence[str]) -> str:
     candidates = [text for text in texts if not is_command(text)]
     if not candidates and len(texts) == 1:
         return texts[0]
-    configs_without_values = list(dict.fromkeys(text for text in candidates if "?" not in text or os.path.isfile(text)))
-    if len(configs_without_values) != 1:
+    unnamed_configs = list(dict.fromkeys(text for text in candidates if split_name(text)[0] is None))
+    if len(unnamed_configs) != 1:
         raise ConfigError(
-            f"--points needs exactly one config, the template, but got {join_some(configs_without_values) or 'none'}. "
-            "To include a config unchanged, put a question mark after its path: 'CONFIG.jsonnet?'."
+            f"--points needs exactly one config without a name, the template, but got "
+            f"{join_some(unnamed_configs) or 'none'}. To include a config unchanged, name it: NAME=CONFIG.jsonnet."
         )
-    (template,) = configs_without_values
-    if "=" in template and not os.path.isfile(template):
-        raise ConfigError(f"--points names the candidates after their values: remove the name from '{template}'.")
-    return template
+    return unnamed_configs[0]
 
 
 def _spec_at(template: str, point: Point) -> CandidateSpec:
@@ -248,26 +224,16 @@ def _to_text(value: Any) -> str:
 
 
 def _to_point_text(value: Any) -> str:
-    """Return a string unchanged if `_split_first_value` reads it back, and anything else as JSON."""
-    with suppress(ConfigError):
-        if isinstance(value, str) and _split_first_value(value, "") == (value, ""):
-            return value
-    return _to_json_text(value)
+    """Return a string unchanged unless it looks like another value, and anything else as JSON."""
+    is_plain = isinstance(value, str) and value == value.strip() != "" and value[0] not in '[{"' and "," not in value
+    return value if is_plain and not _is_json(value) else _to_json_text(value)
 
 
-def _split_first_value(text: str, key: str) -> Tuple[Any, str]:
-    """Return the value at the beginning of a text, and the text after its comma."""
-    text = text.lstrip()
+def _is_json(text: str) -> bool:
     with suppress(ValueError, RecursionError):
-        decoder = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=refuse_repeated_keys)
-        value, end = decoder.raw_decode(text)
-        remaining = text[end:].lstrip()
-        if not remaining or remaining.startswith(","):
-            return value, remaining[1:]
-    plain_text, _, remaining = text.partition(",")
-    if not plain_text.strip() or plain_text[0] in '[{"':
-        raise ConfigError(f"'{key}' must be JSON, or a text without commas, but is {shorten(text) or 'empty'}.")
-    return plain_text.strip(), remaining
+        json.loads(text)
+        return True
+    return False
 
 
 def _is_valid_name(text: str) -> bool:

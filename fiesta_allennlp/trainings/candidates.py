@@ -85,7 +85,7 @@ def _evaluate_config(spec: CandidateSpec, overrides: str, data: Optional[Mapping
             _evaluate_config(spec, "", data)
         if "undefined external variable" not in str(error):
             raise
-        raise ConfigError(f"{error}. Set it with '{spec.path}?NAME=VALUE', --points, or the environment.") from error
+        raise ConfigError(f"{error}. Set it with --points or the environment.") from error
     if not isinstance(config, dict):
         raise ConfigError(f"a config must be an object but is a {type(config).__name__}.")
     try:

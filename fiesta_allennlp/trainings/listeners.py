@@ -10,9 +10,7 @@ from rich.console import Console
 from fiesta_allennlp.core.blame import FINISHED_KINDS
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.files import delete
-from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, History, Outcome
-from fiesta_allennlp.selection.environment import describe_different_versions
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.trainings.candidate_run import CandidateRun, ReportedMetrics
@@ -62,23 +60,3 @@ class MetricNotes(Listener):
         if source != self._metric and source not in self._noted_names:
             self._noted_names.add(source)
             self._console.print(f"Note: for {self._metric}, {name} reports '{source}'.{run.note_on_metric(source)}")
-
-
-class VersionNotes(Listener):
-    """Prints a note when the first run comes that was made with other versions than the first one of the selection."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._origins: List[Origin] = []
-
-    def on_state(self, history: History, decision: Decision) -> None:
-        if not self._origins:
-            self._origins = [run.origin for run in history.evaluations if run.origin.host]
-
-    def on_outcome(self, outcome: Outcome) -> None:
-        origin = outcome.origin
-        if not origin.host or any(origin.software == other.software for other in self._origins):
-            return
-        if text := describe_different_versions([*self._origins[:1], origin]):
-            self._console.print(f"Note: {outcome.request.name}: {text}")
-        self._origins.append(origin)

@@ -12,7 +12,6 @@ from fiesta_allennlp.core.errors import ConfigError, DataError, escape_invisible
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.core.splits import Division, split_pool, target_sizes
-from fiesta_allennlp.trainings.data_files import StartingWeights
 
 
 @dataclass(frozen=True)
@@ -35,14 +34,6 @@ class FileContent:
 
 
 @dataclass(frozen=True)
-class GroupKey:
-    """A key of the instances' metadata that could group them, and the number of its values."""
-
-    name: str
-    num_values: int
-
-
-@dataclass(frozen=True)
 class Pool:
     """The properties that all candidates must share, so that their scores can be compared, and the words.
 
@@ -50,7 +41,7 @@ class Pool:
     files, `fingerprint` one of the instances' groups and labels in order. `counts` is how often each word occurs, by
     vocabulary namespace. `pairing` are the digests of `pairing_digests`. With `is_of_program`, the pool is what the
     files hold, not what a reader makes of them. `contents_read` is what was read from each file. `notes` are about
-    copies and labels that no run can learn. `group_key` is one that would group the instances, if nothing does.
+    copies.
     """
 
     official: Mapping[str, int]
@@ -63,7 +54,6 @@ class Pool:
     is_of_program: bool = False
     contents_read: Sequence[FileContent] = field(default=(), compare=False)
     notes: Sequence[str] = field(default=(), compare=False)
-    group_key: Optional[GroupKey] = field(default=None, compare=False)
     words: FrozenSet[str] = frozenset()
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
@@ -76,15 +66,13 @@ class Pool:
 class Preparation:
     """The result of building a candidate once. For a program, only the pool is known. `vectors` are pairs of a file of
     word vectors that the config names and the filtered file to read instead; `coverage` is, for each of these files,
-    the share of the tokens in the data that have a vector. `starting_weights` are the weights that its runs start
-    from, as far as the config names them."""
+    the share of the tokens in the data that have a vector."""
 
     pool: Pool
     num_parameters: Optional[int] = None
     metrics: Optional[Sequence[str]] = None
     vectors: Sequence[Tuple[str, str]] = ()
     coverage: Sequence[float] = ()
-    starting_weights: Sequence[StartingWeights] = ()
 
     def with_vectors_in(self, vectors: Path) -> "Preparation":
         """Return the same with the filtered files in this directory."""
@@ -92,9 +80,9 @@ class Preparation:
 
 
 def preparation_to_facts(preparation: Preparation) -> Dict[str, Any]:
-    """Return a preparation as plain data for the store, without words, notes, hints and what was read."""
+    """Return a preparation as plain data for the store, without words, notes and what was read."""
     facts = asdict(preparation)
-    for name in ("words", "counts", "contents_read", "notes", "group_key"):
+    for name in ("words", "counts", "contents_read", "notes"):
         del facts["pool"][name]
     return facts
 
@@ -112,40 +100,6 @@ def vectors_exist(preparation: Preparation) -> bool:
 def _sides_of(groups: Sequence[Hashable], sizes: Mapping[str, int], division: Division) -> Sequence[Hashable]:
     """Return what a run never has on both sides: the group of each item, or whether it is in the training set."""
     return [index < sizes["train"] for index in range(len(groups))] if division.is_official else groups
-
-
-def untrained_labels(
-    groups: Sequence[Hashable], fields: Mapping[str, Sequence[Hashable]], sizes: Mapping[str, int], division: Division
-) -> List[str]:
-    """Return the labels that are tested but never trained.
-
-    On official splits, the training set, which comes first in `sizes`, lacks them. On random splits, all items with
-    such a label are in one group. `fields` has the label of each item, or a tuple of labels; shape of each:
-    `(num_items,)`.
-    """
-    labels: List[str] = []
-    item_sides = _sides_of(groups, sizes, division)
-    for values in fields.values():
-        sides: DefaultDict[Hashable, Set[Hashable]] = defaultdict(set)
-        for side, value in zip(item_sides, values, strict=True):
-            for label in value if isinstance(value, tuple) else (value,):
-                sides[label].add(side)
-        if 2 * len(sides) <= len(values):  # else they are numbers or names, not labels
-            for label, label_sides in sides.items():
-                if label_sides == {False} if division.is_official else len(label_sides) == 1:
-                    labels.append(str(label))
-    return labels
-
-
-def note_on_labels(untrained: Sequence[str], group_by: Optional[str], division: Division) -> str:
-    """Name the labels that no run can learn for its test; empty if there are none."""
-    if not untrained:
-        return ""
-    label_text = join_some(list(map(repr, untrained)))
-    if division.is_official:
-        return f"the training set lacks some labels of the other sets, so no candidate can learn them: {label_text}."
-    unit = group_by or "record"
-    return f"some labels occur in a single {unit}, so no run can both train and test on them: {label_text}."
 
 
 def note_on_copies(
@@ -181,7 +135,6 @@ def first_group_key(keys: Iterable[Optional[str]]) -> Optional[str]:
 def build_pool(
     groups: Sequence[Hashable],
     sizes: Mapping[str, int],
-    labels: Mapping[str, Sequence[Hashable]],
     *,
     contents: Sequence[Hashable],
     group_by: Optional[str],
@@ -189,7 +142,7 @@ def build_pool(
     regroup_advice: str = "keep them together by --group-by with a metadata key that they share",
     **fields: Any,
 ) -> Pool:
-    """Return the pool of items with these groups, labels and contents, in parts of these sizes. Refuse one that cannot
+    """Return the pool of items with these groups and contents, in parts of these sizes. Refuse one that cannot
     be split. `regroup_advice` is the remedy for copies in several groups."""
     targets = dict(sizes)
     if not division.is_official:
@@ -197,8 +150,7 @@ def build_pool(
         _check_groups(groups, targets, group_by)
         split_pool(groups, targets, seed=0)
     copies_note = note_on_copies(groups, contents, sizes, division, remedy=regroup_advice)
-    untrained_note = note_on_labels(untrained_labels(groups, labels, sizes, division), group_by, division)
-    all_notes = tuple(filter(None, (copies_note, untrained_note)))
+    all_notes = (copies_note,) if copies_note else ()
     return Pool(sizes, targets, num_groups=len(set(groups)), group_by=group_by, notes=all_notes, **fields)
 
 

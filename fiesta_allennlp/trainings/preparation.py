@@ -1,9 +1,7 @@
 """What precedes the first run: the executor, the checks of candidates, which build each once, and the metric."""
 
 import inspect
-import json
 import os
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -30,7 +28,7 @@ from fiesta_allennlp.core.errors import (
 from fiesta_allennlp.core.records import Candidate, Evaluation, Request
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.splits import Division
-from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.executors.base import Evaluator, Executor, option_value
 from fiesta_allennlp.executors.processes import num_workers, run_in_processes
 from fiesta_allennlp.isolation.machine import DEVICES_VARIABLE, is_gpu, visible_gpus
 from fiesta_allennlp.isolation.worker import WorkerSettings
@@ -67,7 +65,7 @@ def build_executor(settings: TrainingSettings, directory: RunDirectory, *, packa
     parameters = inspect.signature(executor_class).parameters
     params: Dict[str, Any] = {"type": name, "options": options}
     if "options" not in parameters:
-        params = {"type": name, **{key: _parse_value(text) for key, text in options.items()}}
+        params = {"type": name, **{key: option_value(text) for key, text in options.items()}}
     if settings.cuda_devices is not None:
         if "cuda_devices" not in parameters:
             raise ConfigError(f"--cuda-devices cannot be combined with --executor {name}. Remove it.")
@@ -80,13 +78,6 @@ def build_executor(settings: TrainingSettings, directory: RunDirectory, *, packa
         return build(Executor, params, directory=directory, **common)
     except ConfigError as error:
         raise ConfigError(f"--executor {name}: {error}") from error
-
-
-def _parse_value(text: str) -> Any:
-    """Return the JSON value that a text has, such as a number; or the text itself."""
-    with suppress(ValueError):
-        return json.loads(text)
-    return text
 
 
 def resolve_devices(devices: Sequence[str], option_name: str) -> List[str]:

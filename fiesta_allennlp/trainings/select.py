@@ -28,7 +28,6 @@ from fiesta_allennlp.selection.strategy_building import build_strategy, build_wi
 from fiesta_allennlp.selection.texts import forecast_text, number_text
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.decision import INCONCLUSIVE_REASONS, Decision
-from fiesta_allennlp.trainings.candidate_run import MemoryMeasuringEvaluator
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import Point
 from fiesta_allennlp.trainings.candidates import (
@@ -38,16 +37,10 @@ from fiesta_allennlp.trainings.candidates import (
     load_candidates,
     take_trials,
 )
-from fiesta_allennlp.trainings.data_files import (
-    DataSnapshot,
-    StartingWeights,
-    describe_starting_weights,
-    seen_data_reasons,
-)
+from fiesta_allennlp.trainings.data_files import DataSnapshot
 from fiesta_allennlp.trainings.listeners import (
     BestModelKeeper,
     MetricNotes,
-    VersionNotes,
 )
 from fiesta_allennlp.trainings.pool import (
     Pool,
@@ -126,11 +119,11 @@ class TrainingSelection(SelectionFamily):
             complete = {name for name, preparation in preparations.items() if vectors_exist(preparation)}
             missing = {name: candidate for name, candidate in active.items() if name not in complete}
             if missing:
-                weights = self.find_starting_weights(missing, console)
+                if not settings.on_official_splits:
+                    PRETRAINED.check(self.seen_data_reasons(missing), settings.allow)
                 vectors = self.directory.vectors.resolve()  # which `directory` becomes
                 for name, preparation in self.prepare(missing, directory, console).items():
-                    located = preparation.with_vectors_in(vectors)
-                    preparations[name] = replace(located, starting_weights=weights[name])
+                    preparations[name] = preparation.with_vectors_in(vectors)
                 check_same_pool({name: preparations[name].pool for name in active})
                 pools = [preparations[name].pool for name in missing]
                 for text in dict.fromkeys(content.text for pool in pools for content in pool.contents_read):
@@ -141,20 +134,10 @@ class TrainingSelection(SelectionFamily):
             self.settings = resolve_metric(settings, active, {name: preparations[name] for name in active}, console)
             yield
 
-    def find_starting_weights(
-        self, candidates: Mapping[str, Candidate], console: Console
-    ) -> Dict[str, Tuple[StartingWeights, ...]]:
-        """Return the weights that these candidates start from, and print them. Refuse weights that have seen the data
-        of random splits, unless the settings allow them."""
-        weights = {
-            name: type_of(candidate.config).starting_weights(self.candidate_set.snapshots[name])
-            for name, candidate in candidates.items()
-        }
-        if not self.settings.on_official_splits:
-            PRETRAINED.check(seen_data_reasons(weights), self.settings.allow)
-        if text := describe_starting_weights(weights):
-            console.print(f"Note: {text}.")
-        return weights
+    def seen_data_reasons(self, candidates: Mapping[str, Candidate]) -> Iterator[str]:
+        for name, candidate in candidates.items():
+            for reason in type_of(candidate.config).seen_data_reasons(self.candidate_set.snapshots[name]):
+                yield f"candidate '{name}': {reason}"
 
     def notes(self) -> Iterator[str]:
         """Yield what is doubtful about the configs."""
@@ -258,7 +241,7 @@ class TrainingSelection(SelectionFamily):
             end_left_jobs(directory)
         with progress:
             evaluator = self.evaluator()
-            listeners: List[Listener] = [progress, self.metric_notes(evaluator, console), VersionNotes(console)]
+            listeners: List[Listener] = [progress, self.metric_notes(evaluator, console)]
             if settings.keep == "best":
                 listeners.append(BestModelKeeper(directory, settings.scored_by.sign))
             yield SelectionLoop(
@@ -376,7 +359,7 @@ def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
         names = prepared.metric_notes(evaluator, console)
         for name in prepared.candidate_set.active:
             request = make_request(seed, name, 0, shared_splits=settings.splits == "shared")
-            prepared.executor.submit(MemoryMeasuringEvaluator(evaluator.for_request(request)), request)
+            prepared.executor.submit(evaluator.for_request(request), request)
         for outcome in prepared.executor.completed():
             names.on_outcome(outcome)
             yield outcome

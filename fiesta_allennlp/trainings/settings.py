@@ -52,12 +52,6 @@ _scoring_option = partial(option, group=SCORING_GROUP)
 _fixed_option = partial(_scoring_option, is_fixed=True)
 
 
-def _check_executor_option(text: str) -> str:
-    if "=" not in text.strip("="):
-        raise argparse.ArgumentTypeError(f"must be KEY=VALUE, such as partition=gpu, but got '{text}'")
-    return text
-
-
 @dataclass(frozen=True)
 class TrainingSettings(SelectionSettings):
     """The settings that a selection and a search have in common: how runs are made, scored and compared.
@@ -76,14 +70,16 @@ class TrainingSettings(SelectionSettings):
         "num_threads=4 for processes; repeatable",
         metavar="KEY=VALUE",
         is_repeated=True,
-        parse=_check_executor_option,
+        is_rare=True,
     )
     cuda_devices: Optional[str] = resource_option(
         None,
         "with --executor processes: GPUs of the runs, such as 0,1, or 0,0 for two runs on one: numbers within "
         "CUDA_VISIBLE_DEVICES, or names",
     )
-    time_limit: Optional[float] = resource_option(None, "kill a run after this many seconds and count it as failed")
+    time_limit: Optional[float] = resource_option(
+        None, "kill a run after this many seconds and count it as failed", is_rare=True
+    )
     metric: Optional[str] = _fixed_option(
         None, f"metric to compare (default: {METRIC}, or the only one of all candidates); --metric=-NAME minimizes it"
     )
@@ -179,8 +175,8 @@ class Settings(TrainingSettings):
     candidates: Tuple[str, ...] = option(
         (),
         "two or more configs for `allennlp train` or for programs. A candidate is named after its file, without the "
-        "extension; NAME=PATH sets another name. 'PATH?lr=0.01,model.dropout=0.5' sets external variables and "
-        "overrides of one candidate. 'NAME=python train.py {train} {test} {seed}' is a program without a config",
+        "extension; NAME=PATH sets another name. 'NAME=python train.py {train} {test} {seed}' is a program without a "
+        "config",
         metavar="CANDIDATE.jsonnet",
     )
     study: Optional[str] = _scoring_option(

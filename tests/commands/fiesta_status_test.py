@@ -1,6 +1,7 @@
 """How selections stand: finished, interrupted, by documents, running in another process, and none."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,10 +16,10 @@ from tests.golden import project
 from tests.selections import ENVIRONMENT, write_selection
 
 
-def start(*words: Any) -> "subprocess.Popen[str]":
+def start(*words: Any, **options: Any) -> "subprocess.Popen[str]":
     """Start a command in a process of its own."""
     command = [sys.executable, "-m", "fiesta_allennlp", *map(str, words)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options)
 
 
 KEYS = [
@@ -131,6 +132,11 @@ def test_followed_as_json_a_selection_prints_an_object_a_line(tmp_path: Path) ->
     followed = start("status", root, "--follow", "--json", "--every", 0.2)
     assert followed.stdout is not None
     lines = [followed.stdout.readline() for _ in range(2)]
+    interrupted = start("status", root, "--follow", "--json", "--every", 1000, stderr=subprocess.PIPE)
+    assert interrupted.stdout is not None and json.loads(interrupted.stdout.readline())
+    interrupted.send_signal(signal.SIGTERM)
+    rest, said = interrupted.communicate()
+    assert (interrupted.returncode, rest) == (130, "") and "Interrupted. The selection is not affected." in said
     go.touch()
     lines += followed.communicate()[0].splitlines()
     assert (command.wait(), followed.returncode) == (0, 0)

@@ -166,19 +166,6 @@ def test_an_edited_script_is_noted_and_edited_data_are_refused(
     call.refused("-s", run, "--recover", "--budget", 6, said=f"the content of {reviews / 'test.jsonl'}")
 
 
-def test_code_that_changes_during_a_selection_is_noted_when_the_next_run_starts(
-    write_program: Write, reviews: Path, run: Path, call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(reviews)
-    (reviews / "score.sh").write_text(
-        'echo "accuracy 0.$4"; [ -e changed ] || { touch changed; echo "# new" >> $0; }\n'
-    )
-    given = [write_program(name, "", command=["sh", "score.sh", *SETS, "{seed}"]) for name in ("one", "other")]
-    output = call.done(*given, "-s", run, *EQUALLY, *METRIC, "--budget", 4, "--workers", 1)
-    assert len(re.findall("the code of score.sh has changed. Runs from (one|other)-[01] on use", output)) == 1
-    assert "the code of" not in call.done("-s", run, "--recover", "--budget", 6)
-
-
 def test_an_error_that_ends_a_selection_is_told_and_shown_until_it_goes_on(
     write_program: Write, reviews: Path, run: Path, call: Call, in_process: Callable[[str], Call]
 ) -> None:

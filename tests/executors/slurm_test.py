@@ -205,8 +205,10 @@ def test_a_slurm_that_gives_no_answer_is_asked_again(
     assert attempt_of(directory, "a-0").job is None
     assert list(executor.completed(timeout=1)) == []
     assert states(directory) == ["PENDING"]
+    number = job_of(directory, "a-0")
     executor.close()
-    until(lambda: query_jobs()[job_of(directory, "a-0")].state == "CANCELLED")
+    until(lambda: query_jobs()[number].state == "CANCELLED")
+    assert not list(directory.jobs.glob("*/*"))
 
 
 def test_a_command_that_comes_back_finds_its_jobs_and_cancels_those_that_nobody_asks_for(
@@ -218,10 +220,11 @@ def test_a_command_that_comes_back_finds_its_jobs_and_cancels_those_that_nobody_
     until(lambda: attempt_of(directory, "a-0").read_outcome() is not None)
     number, unwanted = job_of(directory, "a-1"), pid_of(directory, "a-2")
     executor = make(workers=3)
-    executor.submit(Light("score", ""), request(0))
+    executor.abandon([request(2)])
+    until_ended([unwanted])
+    executor.submit(Light("score", str(tmp_path)), request(0))
     begun_later = given(executor, "wait", place=tmp_path, first=1)
     assert scores([next(begun_later.completed())]) == [0]
-    until_ended([unwanted])
     (tmp_path / "go").touch()
     (outcome,) = executor.completed()
     assert scores([outcome]) == [1] and outcome.origin.job == number

@@ -7,7 +7,7 @@ import pytest
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome, Request
 from fiesta_allennlp.documents.evaluator import ThreadExecutor
-from fiesta_allennlp.documents.systems.base import Unanswered, Unavailable
+from fiesta_allennlp.documents.systems.base import Unanswered
 from fiesta_allennlp.executors.base import Evaluator
 from tests.conftest import until
 from tests.executors.conftest import Build
@@ -16,7 +16,6 @@ RAISED = {
     "broken": ValueError("it broke"),
     "half": Unanswered("it answered \ud83d and ☃"),
     "late": TimeoutError("it was late"),
-    "down": Unavailable("nobody is there"),
     "full": StoreError("no room"),
 }
 
@@ -78,13 +77,12 @@ def test_outcomes_in_order_of_finishing_and_no_more_at_once_than_workers(build: 
 
 def test_errors_are_failures_of_their_kind_unless_they_cannot_be_recorded(build: Build, evaluator: Scripted) -> None:
     executor = build(ThreadExecutor)
-    submit(executor, evaluator, "broken", "late", "down", "half", "good")
+    submit(executor, evaluator, "broken", "late", "half", "good")
     *failures, good = executor.completed()
     assert isinstance(good, Evaluation)
     assert [(each.kind, each.error) for each in failures if isinstance(each, Failure) and each.started_at] == [
         ("error", "ValueError: it broke"),
         ("timeout", "TimeoutError: it was late"),
-        ("machine", "nobody is there"),
         ("error", r"it answered \ud83d and ☃"),
     ]
     submit(executor, evaluator, "full")

@@ -9,6 +9,7 @@ import make_command_reference
 import pytest
 import yaml
 
+import fiesta_allennlp
 from fiesta_allennlp.version import __version__
 from tests.conftest import REPOSITORY
 
@@ -32,6 +33,12 @@ def test_links_anchors_and_commands_of_all_pages_and_the_reference_is_up_to_date
     assert check_docs.problems() == []
     text = make_command_reference.REFERENCE.read_text(encoding="utf-8")
     assert text == make_command_reference.reference(), "run: python scripts/make_command_reference.py"
+    calls = make_command_reference.CALLS.read_text(encoding="utf-8")
+    assert calls == make_command_reference.with_calls(calls), "run: python scripts/make_command_reference.py"
+    assert all(
+        f"| `{name}(" in calls and f"autofunction:: fiesta_allennlp.{name}\n" in calls
+        for name in fiesta_allennlp.__all__
+    )
     for parser in make_command_reference.parsers().values():
         for action in parser._actions:
             assert action.dest == "help" or all(f"`{name}" in text for name in action.option_strings)

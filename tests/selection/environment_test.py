@@ -1,13 +1,11 @@
 from dataclasses import replace
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome
-from fiesta_allennlp.selection import environment
 from fiesta_allennlp.selection.environment import (
     MachineRuns,
     append_environment,
@@ -55,18 +53,6 @@ def test_edited_code_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert changed_code([], before[0]) == []
     del before[0]["code"]  # as older versions wrote it
     assert changed_code(before, describe_environment(packages)) == []
-
-
-def test_a_file_that_has_not_changed_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    image = tmp_path / "image.sif"
-    image.write_bytes(b"large")
-    read = Mock(wraps=environment.file_digest)
-    monkeypatch.setattr(environment, "file_digest", read)
-    before = [describe_environment(files=[str(image)]) for _ in range(3)]
-    assert read.call_count == 1
-    image.write_bytes(b"larger")
-    assert changed_code(before, describe_environment(files=[str(image)])) == [str(image)]
-    assert read.call_count == 2
 
 
 NEW = Origin("new", python="3.13.0", versions={"numpy": "2.5", "torch": "2.0"})

@@ -116,7 +116,6 @@ class Run:
     max_failures: int = 3
     max_hours: Optional[float] = None
     pauses: Sequence[float] = (0.0, 0.0)
-    can_mark_unfit: bool = True
 
     def go(self, *, resume: bool = False, evaluator: Optional[Evaluator] = None, **executor: Any) -> Decision:
         return self.go_with(Inline(**executor), resume=resume, evaluator=evaluator)
@@ -137,7 +136,6 @@ class Run:
                 max_failures=self.max_failures,
                 max_hours=self.max_hours,
                 retries=Retries(self.pauses),
-                can_mark_unfit=self.can_mark_unfit,
             ).run()
             return self.decision
         finally:
@@ -541,15 +539,6 @@ def test_a_run_for_which_alone_the_machine_lacks_something_fails_after_all_pause
     kinds = [failure.kind for failure in run.history.failures]
     assert kinds == ["machine"] * len(RETRY_PAUSES) + ["unfit"] and run.history.withdrawn == frozenset()
     assert "a-2" not in {evaluation.request.name for evaluation in run.history.evaluations}
-
-
-def test_what_cannot_be_unfit_is_waited_for(run: Run, simulated: Simulate) -> None:
-    """As an endpoint that answers nothing for its first minutes."""
-    run.can_mark_unfit = False
-    executor = simulated(60.0, slots=2, is_lacking=lambda request, now: request.candidate == "a" and now < 900)
-    run.go_with(executor)
-    assert run.history.withdrawn == frozenset() and run.history.num_finished("a")
-    assert {failure.kind for failure in run.history.failures} == {"machine"}
 
 
 def test_a_selection_does_not_end_for_one_while_another_run_goes_on(run: Run, simulated: Simulate) -> None:

@@ -1,22 +1,18 @@
-from dataclasses import replace
-from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, List, Optional, Set, Tuple
 
 import pytest
-from rich.console import Console
 
 from fiesta_allennlp.core.blame import FINISHED_KINDS
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.records import PEAK_MEMORY, Evaluation, Failure, History
+from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.dry_run import trial_table
 from fiesta_allennlp.strategies.decision import Decision
-from fiesta_allennlp.trainings.listeners import BestModelKeeper, VersionNotes
+from fiesta_allennlp.trainings.listeners import BestModelKeeper
 from fiesta_allennlp.trainings.select import TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings
-from tests.selections import ORIGIN
 
 
 def finished(directory: RunDirectory, *scores: Tuple[str, float]) -> List[Evaluation]:
@@ -81,36 +77,8 @@ def test_a_selection_that_may_go_on_keeps_the_models_of_all(
     assert there(tmp_path) == kept
 
 
-REQUEST = make_request(0, "a", 1, shared_splits=True)
-
-
-def test_the_table_of_a_trial_has_the_memory_of_a_gpu_where_a_run_used_one() -> None:
-    def made(name: str, peaks: Dict[str, float]) -> Evaluation:
-        request = make_request(1, name, 0, shared_splits=True)
-        return Evaluation(request, 0.5, "f1", 1.0, metrics={PEAK_MEMORY: 1.25, **peaks})
-
-    on_gpu, on_cpu = made("a", {"peak_gpu_0_memory_MB": 1536.0, "peak_gpu_1_memory_MB": 512.0}), made("b", {})
-    failed = Failure(make_request(1, "c", 0, shared_splits=True), "error", "no such luck")
-    table = trial_table([on_gpu, on_cpu, failed], "f1")
-    assert table.headings[3:] == ["memory (GiB)", "GPU memory (GiB)"]
-    assert [row[3:] for row in table.rows] == [["1.25", "1.50"], ["1.25", "-"], ["-", "-"]]
-    assert len(trial_table([on_cpu, failed], "f1").headings) == 4
-
-
-@pytest.mark.parametrize("is_resumed", [True, False])
-def test_other_versions_are_noted_once_when_their_first_run_comes(tmp_path: Path, is_resumed: bool) -> None:
-    console = Console(file=StringIO(), width=200)
-    first, second = (replace(run, origin=ORIGIN) for run in finished(RunDirectory(tmp_path), ("a", 0.5), ("a", 0.6)))
-    notes = VersionNotes(console)
-    notes.on_state(History(("a",), (first,) if is_resumed else ()), Decision(None))
-    if not is_resumed:
-        notes.on_outcome(first)
-    notes.on_outcome(replace(second, origin=replace(ORIGIN, host="node2")))
-    notes.on_outcome(Failure(second.request, "error", "its machine is unknown"))
-    assert console.file.getvalue() == ""
-    for host in ("node3", "node4"):
-        notes.on_outcome(replace(second, origin=replace(ORIGIN, host=host, gpu="", python="3.13.0")))
-    assert console.file.getvalue() == (
-        "Note: a-1: Runs have different versions, which can change scores: Python 3.11.7 on node1 (GPU 0) and 3.13.0 "
-        "on node3.\n"
-    )
+def test_the_table_of_a_trial_has_scores_and_failures() -> None:
+    run, failed = (make_request(1, name, 0, shared_splits=True) for name in ("a", "b"))
+    table = trial_table([Evaluation(run, 0.5, "f1", 1.0), Failure(failed, "error", "no such luck", 2.0)], "f1")
+    assert table.headings == ["candidate", "f1", "seconds"]
+    assert table.rows == [["a", "0.5000", "1.0"], ["b", "failed", "2.0"]]

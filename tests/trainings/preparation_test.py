@@ -13,7 +13,7 @@ from allennlp.models import BasicClassifier, Model
 from allennlp.training import TrainerCallback
 from rich.console import Console
 
-from fiesta_allennlp.core.errors import ConfigError, DataError, ModelError
+from fiesta_allennlp.core.errors import ConfigError, ModelError
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.splits import Division
@@ -65,7 +65,6 @@ def test_the_pool_knows_the_order_of_the_instances_but_not_their_words(reviews: 
 
 
 NAN = {"regexes": [[".*weight", {"type": "constant", "val": math.nan}]]}
-ENCODER, MISSPELT = "'model.seq2vec_encoder.", {"type": "lstm", "input_size": 4, "hidden_sise": 3}
 WIDE = {"type": "cnn", "embedding_dim": 50, "num_filters": 8, "ngram_filter_sizes": [1]}
 
 
@@ -73,10 +72,7 @@ WIDE = {"type": "cnn", "embedding_dim": 50, "num_filters": 8, "ngram_filter_size
     ("key", "changes", "kind", "message"),
     [
         ("model", {"no_such_option": 1}, TypeError, "no_such_option"),
-        ("model", {"dropuot": 0.5}, ConfigurationError, "'model.dropuot' is 0.5, .*BasicClassifier has .*'dropout'?"),
-        ("model", {"seq2vec_encoder": MISSPELT}, ConfigurationError, f"{ENCODER}hidden_sise' is 3.*'hidden_size'?"),
-        ("data_loader", {"batchsize": 3}, ConfigurationError, "'data_loader.batchsize' is 3, .*'batch_size'?"),
-        ("dataset_reader", {"tokenzer": "x"}, ConfigurationError, "'dataset_reader.tokenzer' is x, .*'tokenizer'?"),
+        ("data_loader", {"batchsize": 3}, (ConfigurationError, TypeError), "batchsize"),
         ("no_such_section", {"a": 1}, ConfigurationError, "no_such_section"),
         ("trainer", {"patiense": 3}, ConfigError, "'patiense' .*'patience'"),
         ("trainer", {"validation_metric": ["+accuracy", "-los"]}, ConfigError, "'trainer.validation_metric' is '-los'"),
@@ -129,17 +125,6 @@ def test_a_model_that_forgets_its_counts_can_only_be_scored_on_the_validation_se
 def test_a_message_of_allennlp_keeps_its_place(reviews: Path, changes: Dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         read_pool({**classifier_config(reviews), **changes}, None)
-
-
-def test_records_that_lack_a_key_are_told_with_their_file(reviews: Path) -> None:
-    """The reader makes instances without a label if a record has another key."""
-    file = reviews / "train.jsonl"
-    lines = file.read_text().splitlines(keepends=True)
-    file.write_text("".join([lines[0], lines[1].replace('"label"', '"gold"'), *lines[2:]]))
-    with pytest.raises(DataError, match="instance 2 of .*train.jsonl has no field 'label', but instance 1 of"):
-        read_pool(classifier_config(reviews), None)
-    alone = {**classifier_config(reviews), "data_loader": {"batch_size": 1}}
-    assert read_pool(alone, None).size == 72, "no batch holds two of them"
 
 
 def test_the_digest_of_single_files_is_that_of_older_stores(reviews: Path) -> None:

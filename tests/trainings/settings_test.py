@@ -117,7 +117,6 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
         ({"group_by": "none", "splits": "official"}, "--group-by applies only to random splits"),
         ({"data": ["a", "b", "c", "d"]}, "--data takes at most 3 files"),
         ({"max_hours": 0}, "--max-hours must be above 0"),
-        ({"executor_option": "a=b"}, "--executor-option must be a list"),
         ({"workers": True}, "--workers must be a whole number or auto"),
         ({"seed": -1}, "--seed must be at least 0"),
         ({"include_package": "mine"}, "--include-package must be a list"),

@@ -2,9 +2,8 @@
 {
   url:: 'http://127.0.0.1:8766/v1/chat/completions',
   asked(prompt, cost): {
-    type: 'http',
-    url: $.url,
-    key_variable: 'LLM_KEY',
+    type: 'command',
+    command: ['python', 'examples/documents/http_client.py', $.url],
     each: 'item',
     body: { model: 'small', temperature: 0, messages: [{ role: 'user', content: prompt }] },
     answer: 'choices.0.message.content',

@@ -1,2 +1,1 @@
-import fiesta_allennlp.documents.systems.command
-import fiesta_allennlp.documents.systems.http  # noqa: F401
+import fiesta_allennlp.documents.systems.command  # noqa: F401

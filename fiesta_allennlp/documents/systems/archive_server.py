@@ -1,12 +1,13 @@
-"""The process of an archive: loads the model, and answers one line of JSON after the other.
+"""Answers questions with an archive of `allennlp train`: reads one line of JSON for each, and prints one.
 
-The answer to null is empty, or has the reason why the model cannot be loaded.
+python -m fiesta_allennlp.documents.systems.archive_server model.tar.gz
 """
 
+import argparse
 import json
 import os
 import sys
-from typing import Any, Dict, Mapping, TextIO
+from typing import Any, Dict, TextIO
 
 ANNOTATION_KEYS = ("label", "tags", "spans")
 
@@ -14,23 +15,27 @@ PLUGIN = "fiesta_allennlp.plugin"
 
 
 def main() -> None:
-    stream = _redirect_output()
-    options = json.loads(sys.argv[1])
-    os.environ["OMP_NUM_THREADS"] = str(options["num_threads"])
-    try:
-        predictor = load_predictor(options)
-    except (Exception, SystemExit) as error:
-        from fiesta_allennlp.core.errors import describe_as_sentence
-
-        sys.stdin.readline()
-        _write_answer({"error": f"cannot load the archive {options['path']}: {describe_as_sentence(error)}"}, stream)
-        raise
+    answers = _redirect_output()
+    args = _parse_arguments()
+    os.environ["OMP_NUM_THREADS"] = str(args.num_threads)
+    predictor = load_predictor(args)
     for line in sys.stdin:
-        fields = json.loads(line)
-        _write_answer({} if fields is None else predict_annotation(predictor, fields, options["key"]), stream)
+        answers.write(json.dumps(predict_annotation(predictor, json.loads(line))) + "\n")
+        answers.flush()
 
 
-def load_predictor(options: Mapping[str, Any]) -> Any:
+def _parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("archive", help="model.tar.gz, or a serialization directory")
+    parser.add_argument("--predictor", help="registered name, if the model has no default one or to use another")
+    parser.add_argument("--overrides", default="", help="JSON that overrides parts of the archive's config")
+    parser.add_argument("--cuda-device", type=int, default=-1, help="number of a GPU (default: the CPU)")
+    parser.add_argument("--num-threads", type=int, default=1, help="torch threads")
+    parser.add_argument("--include-package", action="append", default=[], help="package to import first")
+    return parser.parse_args()
+
+
+def load_predictor(args: argparse.Namespace) -> Any:
     """Load the predictor of an archive, with everything registered that a config may name."""
     import torch
     from allennlp.common.plugins import import_plugins
@@ -38,19 +43,16 @@ def load_predictor(options: Mapping[str, Any]) -> Any:
 
     from fiesta_allennlp.core.registry import import_package
 
-    torch.set_num_threads(options["num_threads"])
+    torch.set_num_threads(args.num_threads)
     import_plugins()
-    for package in (PLUGIN, *options["packages"]):
+    for package in (PLUGIN, *args.include_package):
         import_package(package)
     return Predictor.from_path(
-        options["path"],
-        predictor_name=options["predictor"],
-        cuda_device=options["cuda_device"],
-        overrides=options["overrides"],
+        args.archive, predictor_name=args.predictor, cuda_device=args.cuda_device, overrides=args.overrides
     )
 
 
-def predict_annotation(predictor: Any, fields: Dict[str, Any], key: Any) -> Dict[str, Any]:
+def predict_annotation(predictor: Any, fields: Dict[str, Any]) -> Dict[str, Any]:
     """Return the annotation in the predictor's output, without logits and other large fields; or all of it if there is
     no annotation. If the predictor fails, return its message as `error`, because it may answer the next question."""
     if "sentence" not in fields and "text" in fields:
@@ -59,8 +61,7 @@ def predict_annotation(predictor: Any, fields: Dict[str, Any], key: Any) -> Dict
         answer = predictor.predict_json(fields)
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
-    names = [name for name in (key, *ANNOTATION_KEYS) if name in answer]
-    return {name: answer[name] for name in names} or dict(answer)
+    return {name: answer[name] for name in ANNOTATION_KEYS if name in answer} or dict(answer)
 
 
 def _redirect_output() -> TextIO:
@@ -68,11 +69,6 @@ def _redirect_output() -> TextIO:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return answers
-
-
-def _write_answer(answer: Mapping[str, Any], stream: TextIO) -> None:
-    stream.write(json.dumps(answer) + "\n")
-    stream.flush()
 
 
 if __name__ == "__main__":

@@ -17,8 +17,7 @@ from fiesta_allennlp.selection.texts import unknown_text
 
 QUERY_UNITS = ("document", "item")
 
-NON_NEGATIVE_OPTIONS = ("cost", "retries", "wait", "max_wait", "per_minute", "start_time_limit")
-MIN_VALUES = {"parallel": 1, "tries": 1, "time_limit": 0.001, **dict.fromkeys(NON_NEGATIVE_OPTIONS, 0)}
+MIN_VALUES = {"tries": 1, "time_limit": 0.001, "cost": 0, "start_time_limit": 0}
 """The smallest values of options of systems."""
 
 FIELD_MARKER = re.compile(r"\$\{(\w+)\}")
@@ -39,21 +38,16 @@ class OutOfTime(Unanswered, TimeoutError):
     """No answer came within the time limit."""
 
 
-class Unavailable(Unanswered, ConnectionError):
-    """The system is down, whatever the question. It may answer the same question later."""
-
-
 @dataclass(frozen=True)
 class Workplace:
     """The surroundings of a system that is being opened.
 
     `log` is a file for the system's output. `time_limit` is the number of seconds that an answer may take, unless the
-    system's own config sets a limit. The process that loads a model imports `packages`.
+    system's own config sets a limit.
     """
 
     log: Path
     time_limit: float
-    packages: Sequence[str] = ()
 
 
 @dataclass(kw_only=True, eq=False)
@@ -70,7 +64,6 @@ class System(Registrable):
         cost: the cost of one query, in any unit.
         version: any text. Change it if the system now answers differently, so that the selection ignores kept answers.
         time_limit: the number of seconds that an answer may take. It replaces `--time-limit`.
-        parallel: the number of queries that the system accepts at once.
     """
 
     keeps_answers: ClassVar[bool] = True
@@ -83,7 +76,6 @@ class System(Registrable):
     cost: float = 0.0
     version: str = ""
     time_limit: Optional[float] = None
-    parallel: int = 1
 
     def __post_init__(self) -> None:
         if self.each not in QUERY_UNITS:
@@ -99,7 +91,7 @@ class System(Registrable):
         return self.answer.split(".") if self.answer else []
 
     def identity(self) -> Dict[str, Any]:
-        """Return all settings that determine the answers, as plain data without secrets.
+        """Return all settings that determine the answers, as plain data.
 
         Kept answers belong to this identity.
         """
@@ -143,14 +135,11 @@ class System(Registrable):
 
     @abstractmethod
     def ask(self, question: Any) -> Any:
-        """Send one question and return its answer as plain data. At most `parallel` threads call it at once.
+        """Send one question and return its answer as plain data. One thread at a time calls it.
 
         Raises:
             Unanswered: if no answer came.
         """
-
-    def stop(self) -> None:
-        """Start no new attempts, because the selection is ending. Another thread calls it; it is idempotent."""
 
     def close(self) -> None:
         """Release all resources that `open` acquired. It is idempotent."""

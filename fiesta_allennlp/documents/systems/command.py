@@ -1,4 +1,4 @@
-"""Systems in a separate process, which gets a line of JSON for each question: programs, and archives of AllenNLP."""
+"""Programs as systems: a process gets a line of JSON for each question."""
 
 import json
 import os
@@ -8,14 +8,13 @@ import subprocess
 import sys
 import threading
 import time
-from abc import abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.files import file_digest, open_without_links, shorten
+from fiesta_allennlp.core.files import file_digest, shorten
 from fiesta_allennlp.documents.systems.base import STOP_REASON, OutOfTime, ProcessDied, System, Unanswered, Workplace
 from fiesta_allennlp.isolation import process_tree
 
@@ -40,7 +39,7 @@ class LineProcess:
         read_end, self._guard_pipe = os.pipe()
         guarded_command = [sys.executable, process_tree.__file__, str(read_end), *command]
         try:
-            with open(log, "ab", opener=open_without_links) as error_log:
+            with log.open("ab") as error_log:
                 self._process = subprocess.Popen(
                     guarded_command,
                     stdin=subprocess.PIPE,
@@ -139,32 +138,52 @@ class LineProcess:
         return f". The last line of {self._log} is: {shorten(texts[-1])}" if texts else f". See {self._log}"
 
 
+@System.register("command")
 @dataclass(kw_only=True, eq=False)
-class ProcessSystem(System):
-    """Asks a system in a separate process, which reads one line of JSON for each question and prints one line for each
-    answer.
+class Command(System):
+    """Asks a program that reads each question as a line of JSON on its standard input and prints each answer as a line.
+
+    The selection starts the program once and keeps it running. It starts the program again if the program died or was
+    too slow. A log keeps the program's standard error. The program must send each answer at once: in Python,
+    `print(..., flush=True)`.
 
     `System` documents the remaining arguments.
 
     Args:
+        command: the program and its arguments, as a list. The content of those that are files is part of the identity.
+        directory: the working directory of the program (default: the current directory).
         start_time_limit: the extra seconds that the first answer after a start may take, beyond the time limit.
         tries: the total number of times that a question is asked if the process dies over it.
     """
 
+    command: List[str] = field(kw_only=False)
+    directory: Optional[str] = None
     start_time_limit: float = 60.0
     tries: int = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.parallel != 1:
-            raise ConfigError("'parallel' must be 1, because a program answers one question at a time.")
+        command = self.command
+        if self.directory is not None and not Path(self.directory).is_dir():
+            raise ConfigError(f"'directory' {self.directory} does not exist.")
+        if not command or (shutil.which(command[0]) is None and not self._argument_path(command[0]).is_file()):
+            raise ConfigError(f"'command' must start with an executable file or a program but is {command}.")
         self._process: Optional[LineProcess] = None
         self._is_new = True
         self._is_closed = False
 
-    @abstractmethod
-    def start_command(self, packages: Sequence[str]) -> Tuple[List[str], Optional[str]]:
-        """Return the program with its arguments, and its working directory; None for the current one."""
+    def identity(self) -> Dict[str, Any]:
+        files = map(self._argument_path, self.command)
+        return {
+            **super().identity(),
+            "type": "command",
+            "command": self.command,
+            "directory": self.directory,
+            "files": {str(path): file_digest(path) for path in files if path.is_file()},
+        }
+
+    def _argument_path(self, argument: str) -> Path:
+        return Path(self.directory or ".") / argument
 
     def open(self, workplace: Workplace) -> None:
         self._workplace = workplace
@@ -201,124 +220,6 @@ class ProcessSystem(System):
             raise Unanswered(STOP_REASON)
         if self._process is not None:
             self._process.close()
-        command, directory = self.start_command(self._workplace.packages)
-        self._process = LineProcess(command, directory=directory, log=self._workplace.log)
+        self._process = LineProcess(self.command, directory=self.directory, log=self._workplace.log)
         self._is_new = True
         return self._process
-
-
-@System.register("command")
-@dataclass(kw_only=True, eq=False)
-class Command(ProcessSystem):
-    """Asks a program that reads each question as a line of JSON on its standard input and prints each answer as a line.
-
-    The selection starts the program once and keeps it running. It starts the program again if the program died or was
-    too slow. A log keeps the program's standard error. The program must send each answer at once: in Python,
-    `print(..., flush=True)`.
-
-    `System` and `ProcessSystem` document the remaining arguments.
-
-    Args:
-        command: the program and its arguments, as a list. The content of those that are files is part of the identity.
-        directory: the working directory of the program (default: the current directory).
-    """
-
-    command: List[str] = field(kw_only=False)
-    directory: Optional[str] = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        command = self.command
-        if self.directory is not None and not Path(self.directory).is_dir():
-            raise ConfigError(f"'directory' {self.directory} does not exist.")
-        if not command or (shutil.which(command[0]) is None and not self._argument_path(command[0]).is_file()):
-            raise ConfigError(f"'command' must start with an executable file or a program but is {command}.")
-
-    def start_command(self, packages: Sequence[str]) -> Tuple[List[str], Optional[str]]:
-        return self.command, self.directory
-
-    def identity(self) -> Dict[str, Any]:
-        files = map(self._argument_path, self.command)
-        return {
-            **super().identity(),
-            "type": "command",
-            "command": self.command,
-            "directory": self.directory,
-            "files": {str(path): file_digest(path) for path in files if path.is_file()},
-        }
-
-    def _argument_path(self, argument: str) -> Path:
-        return Path(self.directory or ".") / argument
-
-
-@System.register("archive")
-@dataclass(kw_only=True, eq=False)
-class Archive(ProcessSystem):
-    """A model from `allennlp train` with its predictor, in a separate process. Each item is one question.
-
-    `System` and `ProcessSystem` document the remaining arguments. An archive does not use `each` and `body`.
-
-    Args:
-        path: `model.tar.gz`, or an unpacked serialization directory.
-        predictor: a registered name. Set it if the model has no default predictor, or to use another one.
-        inputs: the predictor's input fields, with the document's fields as values, such as `{"sentence": "text"}`. By
-            default, all fields go in under their own names. `text` also goes in as `sentence` if there is no such
-            field.
-        overrides: a JSON text that overrides parts of the archive's config.
-        cuda_device: the number of a GPU, or -1 for the CPU.
-        num_threads: the number of torch threads.
-    """
-
-    path: str = field(kw_only=False)
-    predictor: Optional[str] = None
-    inputs: Optional[Dict[str, str]] = None
-    overrides: str = ""
-    cuda_device: int = -1
-    num_threads: int = 1
-    start_time_limit: float = 300.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.each != "document" or self.body is not None:
-            raise ConfigError("'each' and 'body' cannot be set for an archive, which takes one item at a time.")
-        self.each = "item"
-        if self.inputs is not None:
-            self.body = {name: f"${{{field}}}" for name, field in self.inputs.items()}
-        if not Path(self.path).exists():
-            raise ConfigError(f"no archive found at {self.path}. Correct the path to its model.tar.gz.")
-
-    def identity(self) -> Dict[str, Any]:
-        path = Path(self.path)
-        files = [path / "config.json", path / "best.th"] if path.is_dir() else [path]
-        return {
-            **super().identity(),
-            "type": "archive",
-            "model": [file_digest(file) for file in files if file.is_file()],
-            "predictor": self.predictor,
-            "overrides": self.overrides,
-        }
-
-    def open(self, workplace: Workplace) -> None:
-        """Load the model, which the process reports as its answer to null."""
-        super().open(workplace)
-        answer = super().ask(None)
-        if "error" in answer:
-            raise ConfigError(answer["error"])
-
-    def ask(self, question: Any) -> Any:
-        answer = super().ask(question)
-        if isinstance(answer, dict) and set(answer) == {"error"}:
-            raise Unanswered(f"its predictor failed with {answer['error']}")
-        return answer
-
-    def start_command(self, packages: Sequence[str]) -> Tuple[List[str], Optional[str]]:
-        options = {
-            "path": self.path,
-            "predictor": self.predictor,
-            "overrides": self.overrides,
-            "packages": list(packages),
-            "key": self.steps[0] if self.steps else None,
-            "cuda_device": self.cuda_device,
-            "num_threads": self.num_threads,
-        }
-        return [sys.executable, "-m", "fiesta_allennlp.documents.systems.archive_server", json.dumps(options)], None

@@ -3,9 +3,9 @@
 import hashlib
 import inspect
 import itertools
-from collections import Counter, defaultdict
+from collections import defaultdict
 from itertools import chain
-from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from allennlp.common import Params
 from allennlp.data import DataLoader, DatasetReader, Field, Instance
@@ -14,7 +14,6 @@ from allennlp.data.dataset_readers.multitask import MultiTaskDatasetReader
 from allennlp.data.fields import (
     LabelField,
     ListField,
-    MetadataField,
     MultiLabelField,
     SequenceLabelField,
     SpanField,
@@ -24,12 +23,11 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from fiesta_allennlp.core.errors import ConfigError, DataError, join_some
 from fiesta_allennlp.core.files import shown_value
-from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
+from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.trainings.allennlp.resplit import groups_of, read_official_sets
 from fiesta_allennlp.trainings.config import Config, official_paths, readers_of
 from fiesta_allennlp.trainings.pool import (
     FileContent,
-    GroupKey,
     Pool,
     build_pool,
     encode_values,
@@ -48,83 +46,43 @@ def check_readers_match(
 ) -> None:
     """Refuse two readers whose instances a random split cannot match with each other.
 
-    With a group key, the validation reader must yield every group that the training reader yields, with a label in
-    common. The training reader may skip groups, and skip or add instances of a group. Without a key, both readers must
-    yield the same number of instances with the same labels.
+    Without a group key, both readers must yield the same labels in the same order. With one, the validation reader must
+    yield every group that the training reader yields, which may skip groups, and skip or add instances of a group.
     """
-    if training_identities == validation_identities:
-        return
     if not training_identities:
         raise ConfigError("'dataset_reader' reads no instances, so no run could learn.")
-    if group_by is None and len(training_identities) != len(validation_identities):
-        num_training, num_validation = len(training_identities), len(validation_identities)
-        raise ConfigError(f"the two readers read {num_training} and {num_validation} instances. {MATCH_ADVICE}")
-    key = "instance" if group_by is None else group_by
-    evaluated_labels = _labels_by_group(validation_identities)
-    for group, labels in _labels_by_group(training_identities).items():
-        theirs = evaluated_labels.get(group)
-        if theirs is None:
-            raise ConfigError(f"'validation_dataset_reader' reads no instances with {key} = {group!r}. {MATCH_ADVICE}")
-        if labels != theirs if group_by is None else labels and theirs and labels.isdisjoint(theirs):
-            one, other = (
-                join_some(sorted(join_some(list(map(repr, values))) for values in label_sets), " or ") or "none"
-                for label_sets in (labels, theirs)
-            )
-            raise ConfigError(f"{key} = {group!r} is {one} for one reader, {other} for the other. {MATCH_ADVICE}")
-
-
-def _labels_by_group(identities: Sequence[Identity]) -> Dict[Hashable, Set[Tuple[Any, ...]]]:
-    by_group: DefaultDict[Hashable, Set[Tuple[Any, ...]]] = defaultdict(set)
-    for group, labels in identities:
-        by_group[group].update({tuple(labels)} if labels else ())
-    return by_group
-
-
-def check_same_fields(
-    instances_by_set: Mapping[str, Sequence[Instance]], paths: Mapping[str, Any], *, key: str
-) -> None:
-    """Refuse instances with different fields: splits mix them, and no batch can hold both."""
-    numbered = [(name, index, item) for name, items in instances_by_set.items() for index, item in enumerate(items, 1)]
-    for entry in numbered[1:]:
-        for has, lacks in ((numbered[0], entry), (entry, numbered[0])):
-            missing = sorted(set(has[2].fields) - set(lacks[2].fields))
-            if missing:
-                raise DataError(
-                    f"'{key}': instance {lacks[1]} of {paths[lacks[0]]} has no field '{missing[0]}', but instance "
-                    f"{has[1]} of {paths[has[0]]} does."
-                )
+    if group_by is None:
+        if training_identities != validation_identities:
+            num_training, num_validation = len(training_identities), len(validation_identities)
+            numbers = f"{num_training} and {num_validation} instances"
+            text = "the same number of instances, but other labels" if num_training == num_validation else numbers
+            raise ConfigError(f"the two readers read {text}. {MATCH_ADVICE}")
+        return
+    evaluated_groups = {group for group, _ in validation_identities}
+    for group, _ in training_identities:
+        if group not in evaluated_groups:
+            reason = f"'validation_dataset_reader' reads no instances with {group_by} = {group!r}"
+            raise ConfigError(f"{reason}. {MATCH_ADVICE}")
 
 
 LABEL_FIELDS = (LabelField, SequenceLabelField, MultiLabelField, SpanField)
 MAX_REREAD_INSTANCES = 200  # instances
-MAX_UNLAZY_INSTANCES = 10_000  # by a reader that is no generator and always reads all
 
 
 def check_reader_is_deterministic(
-    reader: DatasetReader,
-    paths: Mapping[str, Any],
-    instances_by_set: Dict[str, List[Instance]],
-    *,
-    key: str = "dataset_reader",
+    reader: DatasetReader, path: Any, instances: Sequence[Instance], *, key: str = "dataset_reader"
 ) -> None:
-    """Read the first instances again with a fresh reader, and refuse other labels and spans, or other texts without
-    them. A reader that only varies its texts, as for augmentation, passes. `reader` must be new, so that its own random
-    generator starts as before."""
-    num_instances = sum(map(len, instances_by_set.values()))
-    if num_instances > MAX_UNLAZY_INSTANCES and not inspect.isgeneratorfunction(reader._read):
-        return
-    num_left = MAX_REREAD_INSTANCES
-    for set_name in (set_name for set_name in SET_NAMES if set_name in instances_by_set):
-        instances = instances_by_set[set_name][:num_left]
-        max_instances = num_left if reader.max_instances is None else min(num_left, reader.max_instances)
-        reread = list(itertools.islice(reader._read(paths[set_name]), max_instances))
-        for number, (first, second) in enumerate(itertools.zip_longest(instances, reread), start=1):
-            if first is None or second is None or _labels_or_texts(first) != _labels_or_texts(second):
-                raise ConfigError(
-                    f"'{key}' ({type(reader).__name__}) is not deterministic: instance {number} of {paths[set_name]} "
-                    "differs when read again. Use a generator with a fixed seed, such as random.Random(0)."
-                )
-        num_left -= len(instances)
+    """Read the first instances of a set again with a fresh reader, and refuse other labels and spans, or other texts
+    without them. A reader that only varies its texts, as for augmentation, passes. `reader` must be new, so that its
+    own random generator starts as before."""
+    reread = itertools.islice(reader._read(path), min(MAX_REREAD_INSTANCES, len(instances)))
+    pairs = itertools.zip_longest(instances[:MAX_REREAD_INSTANCES], reread)
+    for number, (first, second) in enumerate(pairs, start=1):
+        if second is None or _labels_or_texts(first) != _labels_or_texts(second):
+            raise ConfigError(
+                f"'{key}' ({type(reader).__name__}) is not deterministic: instance {number} of {path} differs when "
+                "read again. Use a generator with a fixed seed, such as random.Random(0)."
+            )
 
 
 Records = Dict[int, Tuple[Instance, Dict[str, int]]]
@@ -219,23 +177,6 @@ def first_batches(loader: DataLoader) -> Iterator[Any]:
             return
 
 
-def find_group_key(instances: Sequence[Instance], targets: Mapping[str, int]) -> Optional[GroupKey]:
-    """Find the metadata of which several instances in a row share a value, as those of one sentence do, the finest if
-    there are several. A value that fills one of the smaller sets is no group."""
-    found: List[GroupKey] = []
-    metadata = [field.metadata for field in instances[0].fields.values() if isinstance(field, MetadataField)]
-    for name in chain(*(values for values in metadata if isinstance(values, dict))):
-        try:
-            groups = groups_of(list(instances), name)
-        except DataError:  # not in all instances, or not comparable
-            continue
-        runs = [group for group, _ in itertools.groupby(groups)]
-        largest = Counter(groups).most_common(1)[0][1]
-        if len(set(runs)) == len(runs) < len(groups) and largest <= min(targets.values()):
-            found.append(GroupKey(name, len(runs)))
-    return max(found, key=lambda key: key.num_values, default=None)
-
-
 def read_pool(
     config: Config, group_by: Optional[str], *, data: str = "", division: Division = OFFICIAL_RATIOS_DIVISION
 ) -> Pool:
@@ -266,9 +207,7 @@ def read_pool(
     return build_pool(
         views[-1].groups,
         views[-1].sizes,
-        labels,
         contents=record_contents(views[-1].pool, views[-1].records, views[-1].groups),
-        group_key=None if division.is_official or group_by or key else find_group_key(views[-1].pool, views[-1].sizes),
         group_by=key,
         division=division,
         data=data,
@@ -299,9 +238,8 @@ def _random_view(
     if isinstance(reader, MultiTaskDatasetReader):
         raise ConfigError(f"'{key}' reads several tasks, which random splits cannot mix. Use --splits official.")
     view = _PoolView([(reader, paths)])
-    if config.get("data_loader", {}).get("batch_size") != 1:
-        check_same_fields(view.instances_by_set, paths, key=key)
-    check_reader_is_deterministic(_build_reader(config, key), paths, view.instances_by_set, key=key)
+    set_name, instances = next(iter(view.instances_by_set.items()))
+    check_reader_is_deterministic(_build_reader(config, key), paths[set_name], instances, key=key)
     try:
         view.groups = groups_of(view.pool, group_by)
     except DataError as error:

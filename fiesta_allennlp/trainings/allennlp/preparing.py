@@ -8,15 +8,12 @@ import math
 import os
 import tempfile
 from collections import Counter
-from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
-from typing import AbstractSet, Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
-from unittest.mock import patch
+from typing import AbstractSet, Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 import torch
-from allennlp.common import Params, from_params
-from allennlp.common.checks import ConfigurationError
+from allennlp.common import Params
 from allennlp.common.util import prepare_environment
 from allennlp.models import Model
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
@@ -31,10 +28,9 @@ from fiesta_allennlp.core.errors import (
     ModelError,
     check_known_keys,
     describe_with_line,
-    did_you_mean,
     join_some,
 )
-from fiesta_allennlp.core.files import atomic_replacement, shorten
+from fiesta_allennlp.core.files import atomic_replacement
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.trainings.allennlp.evaluator import build_train_model, to_number
@@ -100,31 +96,6 @@ def _vectors_digest(uri: str, words: AbstractSet[str]) -> str:
     return digest.hexdigest()[:12]
 
 
-@contextmanager
-def near_keys_named() -> Iterator[None]:
-    """If AllenNLP refuses a config, name the key that its class does not have, with the nearest valid key. Without such
-    a key, AllenNLP's own message stays."""
-    hints: List[str] = []
-    create_kwargs = from_params.create_kwargs
-
-    def create(constructor: Any, cls: Any, params: Params, **extras: Any) -> Dict[str, Any]:
-        valid_keys = [*from_params.infer_params(cls), *from_params.infer_params(cls, constructor)]
-        for key in params.keys() - set(valid_keys):
-            hint, value = did_you_mean(key, valid_keys), shorten(params.params[key])
-            if hint:
-                hints.append(f"'{params.history}{key}' is {value}, but {cls.__name__} has no such key.{hint}")
-        return create_kwargs(constructor, cls, params, **extras)
-
-    with patch.object(from_params, "create_kwargs", create):
-        try:
-            yield
-        except (ConfigurationError, TypeError) as error:
-            if hints:
-                raise ConfigurationError(hints[-1]) from error
-            raise
-
-
-@near_keys_named()
 def prepare_candidate(
     config: Config,
     *,

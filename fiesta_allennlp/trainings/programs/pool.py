@@ -116,7 +116,6 @@ def program_pool(config: Config, group_by: Optional[str], *, data: str, division
     return build_pool(
         groups,
         program_data.sizes,
-        {LABEL: fields[LABEL]} if LABEL in fields else {},
         contents=[record.content for record in program_data.records],
         contents_read=program_data.contents,
         regroup_advice=program_data.regroup_advice(),

@@ -2,7 +2,8 @@
 
 import json
 import shutil
-from io import StringIO
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Dict
 
@@ -10,10 +11,10 @@ import pytest
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 
-from fiesta_allennlp.documents.systems import archive_server
-from fiesta_allennlp.documents.systems.archive_server import load_predictor, predict_annotation
-from fiesta_allennlp.documents.systems.base import Unanswered
-from fiesta_allennlp.documents.systems.command import Archive, ProcessSystem
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.registry import build
+from fiesta_allennlp.documents.select import ARCHIVE_SERVER, parse_systems
+from fiesta_allennlp.documents.systems.base import System, Unanswered, Workplace
 from tests.commands.documents.conftest import DEFAULT
 from tests.conftest import classifier_config, write_reviews
 from tests.run_files import summary_of
@@ -54,36 +55,35 @@ def test_the_better_archive_is_found(archives: Dict[str, Path], tmp_path: Path, 
     assert 0 <= summary["num_queries"] - summary["num_evaluations"] <= 1  # one was under way when it was decided
 
 
-def options_of(system: Archive, directory: Path, *packages: str) -> Any:
-    """The options of the process that answers."""
-    return json.loads(system.start_command(packages)[0][-1])
+def test_the_server_answers_with_the_annotation_alone(archives: Dict[str, Path]) -> None:
+    server = subprocess.run(
+        [sys.executable, "-m", ARCHIVE_SERVER, archives["able"], "--predictor", "text_classifier"],
+        input='{"sentence": "lovely fresh food"}\n{"text": "awful rude food"}\n{"review": "lovely"}\n',
+        capture_output=True,
+        text=True,
+    )
+    answers = list(map(json.loads, server.stdout.splitlines()))
+    assert answers == [{"label": "good"}, {"label": "bad"}, {"error": "KeyError: 'sentence'"}], server.stderr
 
 
-def test_what_an_archive_is_and_answers(
-    archives: Dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    system = Archive(str(archives["able"]), inputs={"sentence": "review"})
-    predictor = load_predictor(options_of(system, tmp_path))
-    assert predict_annotation(predictor, {"sentence": "lovely fresh food"}, None) == {"label": "good"}
-    assert predict_annotation(predictor, {"sentence": "awful rude food"}, None) == {"label": "bad"}
-    failed = predict_annotation(predictor, {"review": "lovely"}, None)
-    monkeypatch.setattr(ProcessSystem, "ask", lambda system, question: failed)
-    with pytest.raises(Unanswered, match="its predictor failed with KeyError: 'sentence'"):
-        system.ask({})
-    copy = tmp_path / "copy.tar.gz"
-    shutil.copyfile(archives["able"], copy)
-    assert Archive(str(copy)).identity() == Archive(str(archives["able"])).identity()
-    assert Archive(str(archives["poor"])).identity() != Archive(str(copy)).identity()
-    assert Archive(str(copy), predictor="text_classifier").identity() != Archive(str(copy)).identity()
+def test_an_archive_is_a_command_and_its_content_is_its_identity(archives: Dict[str, Path], tmp_path: Path) -> None:
+    path = tmp_path / "model.tar.gz"
+    identities = []
+    for name in ("able", "poor"):
+        shutil.copyfile(archives[name], path)
+        (config, _) = (system.config for system in parse_systems([str(path), f"other={path}"], ["my_package"]).values())
+        assert config["command"][-2:] == [str(path), "--include-package=my_package"]
+        identities.append(build(System, config).identity())
+    assert identities[0] != identities[1]
+    with pytest.raises(ConfigError, match="nowhere.tar.gz: file not found"):
+        parse_systems(["nowhere.tar.gz", f"other={path}"])
 
 
-def test_an_archive_that_does_not_load_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "model.tar.gz").write_bytes(b"no archive")
-    answers = StringIO()
-    monkeypatch.setattr(archive_server, "_redirect_output", lambda: answers)
-    options = options_of(Archive(str(tmp_path / "model.tar.gz")), tmp_path)
-    monkeypatch.setattr("sys.argv", ["archive_server", json.dumps(options)])
-    monkeypatch.setattr("sys.stdin", StringIO("null\n"))
-    with pytest.raises(Exception, match="tar|gzip|archive|file could not"):
-        archive_server.main()
-    assert f"{tmp_path}/model.tar.gz" in json.loads(answers.getvalue())["error"]
+def test_an_archive_that_does_not_load_is_named_with_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "model.tar.gz"
+    path.write_bytes(b"no archive")
+    system = build(System, parse_systems([str(path), f"other={path}"])["model"].config)
+    system.open(Workplace(tmp_path / "log.txt", 60.0))
+    with pytest.raises(Unanswered, match="The last line of .*log.txt is: .*(tar|gzip|archive|file could not)"):
+        system.ask({"sentence": "lovely"})
+    system.close()

@@ -54,7 +54,7 @@ UNREADABLE = "".join(f'{{"id": "d{k}", "prediction": "good"}}\n' for k in range(
 @pytest.mark.parametrize(
     ("text", "content", "message"),
     [
-        ("c=model.tar.gz", None, r"'c' \(model.tar.gz\)"),
+        ("c=model.tar.gz", None, "'c': model.tar.gz: file not found"),
         ("c=answers.jsonl", None, r"'c' \(answers.jsonl\)"),
         ("c=c.jsonnet", {"command": ["x"]}, "c.jsonnet .*'type'"),
         ("c=c.jsonnet", {**GOOD, "commnd": 1}, "'c' .*commnd"),

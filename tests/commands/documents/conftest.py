@@ -1,6 +1,5 @@
 """What the tests of `fiesta-documents` share."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, List, Sequence
@@ -38,11 +37,6 @@ class Choices:
 
     def program(self, name: str, **options: Any) -> str:
         return write_program(self.root, name, **options)
-
-    def endpoint(self, name: str, **options: Any) -> str:
-        path = self.root / f"{name}.jsonnet"
-        path.write_text(json.dumps({"type": "http", **options}))
-        return f"{name}={path}"
 
     def programs(self, *, a: int = 20, b: int = 2, **options: Any) -> List[str]:
         """`a` and `b`, each wrong for the documents whose number this divides."""

@@ -13,10 +13,10 @@ from typing import Any, List, Set, Tuple
 
 import pytest
 
-from tests.commands.conftest import EQUALLY, Call, kinds_of_failures
+from tests.commands.conftest import EQUALLY, Call
 from tests.commands.documents.conftest import DEFAULT, Choices
 from tests.conftest import until
-from tests.document_systems import Endpoint, asked, serving, write_documents
+from tests.document_systems import asked, write_documents
 from tests.run_files import entry_of, rows_of, summary_of
 from tests.warm import Command
 
@@ -72,46 +72,10 @@ def test_force_deletes_the_selection_and_keeps_the_answers(choices: Choices, run
     assert summary_of(run)["num_queries"] == 0
 
 
-@pytest.mark.parametrize("comes_back", [True, False])
-def test_a_server_that_is_down_for_longer_than_its_retries_is_no_failure_of_the_system(
-    choices: Choices, run: Path, monkeypatch: pytest.MonkeyPatch, comes_back: bool
-) -> None:
-    """After its first answers, for 12 requests or for ever."""
-    monkeypatch.setattr("fiesta_allennlp.selection.loop.RETRY_PAUSES", (0.01,) * 8 if comes_back else (0.01, 0.01))
-    with serving(Endpoint(wrong=20)) as endpoint:
-        endpoint.down = range(5, 17 if comes_back else 10**6)
-        web = choices.endpoint("web", url=endpoint.url, wait=0.001, retries=2, cost=1.0)
-        systems = [web, choices.program("b", wrong=2)]
-        status, output = choices.call(*choices.typed(systems, *EQUALLY, "--budget", 16))
-        assert status == (0 if comes_back else 2), output
-        if not comes_back:
-            assert "error: web-" in output and "status 503" in output and "--recover" in output
-            endpoint.down = range(0)
-            choices.call.done("-s", run, "--recover")
-    entry = entry_of(run, "web")
-    assert (entry["state"], entry["num_evaluations"], entry["cost"]) == ("taking part", 8, 8.0)
-    kinds = kinds_of_failures(run)
-    assert set(kinds) == {"machine"}
-    # Three requests each. Else once, and after each pause; again where an answer of the other system came between.
-    assert len(kinds) == 4 if comes_back else len(kinds) >= 3
-
-
 def test_too_many_failures_make_no_comparison(choices: Choices) -> None:
     systems = [choices.program("a"), choices.program("bad", faults={"*": ["rubbish"]})]
     status, output = choices.call(*choices.typed(systems))
     assert status == 1 and "No comparison" in output
-
-
-def test_the_key_is_written_nowhere(choices: Choices, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WEB_KEY", "sk-very-secret")
-    with serving(Endpoint(wrong=2, faults={"d1": [403], "d2": [400]})) as endpoint:
-        systems = [choices.endpoint("web", url=endpoint.url, key_variable="WEB_KEY"), choices.program("b", wrong=3)]
-        output = choices.begin(systems, *EQUALLY, "--budget", 116)
-        assert endpoint.headers[0]["Authorization"] == "Bearer sk-very-secret"
-    assert entry_of(run, "web")["failures"] == 2
-    assert "sk-very-secret" not in output
-    for path in run.rglob("*"):
-        assert not path.is_file() or b"sk-very-secret" not in path.read_bytes(), path
 
 
 def test_predicted_spans_need_no_query(tmp_path: Path, run: Path, call: Call) -> None:

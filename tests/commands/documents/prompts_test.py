@@ -18,9 +18,11 @@ EXAMPLE = REPOSITORY / "examples" / "documents"
 def test_the_best_of_three_prompts_is_found_and_each_has_its_cost(
     tmp_path: Path, run: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("requests")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("LLM_KEY", "secret-of-the-example")
-    Path("data").symlink_to(REPOSITORY / "data")
+    monkeypatch.setenv("API_KEY", "secret-of-the-example")
+    for name in ("data", "examples"):
+        Path(name).symlink_to(REPOSITORY / name)
     run_path(str(EXAMPLE / "documents.py"))
     shutil.copytree(EXAMPLE / "prompts", "prompts")
     with ThreadingHTTPServer(("127.0.0.1", 0), run_path(str(EXAMPLE / "llm.py"))["Handler"]) as server:

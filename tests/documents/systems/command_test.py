@@ -143,7 +143,7 @@ def test_identity_has_the_content_of_the_files_it_names(tmp_path: Path) -> None:
 
 
 def test_bad_options() -> None:
-    wrong = {"command": [], "directory": "nowhere", "parallel": 2, "tries": 0, "each": "x", "cost": -1.0}
+    wrong = {"command": [], "directory": "nowhere", "tries": 0, "each": "x", "cost": -1.0}
     for key, value in wrong.items():
         with pytest.raises(ConfigError, match=f"'{key}'"):
             Command(**{"command": ["python3"], key: value})

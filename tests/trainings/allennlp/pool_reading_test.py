@@ -24,11 +24,10 @@ from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPRun
-from fiesta_allennlp.trainings.allennlp.pool_reading import check_readers_match, read_pool
+from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.config import evaluation_config
-from fiesta_allennlp.trainings.pool import GroupKey
 from tests.conftest import classifier_config, write_reviews
 
 REQUEST = Request("a", 3, split_seed=11, random_seed=12, numpy_seed=13, pytorch_seed=14)
@@ -121,9 +120,8 @@ def test_without_a_key_positions_match_where_both_readers_give_as_much(reviews: 
     ("training", "evaluating", "group_by", "message"),
     [
         (FILTERED, {}, None, "54 and 72 instances"),
-        ({}, {"label": "good"}, "none", r"instance = \d+ is 'bad' for one reader, 'good' for the other"),
+        ({}, {"label": "good"}, "none", "other labels.*use --group-by with an id"),
         ({}, FILTERED, "id", r"'validation_dataset_reader' reads no instances with id = '\S+train.jsonl:0'"),
-        (FILTERED, {}, "run", r"run = \d+ is .*use --group-by with an id"),
         ({"max_instances": 0}, {}, "id", "'dataset_reader' reads no instances"),
     ],
 )
@@ -146,17 +144,6 @@ def test_a_file_without_instances_is_named(reviews: Path, division: Division) ->
     Path(config["test_data_path"]).write_text("")
     with pytest.raises(DataError, match=r"'test_data_path': no instances were read. Check \S+test.jsonl"):
         read_pool(config, None, division=division)
-
-
-def test_one_label_in_common_is_enough() -> None:
-    """As where a run trains on the labels of all annotators and is scored on those of the majority."""
-    of_all = [("x", ["good"]), ("x", ["bad"]), ("y", ["bad"])]
-    check_readers_match(of_all, [("y", ["bad"]), ("x", ["good"])], "id")
-    check_readers_match([("x", [])], [("x", ["good"]), ("y", [])], "id")
-    with pytest.raises(ConfigError, match="id = 'x' is 'bad' or 'good' for one reader, 'fair' for the other"):
-        check_readers_match(of_all, [("y", ["bad"]), ("x", ["fair"])], "id")
-    with pytest.raises(ConfigError, match="instance = 0 is none for one reader"):
-        check_readers_match([(0, [])], [(0, ["good"])], None)
 
 
 def test_on_official_splits_each_set_is_read_by_its_own_reader(reviews: Path) -> None:
@@ -239,16 +226,6 @@ def test_copies_are_records_whatever_the_model_reads(
     config = {"dataset_reader": {"type": "semeval_tdsa", "inputs": inputs}, "train_data_path": train}
     (note,) = read_pool(config, group_by, division=Division(ratios=(0.5, 0.25, 0.25))).notes
     assert note.startswith("14 of 47 records have an exact copy")
-
-
-@pytest.mark.parametrize(
-    ("copies", "group_by", "name", "num_values"), [(3, None, "id", 72), (1, None, "", 0), (3, "none", "", 0)]
-)
-def test_an_id_of_several_instances_is_found(
-    reviews: Path, copies: int, group_by: Optional[str], name: str, num_values: int
-) -> None:
-    found = read_pool(config_of(reviews, {"copies": copies}, None), group_by).group_key
-    assert found == (GroupKey(name, num_values) if name else None)
 
 
 OFFICIAL = Division(is_official=True)

@@ -1,6 +1,9 @@
 """What runs start from: archives and weights that were really trained."""
 
 import json
+import re
+import tarfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Callable, Dict
 
@@ -11,12 +14,7 @@ from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.selection.objections import PRETRAINED
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPRun
 from fiesta_allennlp.trainings.config import official_paths
-from fiesta_allennlp.trainings.data_files import (
-    StartingWeights,
-    find_starting_weights,
-    seen_data_reasons,
-    take_snapshot,
-)
+from fiesta_allennlp.trainings.data_files import seen_data_reasons, take_snapshot
 from tests.conftest import classifier_config
 
 
@@ -34,52 +32,45 @@ MODELS: Dict[str, Callable[[Path], Dict[str, Any]]] = {
         "type": "basic_classifier",
         "text_field_embedder": {"_pretrained": {"archive_file": str(trained / "model.tar.gz"), "module_path": "x"}},
     },
-    "initializer": lambda trained: {
-        "initializer": {"regexes": [[".*", {"type": "pretrained", "weights_file_path": str(trained / "best.th")}]]}
-    },
 }
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_weights_that_have_seen_the_pool_are_found_and_refused_on_random_splits(
-    kind: str, reviews: Path, trained: Path
-) -> None:
+def test_weights_that_have_seen_the_pool_are_refused(kind: str, reviews: Path, trained: Path) -> None:
     config = {**classifier_config(reviews), "model": MODELS[kind](trained)}
-    snapshot = take_snapshot(official_paths(config))
-    (weights,) = find_starting_weights(config, snapshot)
-    files = {str(reviews / f"{name}.jsonl") for name in ("train", "validation", "test")}
-    assert set(weights.data) == set(weights.pool_data) == files
-    candidates = {"scratch": (), "finetuned": (weights,)}
-    with pytest.raises(ConfigError, match="'finetuned' starts from .*train.jsonl.*--splits official"):
-        PRETRAINED.check(seen_data_reasons(candidates), allowed=("unseeded",))
-    PRETRAINED.check(seen_data_reasons(candidates), allowed=("pretrained",))
+    reasons = list(seen_data_reasons(config, take_snapshot(official_paths(config))))
+    assert [re.findall(r"trained on (\S+),", reason) for reason in reasons] == [
+        [str(reviews / f"{name}.jsonl")] for name in ("train", "validation", "test")
+    ]
+    with pytest.raises(ConfigError, match="model.tar.gz, which it starts from, was .*--splits official or other"):
+        PRETRAINED.check(reasons, allowed=("unseeded",))
+    PRETRAINED.check(reasons, allowed=("pretrained",))
 
 
-def test_a_copy_of_the_data_counts_and_other_data_are_named_without_a_refusal(reviews: Path, tmp_path: Path) -> None:
-    weights_directory = tmp_path / "weights"
-    weights_directory.mkdir()
+def write_archive(path: Path, content: bytes) -> str:
+    with tarfile.open(path, "w:gz") as archive:
+        member = tarfile.TarInfo("config.json")
+        member.size = len(content)
+        archive.addfile(member, BytesIO(content))
+    return str(path)
+
+
+def test_a_copy_of_the_data_is_refused_and_other_data_are_not(reviews: Path, tmp_path: Path) -> None:
     copy, other = tmp_path / "copy.jsonl", tmp_path / "other.jsonl"
     copy.write_bytes((reviews / "train.jsonl").read_bytes())
     other.write_text('{"text": "new", "label": "good"}\n')
-    trained_on = {"train_data_path": str(copy), "validation_data_path": str(other), "test_data_path": "none"}
-    (weights_directory / "config.json").write_text(json.dumps(trained_on))
-    config = {**classifier_config(reviews), "model": {"weights_file_path": str(weights_directory / "weights.th")}}
-    (weights,) = find_starting_weights(config, take_snapshot(official_paths(config)))
-    assert (weights.data, weights.pool_data) == ((str(copy), str(other)), (str(copy),))
-    (weights_directory / "config.json").write_text(json.dumps({"train_data_path": str(other)}))
-    (weights,) = find_starting_weights(config, take_snapshot(official_paths(config)))
-    assert (weights.data, weights.pool_data) == ((str(other),), ())
-    assert list(seen_data_reasons({"a": (weights,)})) == []
-    assert weights.description.endswith(f"weights.th, trained on {other}")
+    for trained_on in (copy, other):
+        own = {"train_data_path": str(trained_on), "validation_data_path": str(other), "test_data_path": str(copy)}
+        archive = write_archive(tmp_path / "model.tar.gz", json.dumps(own).encode())
+        config = {**classifier_config(reviews), "model": {"archive_file": archive}}
+        reasons = list(seen_data_reasons(config, take_snapshot(official_paths(config))))
+        assert len(reasons) == (trained_on == copy) and all(f"trained on {copy}" in reason for reason in reasons)
 
 
 @pytest.mark.parametrize("content", [None, b"no config", b"[1]", b"[" * 100_000, b'{"dataset_reader": 1}'])
-def test_weights_of_unknown_data_are_named(content: Any, reviews: Path, tmp_path: Path) -> None:
-    if content is not None:
-        (tmp_path / "config.json").write_bytes(content)
+def test_weights_of_unknown_data_pass(content: Any, reviews: Path, tmp_path: Path) -> None:
+    path = tmp_path / "model.tar.gz"
+    archive = str(path) if content is None else write_archive(path, content)
     model = {"embedder": {"type": "pretrained_transformer", "model_name": "bert-base-uncased"}}
-    config = {**classifier_config(reviews), "model": {**model, "archive_file": str(tmp_path / "model.tar.gz")}}
-    assert find_starting_weights(config, take_snapshot(official_paths(config))) == (
-        StartingWeights("bert-base-uncased"),
-        StartingWeights(str(tmp_path / "model.tar.gz")),
-    )
+    config = {**classifier_config(reviews), "model": {**model, "archive_file": archive}}
+    assert list(seen_data_reasons(config, take_snapshot(official_paths(config)))) == []

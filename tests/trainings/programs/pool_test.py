@@ -14,7 +14,6 @@ from fiesta_allennlp.trainings.pool import (
     encode_values,
     label_digests,
     pairing_digests,
-    untrained_labels,
 )
 from fiesta_allennlp.trainings.programs.config import program_paths
 from fiesta_allennlp.trainings.programs.pool import program_pool, read_data, write_sets
@@ -73,24 +72,6 @@ def test_the_pool_has_the_sizes_and_groups(reviews: Path) -> None:
 
 
 OFFICIAL = Division(is_official=True)
-
-
-def test_labels_that_no_training_set_can_have_are_found(reviews: Path) -> None:
-    """A label of one test record, one of two test records, and one of a training record."""
-    for part, rare in (("train", {1: "trained"}), ("test", {3: "one", 4: "two", 9: "two"})):
-        rewrite(reviews, lambda k, row: {"label": rare.get(k, row["label"])}, parts=(part,))  # noqa: B023
-    for pool, official in (
-        (pool_of(program_config(reviews, "")), pool_of(program_config(reviews, ""), division=OFFICIAL)),
-        (stock_pool(classifier_config(reviews)), stock_pool(classifier_config(reviews), division=OFFICIAL)),
-    ):
-        note, said = pool.notes[-1], official.notes[-1]
-        assert "in a single record" in note and said.startswith("the training set lacks")
-        assert [name in note for name in ("'one'", "'two'", "'trained'")] == [True, False, True]
-        assert [name in said for name in ("'one'", "'two'", "'trained'")] == [True, True, False]
-    untouched = {name: ["x", "y"] * 3 for name in ("label", "other")}
-    assert (
-        untrained_labels(range(6), {**untouched, "number": [*range(6)]}, {"train": 6}, OFFICIAL_RATIOS_DIVISION) == []
-    )
 
 
 def test_copies_that_a_split_may_tear_apart_are_counted(tmp_path: Path) -> None:

@@ -1,0 +1,63 @@
+"""A lost, changed or repeated run is noticed."""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import random_kills
+
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.records import Candidate, Evaluation
+from fiesta_allennlp.core.seeding import make_request
+from fiesta_allennlp.selection.store import RunStore
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Any:
+    """A run with three finished evaluations, as it was noted at a kill."""
+    directory = RunDirectory(tmp_path / "run")
+    store = RunStore(directory, create=True)
+    store.put_candidates([Candidate("a", "a", {}, {})])
+    for replicate in range(3):
+        request = make_request(5, "a", replicate, shared_splits=True)
+        store.reserve([request])
+        store.record(Evaluation(request, 0.5 + replicate, "f1"))
+        outcome = directory.evaluation(request.name) / "outcome.json"
+        outcome.parent.mkdir(parents=True)
+        outcome.write_text("{}")
+    store.close()
+    run = random_kills.KilledSelection(directory, [])
+    run.finished.update(random_kills.finished_in(directory))
+    run._note_outcomes()
+    return run
+
+
+@pytest.mark.parametrize(
+    ("damage", "num_lost"),
+    [
+        ("", 0),
+        ("DELETE FROM evaluations WHERE replicate = 1", 1),
+        ("UPDATE evaluations SET status = 'pending', finished_order = NULL WHERE replicate < 2", 2),
+        ("UPDATE evaluations SET score = 0.4 WHERE replicate = 2", 1),
+        ("UPDATE evaluations SET split_seed = 4", 3),
+    ],
+)
+def test_what_is_gone_or_has_changed_is_lost(killed: Any, damage: str, num_lost: int) -> None:
+    assert len(killed.finished) == len(killed.written) == 3
+    with closing(sqlite3.connect(killed.directory.store)) as database:
+        database.execute(damage)
+        database.commit()
+    assert (killed.num_lost(), random_kills.num_twice(killed.directory)) == (num_lost, 0)
+
+
+def test_another_score_is_unequal_and_an_outcome_written_again_is_lost(killed: Any) -> None:
+    now = random_kills.finished_in(killed.directory)
+    for reference, unequal in ((now, 0), ({}, 1)):
+        counts = random_kills.Counts()
+        random_kills.count(counts, killed, ["command", "run"], reference)
+        assert (counts.unequal, counts.runs, counts.kills["run"]) == (unequal, 3, 1)
+    os.utime(sorted(killed.written)[0], ns=(1, 1))
+    assert killed.num_lost() == 1
