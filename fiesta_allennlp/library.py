@@ -23,6 +23,7 @@ from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import StoredState
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.planning import Simulation
+from fiesta_allennlp.tables.run_table import read_brought_runs, read_run_table
 from fiesta_allennlp.tables.settings import (
     BroughtSettings,
     NextSettings,
@@ -32,7 +33,6 @@ from fiesta_allennlp.tables.settings import (
 )
 from fiesta_allennlp.tables.sources import ScoreSource
 from fiesta_allennlp.tables.table import make_score_table
-from fiesta_allennlp.tables.table_reader import read_brought_runs, read_rows
 from fiesta_allennlp.trainings.candidate_values import plain_points
 from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
 from fiesta_allennlp.trainings.select import select as run_select
@@ -40,8 +40,8 @@ from fiesta_allennlp.trainings.settings import Settings
 
 Candidates = Union[Sequence[Union[str, Path]], Mapping[str, Union[str, Path]]]
 Scores = Any
-"""A table of scores: a file, a list of files, or its content as rows, a data frame or lists; for `replay` also a preset
-or a `ScoreSource`."""
+"""A table of scores: a file, a list of files, or its content as rows, a data frame or lists; for `replay` also a
+`ScoreSource`."""
 
 
 @takes_options(Settings)
@@ -53,8 +53,6 @@ def select(
     force: bool = False,
     progress: Optional[bool] = None,
     scores: Scores = None,
-    columns: Optional[Mapping[str, str]] = None,
-    where: Any = (),
     **settings: Any,
 ) -> Result:
     """Select the best of several AllenNLP configs, or resume an interrupted selection.
@@ -70,9 +68,8 @@ def select(
         recover: the command's option `--recover`.
         force: the command's option `--force`.
         progress: whether to show progress (default: only on a terminal).
-        scores: runs that exist already, as a table of scores for `next_runs`: a new selection begins with them.
-        columns: the names of the columns of `scores`.
-        where: the rows of `scores` to take, as a mapping from columns to values.
+        scores: runs that exist already, as a table with the columns candidate, split, seed and score, or as rows: a new
+            selection begins with them.
         settings: the command's other options by name, with underscores: `metric="accuracy", workers=2`. `strategy`,
             `belief`, `stop` and `executor` can be a name or a mapping with a `type`. `points` is a JSONL file or a list
             of mappings. Each mapping holds the values of one candidate of the given config.
@@ -84,7 +81,7 @@ def select(
     options = _to_options(settings, candidates, candidates_option="candidates")
     path, beginning = Path(directory), None
     if scores is not None:
-        table_values, content = split_table_argument({"columns": columns, "where": where}, scores, "scores")
+        table_values, content = split_table_argument({}, scores, "scores")
         runs, _ = read_brought_runs(BroughtSettings(**table_values), options, content)
         beginning = StoredState(brought=runs)
     modes: Dict[str, Any] = {"recover": recover, "force": force}
@@ -167,7 +164,7 @@ def replay(scores: Scores, *, progress: Optional[bool] = None, **settings: Any) 
     """Repeat a selection over existing scores, and measure how many runs it takes and how often it picks the best.
 
     Args:
-        scores: a table of scores, a preset, or a `ScoreSource`. A table is a file; a list of files; a mapping from
+        scores: a table of scores, or a `ScoreSource`. A table is a file; a list of files; a mapping from
             candidates to their scores; rows as mappings from names of columns to values; or a data frame.
         progress: whether to show progress (default: only on a terminal).
         settings: the command's options by name, with underscores: `confidence=0.9, repetitions=100`.
@@ -183,7 +180,7 @@ def replay(scores: Scores, *, progress: Optional[bool] = None, **settings: Any) 
     source = scores if isinstance(scores, ScoreSource) else None
     replay_settings = ReplaySettings.from_layers(option_values)
     if content is not None:
-        source = make_score_table(read_rows(Path("scores"), replay_settings, content))
+        source = make_score_table(read_run_table(Path("scores"), replay_settings, content))
     replay_settings = replace(replay_settings, scores=replay_settings.scores or (source.name if source else ""))
     return replay_with_bar(replay_settings, _console(progress), source)
 

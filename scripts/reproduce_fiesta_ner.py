@@ -24,10 +24,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp import replay
-from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.simulator import wilson_interval
-from fiesta_allennlp.tables.table import make_score_table
-from fiesta_allennlp.tables.table_reader import read_rows as read_scores
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
@@ -43,6 +40,7 @@ from common import (
     replace_tables,
     rule_commit,
     share_text,
+    split_table,
     write_tables,
 )
 
@@ -194,9 +192,8 @@ def measure(
     """Repeat as many selections over each of the tables."""
     results = []
     for number, scores in enumerate(tables):
-        content, path = {name: scores[name].ravel().tolist() for name in TAGGERS}, Path(f"table {number}")
-        blocks = ReplaySettings(evaluations_per_split=scores["cnn"].shape[1])
-        source = make_score_table(read_scores(path, blocks, content))
+        content = {name: scores[name].ravel().tolist() for name in TAGGERS}
+        source = split_table(content, scores["cnn"].shape[1], f"table {number}")
         result = replay(source, repetitions=repetitions, processes=processes, seed=SEED, **options)
         results.append(result.default)
     number, means = len(results) * repetitions, [outlook.runs.mean for outlook in results]

@@ -12,7 +12,7 @@ import re
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from scipy.stats import gaussian_kde
@@ -22,14 +22,11 @@ from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.simulator import prepare_simulator, wilson_interval
 from fiesta_allennlp.tables.sources import ScorePreset, ScoreSource
-from fiesta_allennlp.tables.table import make_score_table
-from fiesta_allennlp.tables.table_reader import read_rows as read_scores
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
 from common import (
     BENCHMARKS,
-    EVALUATIONS_PER_SPLIT,
     MODELS_8,
     MODELS_12,
     add_page_options,
@@ -39,6 +36,7 @@ from common import (
     make_parser,
     print_table,
     read_rows,
+    released_table,
     replace_tables,
     rule_commit,
     share_text,
@@ -201,9 +199,9 @@ class Reproduction:
     def measure(self, procedure: Procedure, goal: float) -> Measured:
         """Repeat selections. What the procedure leaves out is the package's default."""
         options = {**procedure.options, procedure.goal: goal, "seed": SEED}
-        scores: Union[Path, ScoreSource] = procedure.source or self.scores
+        scores: ScoreSource = procedure.source or released_table(self.scores)
         if procedure.source is None:
-            options = {**options, "candidates": procedure.candidates, "evaluations_per_split": EVALUATIONS_PER_SPLIT}
+            options = {**options, "candidates": procedure.candidates}
         repetitions = procedure.repetitions or self.repetitions
         result = replay(scores, repetitions=repetitions, processes=self.processes, **options)
         if result.interrupted:
@@ -214,9 +212,8 @@ class Reproduction:
 
     def trace(self, table: str, source: Optional[ScoreSource] = None, **options: Any) -> Iterator[Traced]:
         """Follow one selection, round by round."""
-        if source is None:
-            options = {"scores": str(self.scores), "evaluations_per_split": EVALUATIONS_PER_SPLIT, **options}
-        simulator = prepare_simulator(ReplaySettings.from_layers({"seed": SEED, **options}), source)
+        settings = ReplaySettings.from_layers({"seed": SEED, **options})
+        simulator = prepare_simulator(settings, source or released_table(self.scores))
         for number, history in enumerate(simulator.iterate_histories(simulator.draw(0), 0)):
             prob_best = simulator.strategy.recommend(history).prob_best
             for name in history.candidates if number else ():
@@ -444,8 +441,7 @@ def main() -> None:
         scores: Mapping[str, Sequence[float]] = selection.scores()
         metric, tables = selection.metric, {}
     else:
-        table = make_score_table(read_scores(args.source, ReplaySettings(evaluations_per_split=EVALUATIONS_PER_SPLIT)))
-        scores, metric = table.scores, "test macro-F1"
+        scores, metric = released_table(args.source).scores, "test macro-F1"
         directory = args.results or args.output
         measure(Reproduction(args.source, args.repetitions, args.processes), directory)
         results = Results.read(directory, [rule_commit()])

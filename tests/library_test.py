@@ -19,10 +19,10 @@ from fiesta_allennlp.isolation.fork_server import EXIT_WITHOUT_GUARD, ProcessDie
 from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.tables.settings import NextSettings, PlanSettings, ReplaySettings
-from fiesta_allennlp.tables.sources import PRESETS
 from fiesta_allennlp.trainings.settings import Settings
 from tests.document_systems import write_documents, write_program
 from tests.programs import program_config
+from tests.score_tables import NOISY, TIE, split_rows, write_split_table
 
 
 @pytest.fixture
@@ -93,14 +93,14 @@ def test_one_text_is_no_list_of_candidates(candidates: Any, tmp_path: Path) -> N
     with pytest.raises(ConfigError, match="candidates must be a list.*bow.jsonnet"):
         select(candidates, directory=tmp_path / "run")
     with pytest.raises(ConfigError, match="candidates must be a list"):
-        replay("tie", candidates="first")
+        replay(TIE, candidates="first")
     assert not (tmp_path / "run").exists()
 
 
 def test_a_replay_is_a_typed_result(capfd: Any) -> None:
     scores = {"<a>": [0.1] * 4, "b": np.full(4, 0.3, dtype=np.float32), "c": (0.2,) * 4}
     options = {"strategy": "non_adaptive_fb", "budget": 6, "batch_size": 4, "repetitions": 5, "processes": 1}
-    result = replay(scores, **options, evaluations_per_split=2)
+    result = replay(split_rows(scores, 2), **options)
     assert capfd.readouterr() == ("", "")
     outlook = result.default
     assert (outlook.repetitions, result.best, outlook.correct, outlook.wrong) == (5, "b", 1.0, 0.0)
@@ -109,14 +109,17 @@ def test_a_replay_is_a_typed_result(capfd: Any) -> None:
     assert "5 simulated selections of non_adaptive_fb" in repr(result)
 
 
-def test_a_replay_takes_presets_files_and_sources(tmp_path: Path) -> None:
-    file = tmp_path / "scores.json"
-    file.write_text(json.dumps({"a": [0.1, 0.2, 0.3], "b": [0.6, 0.7, 0.8]}))
+def test_a_replay_takes_files_rows_lists_and_sources(tmp_path: Path) -> None:
+    scores = {"a": [0.1, 0.2, 0.3], "b": [0.6, 0.7, 0.8]}
+    file = write_split_table(tmp_path / "scores.csv", scores)
     options: Dict[str, Any] = {"strategy": "non_adaptive_fb", "repetitions": 3, "processes": 1, "seed": 1}
     first, second = (replay(given, budget=4, **options) for given in (file, str(file)))
     assert (first.candidates, first.default) == (second.candidates, second.default)
-    assert replay("tie", budget=4, candidates=["first", "fourth"], **options).best == "first"
-    assert replay(PRESETS["noisy"], budget=8, **options).best == "best"
+    assert replay(split_rows(scores), budget=4, **options).default == first.default
+    lists = replay(scores, budget=4, **options)
+    assert (lists.best, lists.settings.splits) == ("b", "official"), "lists say nothing about splits"
+    assert replay(TIE, budget=4, candidates=["first", "fourth"], **options).best == "first"
+    assert replay(NOISY, budget=8, **options).best == "best"
 
 
 def test_a_selection_among_systems_is_a_typed_result(tmp_path: Path) -> None:
@@ -167,7 +170,9 @@ def test_the_version_is_that_of_the_package() -> None:
 
 
 def test_a_script_without_a_guard_is_told_what_to_write() -> None:
-    code = compile('from fiesta_allennlp import replay\nreplay("tie", processes=2)', "script.py", "exec")
+    code = compile(
+        'from fiesta_allennlp import replay\nreplay({"a": [1, 2], "b": [1, 2]}, processes=2)', "script.py", "exec"
+    )
     with pytest.raises(ConfigError, match=r'`if __name__ == "__main__":`'):
         exec(code, {"__name__": "__mp_main__"})  # as a process that the call starts would import it
     with pytest.raises(ConfigError, match="__main__"):

@@ -9,6 +9,7 @@ from fiesta_allennlp import replay
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.beliefs.student_t import StudentTPosterior
 from fiesta_allennlp.core.records import History
+from fiesta_allennlp.tables.sources import ScorePreset
 
 
 @Belief.register("known_sd")
@@ -27,5 +28,6 @@ class KnownSd(Belief):
         return StudentTPosterior.simple(location, scale, np.full(len(scores), 1e6))
 
 
+source = ScorePreset("models", {"cnn": 0.78, "lstm": 0.80, "bert": 0.82})
 belief = {"type": "known_sd", "sd": 0.03}
-print(replay("tdsa-8", belief=belief, splits="independent", repetitions=5, processes=1, seed=1))
+print(replay(source, belief=belief, splits="independent", repetitions=5, processes=1, seed=1))

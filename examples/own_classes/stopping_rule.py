@@ -9,6 +9,7 @@ from fiesta_allennlp import replay
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule
+from fiesta_allennlp.tables.sources import ScorePreset
 
 
 @StoppingRule.register("patient")
@@ -25,4 +26,5 @@ class PatientStop(BayesianStop):
         return (best,) * max(0, self.num_runs - history.num_finished(best))
 
 
-print(replay("tdsa-8", stop={"type": "patient", "num_runs": 12}, repetitions=5, processes=1, seed=1))
+source = ScorePreset("models", {"cnn": 0.78, "lstm": 0.80, "bert": 0.82})
+print(replay(source, stop={"type": "patient", "num_runs": 12}, repetitions=5, processes=1, seed=1))

@@ -21,7 +21,7 @@ from fiesta_allennlp.commands.selecting import (
     DocumentsCommand,
     SelectCommand,
 )
-from fiesta_allennlp.core.errors import COMMAND_PREFIX
+from fiesta_allennlp.core.errors import COMMAND_PREFIX, TYPED_WORDS
 
 COMMANDS: Dict[str, FiestaCommand] = {
     "select": SelectCommand(),
@@ -54,9 +54,11 @@ def add_command(
 def _run_command(program_prefix: str, args: argparse.Namespace) -> None:
     """Do the work and end the process with its status. `program_prefix` is for messages."""
     command, prefix_token = COMMANDS[args.command], COMMAND_PREFIX.set(program_prefix)
+    words_token = TYPED_WORDS.set((args.command, *args.words))
     if not command.starts_runs:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the arrays are small, and the threads cost 0.15 s
     try:
         run_and_exit(partial(command.run, args), debug=args.debug, interrupt_text=partial(command.interrupt_text, args))
     finally:
         COMMAND_PREFIX.reset(prefix_token)
+        TYPED_WORDS.reset(words_token)

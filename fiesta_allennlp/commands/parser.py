@@ -55,6 +55,7 @@ class CommandParser(Parser):
             typed_flag = unrecognized[0].partition("=")[0]
             hint = self._command.hint(typed_flag) or did_you_mean(typed_flag, list(self._option_string_actions))
             self.error(f"unrecognized arguments: {join_some(unrecognized, ' ')}.{hint}")
+        parsed_args.words = tuple(self._words)
         return parsed_args, unrecognized
 
     def error(self, message: str) -> NoReturn:

@@ -130,7 +130,7 @@ class ReplayCommand(SimulationCommand):
 and how often it finds the best candidate."""
     examples = """examples:
   %(prog)s scores.csv --confidence 0.9
-  %(prog)s tdsa-8 --strategy ttts --belief student_t --splits independent"""
+  %(prog)s scores.csv --strategy ttts --belief student_t --splits independent"""
     settings_class_path = "fiesta_allennlp.tables.settings.ReplaySettings"
     positional_settings = (("scores", None), ("files", "*"))
     function_path = "fiesta_allennlp.reports.simulation.replay_with_bar"
@@ -143,7 +143,8 @@ the selection is decided. Make these runs yourself and add a row for each. The c
     examples = """examples:
   %(prog)s scores.csv --workers 4
   %(prog)s scores.csv --candidates cnn,lstm,bert --format csv
-  %(prog)s wandb.csv --columns candidate=model,score=test_f1,seed=seed"""
+  %(prog)s wandb.csv --columns candidate=model+lr --score test_f1
+  %(prog)s 'results/{candidate}/seed{seed}/all_results.json' --score eval_f1 --output runs.csv"""
     settings_class_path = "fiesta_allennlp.tables.settings.NextSettings"
     positional_settings = (("scores", None), ("files", "*"))
 
@@ -151,6 +152,12 @@ the selection is decided. Make these runs yourself and add a row for each. The c
         from fiesta_allennlp.selection.options import RESOURCES_GROUP
 
         add_require_decision(groups[RESOURCES_GROUP])
+        groups[RESOURCES_GROUP].add_argument(
+            "--output",
+            type=Path,
+            metavar="FILE.csv",
+            help="write the runs of the table with our own columns, for fiesta select --scores",
+        )
         groups[RESOURCES_GROUP].add_argument(
             "--format",
             choices=("text", "json", "csv"),
@@ -167,6 +174,8 @@ the selection is decided. Make these runs yourself and add a row for each. The c
 
         answer = ask_next_runs(settings)
         print_read_back(answer.read_back)
+        if args.output is not None:
+            answer.table.write(args.output)
         if args.format == "json":
             console.print(json.dumps(answer.data, indent=2, default=asdict))
         elif args.format == "csv":

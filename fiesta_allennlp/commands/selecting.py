@@ -160,7 +160,7 @@ selection with its original options."""
   %(prog)s cnn.jsonnet lstm.jsonnet -s runs/first --metric accuracy --workers 2
   %(prog)s 'a=python train.py --arch a {train} {test} {seed}' 'b=python train.py --arch b {train} {test} {seed}' \\
       --data train.jsonl --data test.jsonl --metric f1 -s runs/programs
-  %(prog)s cnn.jsonnet lstm.jsonnet --scores wandb.csv --columns candidate=model,score=test_f1 -s runs/more \\
+  %(prog)s cnn.jsonnet lstm.jsonnet --scores runs.csv -s runs/more \\
       --metric f1 --splits official
   %(prog)s -s runs/first --recover"""
     settings_class_path = "fiesta_allennlp.trainings.settings.Settings"
@@ -182,8 +182,8 @@ selection with its original options."""
             return {}
         from fiesta_allennlp.selection.options import typed_options
         from fiesta_allennlp.selection.session import StoredState
+        from fiesta_allennlp.tables.run_table import read_brought_runs
         from fiesta_allennlp.tables.settings import BroughtSettings
-        from fiesta_allennlp.tables.table_reader import read_brought_runs
 
         runs, read_back = read_brought_runs(BroughtSettings(**typed_options(args, BroughtSettings)), settings)
         print_read_back(read_back)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import List, Set, Tuple
 
 from fiesta_allennlp.core.files import PART_SUFFIX
+from fiesta_allennlp.core.names import file_name
 
 DATA_DIRECTORY, OUTPUT_DIRECTORY = "data", "output"
 """The entries of a program's run: the files of its sets, and the program's own directory."""
@@ -53,18 +54,18 @@ class RunDirectory:
 
     def check_log(self, candidate: str) -> Path:
         """The output of checking the candidate before its first run."""
-        return self.root / "checks" / f"{candidate}.log"
+        return self.root / "checks" / f"{file_name(candidate)}.log"
 
     def evaluation(self, name: str) -> Path:
         """The serialization directory of run ``<candidate>-<replicate>``."""
-        return self.root / "evaluations" / name
+        return self.root / "evaluations" / file_name(name)
 
     def evaluation_log(self, name: str) -> Path:
         return self.evaluation(name) / LOG_FILE
 
     def failure_log(self, name: str, attempt: int) -> Path:
         """The log of a failed attempt, kept when the run is tried again."""
-        return self.root / "failures" / f"{name}.{attempt}.log"
+        return self.root / "failures" / f"{file_name(name)}.{attempt}.log"
 
     def archive(self, name: str) -> Path:
         """The trained model of an AllenNLP run, if it was kept."""
@@ -82,7 +83,7 @@ class RunDirectory:
 
     def system_log(self, name: str) -> Path:
         """The standard error of a system."""
-        return self.root / "systems" / f"{name}.log"
+        return self.root / "systems" / f"{file_name(name)}.log"
 
     @property
     def preparation_paths(self) -> Tuple[Path, ...]:

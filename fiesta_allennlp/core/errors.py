@@ -10,7 +10,7 @@ import unicodedata
 from contextvars import ContextVar
 from itertools import islice
 from pathlib import Path
-from typing import Collection, Dict, Iterable, List, Mapping, Sequence
+from typing import Collection, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.version import ALLENNLP
 
@@ -20,6 +20,10 @@ if sys.version_info >= (3, 11):  # where the pins of AllenNLP itself have no sol
 
 COMMAND_PREFIX: ContextVar[str] = ContextVar("PREFIX", default="fiesta ")
 """The words before the name of a command, as the user typed them. Python calls have the default."""
+
+
+TYPED_WORDS: ContextVar[Tuple[str, ...]] = ContextVar("WORDS", default=())
+"""The name of the command and the words after it, as the user typed them. Python calls have none."""
 
 
 def full_command(name: str) -> str:

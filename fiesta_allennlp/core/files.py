@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from fiesta_allennlp.core.errors import MAX_NAME_CHARACTERS, DataError, StoreError, cut_text, escape_invisible
 from fiesta_allennlp.version import __version__
@@ -166,6 +166,26 @@ def refuse_repeated_keys(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
         ((repeated_key, _),) = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"the key '{cut_text(repeated_key, MAX_NAME_CHARACTERS)}' appears twice")
     return mapping
+
+
+def flatten(mapping: Mapping[str, Any], prefix: str = "") -> Iterator[Tuple[str, Any]]:
+    """Yield the values of nested mappings by their names, joined by dots. A list of objects that have different texts
+    as `key`, or as `name`, counts as a mapping, as in the exports of MLflow."""
+    for name, value in mapping.items():
+        value = _named_entries(value) if isinstance(value, list) else value
+        if isinstance(value, dict):
+            yield from flatten(value, f"{prefix}{name}.")
+        else:
+            yield escape_invisible(f"{prefix}{name}"), value
+
+
+def _named_entries(entries: List[Any]) -> Any:
+    """Return the mapping that a list of named objects is, or else the list."""
+    for field in ("key", "name"):
+        names = [entry.get(field) if isinstance(entry, dict) else None for entry in entries]
+        if names and all(isinstance(name, str) for name in names) and len(set(names)) == len(names):
+            return {name: entry.get("value", entry) for name, entry in zip(names, entries, strict=True)}
+    return entries
 
 
 def shorten(value: Any, limit: int = 120) -> str:

@@ -7,8 +7,8 @@ from typing import Dict, Iterable, Optional, Tuple
 from fiesta_allennlp.core.errors import ConfigError, escape_invisible, join_some
 from fiesta_allennlp.core.files import shorten
 
-FORBIDDEN_CHARACTERS = '/\\:*?"<>|'
-"""The characters that a file name cannot contain on every system."""
+FORBIDDEN_CHARACTERS = '\\:*?"<>|'
+"""The characters that a file name cannot contain on every system, apart from the slash, which `file_name` escapes."""
 
 
 def split_name(text: str) -> Tuple[Optional[str], str]:
@@ -23,6 +23,11 @@ def split_names(text: str) -> Tuple[str, ...]:
     """Return names that are separated by commas. One that contains a comma is in double quotes."""
     names = next(csv.reader([text], skipinitialspace=True), [])
     return tuple(name.strip() for name in names)
+
+
+def file_name(name: str) -> str:
+    """Return the name of the file or directory of a candidate, such as `org%2Fmodel` for `org/model`."""
+    return name.replace("%", "%25").replace("/", "%2F")
 
 
 def check_names(named_sources: Iterable[Tuple[str, str]], *, noun: str, min_count: int, remedy: str) -> None:
@@ -68,7 +73,7 @@ that file systems allow for the name of a file."""
 
 
 def _check_name(name: str, subject: str) -> None:
-    if len(name.encode("utf-8", "replace")) > MAX_NAME_BYTES:
+    if len(file_name(name).encode("utf-8", "replace")) > MAX_NAME_BYTES:
         raise ConfigError(
             f"{shorten(subject)}: a name must not be longer than {MAX_NAME_BYTES} bytes, because files are named after "
             "it. Shorten it with NAME=PATH."

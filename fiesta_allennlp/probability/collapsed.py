@@ -61,8 +61,10 @@ def collapsed_runs(history: History) -> Dict[str, List[Evaluation]]:
     """Return the collapsed runs of every candidate that has one, by replicate.
 
     On a split on which more than half of the runs of at least two candidates lie far below, the split is hard and no
-    run has collapsed.
+    run has collapsed. Answers that are right or wrong, with scores of 1 and 0, do not collapse.
     """
+    if {run.score for run in history.evaluations} == {0.0, 1.0}:
+        return {}
     collapsed: Dict[str, List[Evaluation]] = {}
     for name in history.candidates:
         runs = sorted(history.evaluations_of(name), key=lambda run: run.request.replicate)

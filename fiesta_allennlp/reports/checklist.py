@@ -52,7 +52,7 @@ def build_checklist(report: Any) -> Checklist:
 def _rows_of_table(report: Any) -> Iterator[Row]:
     result = report.result
     files = [f"{Path(file).name}, SHA-256 {file_digest(Path(file))}" for file in report.table_files]
-    yield "scores", join_some(files, "; ") or "rows from Python"
+    yield "scores", join_some(files, "; ") or "rows from Python or a pipe"
     yield "candidates", join_pairs({c.name: c.num_evaluations for c in result.candidates})
     yield from _result_facts(result)
     yield "made with", join_pairs(origin_here().software)

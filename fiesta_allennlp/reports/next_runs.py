@@ -8,9 +8,9 @@ from fiesta_allennlp.selection.candidate_table import candidate_table
 from fiesta_allennlp.selection.facts import NEXT, fact_sentences, fact_values
 from fiesta_allennlp.selection.showing import Printable, TerminalLines, show
 from fiesta_allennlp.selection.texts import time_forecast_text
-from fiesta_allennlp.tables.forms import Content
 from fiesta_allennlp.tables.next_runs import NextRuns, next_runs
 from fiesta_allennlp.tables.settings import NextSettings
+from fiesta_allennlp.tables.table_files import Content
 
 
 @dataclass(frozen=True, repr=False)

@@ -39,14 +39,11 @@ def report(
         compare: the names of two candidates of `source`.
         settings: the command's other options by name, with underscores:
 
-            - `evaluations_per_split`: for a JSON table: the number of consecutive scores of a candidate that share a
-              split (default 1).
             - `belief`: for a table: a registered name or a config (default `split_paired`).
             - `minimise`: for a table: the lowest mean is the best.
             - `long_table`: write all columns and the comparisons to `table.tex`, instead of runs, mean, sd and P(best).
-            - `columns`: for a table: its names for some of the columns, such as `{"score": "test_f1"}`.
-            - `where`: for a table: use only rows with these values, such as `{"task": "iris"}`.
-            - `wide`: for a table whose headers name candidates, splits or seeds: which of them.
+            - `columns`, `score`, `where`, `wide`, `parse`, `finished`, `ignore`: for a table: what it means, as for
+              `next_runs`.
             - `splits`: for a table: `official` if all runs share one official split.
             - `done`: for a table: candidates that get no further runs. The report notes this.
 
@@ -78,11 +75,12 @@ def _read_source(settings: ReportSettings, content: Any) -> Report:
 def default_output(source: Optional[PathLike], compare: Optional[Sequence[str]]) -> Path:
     """Return the default output directory: inside the selection, or next to the table. Refuse a symbolic link."""
     is_directory = source is None or Path(source).is_dir()
-    parent = Path(source or "") if is_directory else Path(source or "").parent
+    path = Path(source or "") if is_directory else Path(re.split(r"[{*]", str(source))[0].strip("-") or "table")
+    parent = path if is_directory else path.parent
     if compare is not None:
         output = parent / re.sub(r"[^\w.-]+", "-", "-".join(["compare", *compare]))
     else:
-        output = RunDirectory(parent).report if is_directory else parent / f"{Path(source or '').stem}-report"
+        output = RunDirectory(parent).report if is_directory else parent / f"{path.stem}-report"
     _refuse_symbolic_link(output)
     return output
 

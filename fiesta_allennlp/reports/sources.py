@@ -127,10 +127,10 @@ def _with_state(result: Any, selection: StoredSelection) -> Any:
 
 def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Report:
     """Read a table of scores, and decide about it as `fiesta next` does."""
+    from fiesta_allennlp.tables.run_table import read_run_table
     from fiesta_allennlp.tables.table import make_score_table
-    from fiesta_allennlp.tables.table_reader import read_rows
 
-    rows = read_rows(path, settings, content)
+    rows = read_run_table(path, settings, content)
     table = make_score_table(rows)
     history = _table_history(rows, settings)
     belief = to_config(settings.belief or ("split_paired" if rows.is_paired else "unpaired"), "--belief")
@@ -147,7 +147,7 @@ def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Rep
         strategy=strategy,
         table_notes=(*done_note(settings.done), *failed_notes(history)),
         table=table,
-        table_files=() if content is not None else (str(path), *settings.files),
+        table_files=() if content is not None else rows.files,
     )
 
 

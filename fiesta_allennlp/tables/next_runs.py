@@ -19,11 +19,13 @@ from fiesta_allennlp.selection.verdicts import ScoreThreshold
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.strategies.forecast import Forecast, TimeForecast, count_runs, forecast_selection
-from fiesta_allennlp.tables.forms import Content
 from fiesta_allennlp.tables.read_back import ReadBack
-from fiesta_allennlp.tables.rows import RunTable
+from fiesta_allennlp.tables.run_table import RunTable, read_run_table
 from fiesta_allennlp.tables.settings import NO_SECONDS, NextSettings, done_note
-from fiesta_allennlp.tables.table_reader import read_rows
+from fiesta_allennlp.tables.table_files import Content
+
+FRESH_SEEDS = (10**5, 10**6)
+"""The range of the first seed to propose where those of the rows are unknown."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class NextRuns:
         notes: sentences about candidates that take no part, or get no further runs.
         metric: the metric of the scores, with its direction.
         read_back: what was understood of the table.
+        table: the runs of the table.
     """
 
     decision: Decision
@@ -59,6 +62,7 @@ class NextRuns:
     history: History
     confidence: Optional[float]
     read_back: ReadBack
+    table: RunTable
     workers: int = 1
     notes: Tuple[str, ...] = ()
     metric: Metric = UNNAMED
@@ -86,7 +90,7 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
         ConfigError: where a setting is invalid, or there are fewer than two candidates.
         DataError: where the table is wrong, with the line and the value.
     """
-    table = read_rows(Path(settings.scores or "rows"), settings, content).with_candidates(settings.candidates)
+    table = read_run_table(Path(settings.scores or "rows"), settings, content).with_candidates(settings.candidates)
     rows, splits = table.rows, settings.splits or (SHARED if table.has_splits else OFFICIAL)
     settings = replace(settings, splits=splits)
     candidate_names = table.candidates
@@ -104,6 +108,7 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     seconds_per_run = _seconds_per_run(settings, history)
     proposed_names = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))
     num_begun = len(proposed_names) + len(history.pending)
+    fresh_seed = int(strategy_rng(settings.seed, len(rows)).integers(*FRESH_SEEDS))
     make_forecast = partial(_forecast, strategy, history, decision, settings.seed, num_begun, seconds_per_run)
     result = Result.from_decision(
         history,
@@ -116,10 +121,11 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     return NextRuns(
         decision=decision,
         result=result,
-        runs=tuple(_assign_splits_and_seeds(proposed_names, table, splits=splits)),
+        runs=tuple(_assign_splits_and_seeds(proposed_names, table, splits=splits, fresh_seed=fresh_seed)),
         history=history,
         confidence=strategy.confidence,
         read_back=table.read_back,
+        table=table,
         workers=settings.workers,
         notes=(*done_note(settings.done), *failed_notes(history)),
         metric=table.metric,
@@ -166,15 +172,18 @@ def _forecast_time(
     return TimeForecast(max_hours, num_runs, low, median, high, forecast.prob_decided)
 
 
-def _assign_splits_and_seeds(candidate_names: Sequence[str], table: RunTable, *, splits: str) -> Iterator[NextRun]:
-    """Assign each proposed run a split and a seed that its candidate has not had. Splits start at 0, but seeds at 1, so
-    that nobody mistakes one for the other."""
+def _assign_splits_and_seeds(
+    candidate_names: Sequence[str], table: RunTable, *, splits: str, fresh_seed: int
+) -> Iterator[NextRun]:
+    """Assign each proposed run a split that its candidate has not had, and a seed that no run has had: the next
+    number, or a fresh number where the seeds of the rows are unknown. Splits start at 0, but seeds at 1, so that nobody
+    mistakes one for the other."""
     split_order = list(dict.fromkeys(row.split for row in table.rows))
     used_splits: Mapping[str, Set[str]] = defaultdict(set)
-    used_seeds: Mapping[str, Set[str]] = defaultdict(set)
     for row in table.rows:
         used_splits[row.candidate].add(row.split)
-        used_seeds[row.candidate].add(row.seed)
+    numbers = [int(row.seed) for row in table.rows if row.seed.isdecimal()]
+    next_seed = max(numbers, default=0) + 1 if table.read_back.knows_seeds or not table.rows else fresh_seed
     for name in candidate_names:
         split = ""
         if splits != OFFICIAL:
@@ -183,12 +192,9 @@ def _assign_splits_and_seeds(candidate_names: Sequence[str], table: RunTable, *,
             if not unused:
                 split_order.append(split)
             used_splits[name].add(split)
-        seed = split
-        if not table.read_back.are_splits_seeds:
-            seed = _free_number(used_seeds[name], least=0 if splits == OFFICIAL else 1)
-        used_seeds[name].add(seed)
+        seed, next_seed = (split, next_seed) if table.read_back.are_splits_seeds else (str(next_seed), next_seed + 1)
         yield NextRun(name, split, seed)
 
 
-def _free_number(used: "Sequence[str] | Set[str]", *, least: int = 0) -> str:
-    return next(str(number) for number in range(least, least + len(used) + 1) if str(number) not in used)
+def _free_number(used: Sequence[str]) -> str:
+    return next(str(number) for number in range(len(used) + 1) if str(number) not in used)

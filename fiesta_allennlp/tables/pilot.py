@@ -29,6 +29,7 @@ from fiesta_allennlp.selection.verdicts import ScoreThreshold
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.tables.read_back import ReadBack
+from fiesta_allennlp.tables.run_table import read_run_table
 from fiesta_allennlp.tables.settings import (
     DEFAULT_NUM_CANDIDATES,
     TABLE_OPTIONS,
@@ -41,7 +42,6 @@ from fiesta_allennlp.tables.settings import (
 from fiesta_allennlp.tables.simulator import Simulator, prepare_simulator
 from fiesta_allennlp.tables.sources import DrawnScores, Sampling, ScorePreset, ScoreSource
 from fiesta_allennlp.tables.table import make_score_table
-from fiesta_allennlp.tables.table_reader import read_rows
 
 MIN_RUNS = 2
 """A single run of a candidate gives no estimate of the sd."""
@@ -167,7 +167,7 @@ def _plan_from_numbers(settings: PlanSettings) -> Simulator:
 
 
 def _read_table(settings: PlanSettings, path: Path) -> Simulator:
-    rows = read_rows(path, settings)
+    rows = read_run_table(path, settings)
     table = make_score_table(rows)  # which refuses fewer than two candidates
     if not rows.has_splits:
         settings = replace(settings, splits=OFFICIAL)

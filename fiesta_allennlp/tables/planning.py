@@ -142,7 +142,6 @@ class Simulation(Printable):
             "fewest_scores": self.fewest_scores,
             "strategy": settings.strategy_params(),
             "splits": settings.splits,
-            "evaluations_per_split": settings.evaluations_per_split,
             "batch_size": settings.batch_size,
             "max_evaluations": self.limit,
             "default": asdict(self.default),
@@ -184,7 +183,7 @@ def replay(
     source: Optional[ScoreSource] = None,
     on_repetitions: OnRepetitions = lambda number, total: None,
 ) -> Simulation:
-    """Repeat a selection over a table of scores, or a preset, in parallel. The result depends on settings and seed
+    """Repeat a selection over a table of scores in parallel. The result depends on settings and seed
     alone.
 
     An interrupt (`KeyboardInterrupt`) ends it with the repetitions that have finished, and is passed on where there are

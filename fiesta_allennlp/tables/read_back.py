@@ -1,38 +1,28 @@
-"""Says what was understood of a table of scores: one record of facts, and the lines that are made of it."""
+"""Says what was understood of a table of scores: one record of facts, three lines that are made of them, and notes
+about what may be wrong."""
 
-import shlex
+from collections import defaultdict
 from dataclasses import asdict, dataclass
 from itertools import groupby
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+from statistics import median
+from typing import Any, DefaultDict, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.core.errors import MAX_LINE_CHARACTERS, join_some
+from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.names import comparison_key
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.texts import count_text
-from fiesta_allennlp.tables.forms import SplitSource, shown_cell
+from fiesta_allennlp.selection.texts import count_text, names_text
+from fiesta_allennlp.tables.columns import Roles, RunRow
+from fiesta_allennlp.tables.settings import COLUMNS
+from fiesta_allennlp.tables.table_files import shown_cell
 
+MAX_SDS = 20.0
+"""The robust sds from the median of the others at which a score may be in another unit, or of another run."""
 
-@dataclass(frozen=True)
-class VaryingColumn:
-    """A column that is not used, but has several values within each of the `candidates`.
+MIN_EQUAL_RUNS = 3
+"""The least number of equal scores of one candidate that need an explanation."""
 
-    `share` is the share of the variance of a candidate's scores that lies between these values, adjusted for their
-    number. `num_elsewhere` counts the runs without a score that have none of them: keeping one value drops these runs.
-    """
-
-    column: str
-    values: Tuple[str, ...]
-    candidates: Tuple[str, ...]
-    share: float = 0.0
-    num_elsewhere: int = 0
-
-
-@dataclass(frozen=True)
-class RepeatedColumn:
-    """A column that is not used, and has each of its few values in several scored rows."""
-
-    column: str
-    values: Tuple[str, ...]
+MIN_OTHER_RUNS = 3
+"""The least number of other scores of a candidate that say how far its scores vary."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +32,18 @@ class ReadBack:
     Attributes:
         runs: the number of scores of each candidate.
         lowest, highest: the range of the scores; None without any.
-        splits_from: what says which runs share a split.
+        columns: the columns of each role, joined with `+`; empty for a role without any.
+        has_splits: whether runs have splits. Otherwise, all of them share one official split.
+        are_splits_rows: whether the rows of a wide table are the splits.
         are_splits_independent: whether each run has a split of its own, because an option says so.
         are_splits_seeds: whether the split equals the seed in every row.
+        knows_seeds: whether the seeds are known. Otherwise, each row is a run with a new seed.
         num_splits, num_shared_splits: the splits with a score, and those on which every candidate has one.
+        num_repeats: the largest number of scores of a candidate on one split.
         num_failed, num_unfinished: the runs without a score.
         num_nameless: the rows left out, which have no score and lack a name, a split or a seed.
-        varying: the columns that are not used, but repeat several values within a candidate, the one with which the
-            scores vary most first.
-        candidate_column: the name of the column of the candidates; empty if no column has them.
-        repeated: if each candidate has one run, the columns of which one may have the candidates instead.
+        is_binary: whether all scores are 0 or 1, and both occur.
+        notes: questions about scores that may be wrong.
     """
 
     name: str
@@ -59,68 +51,45 @@ class ReadBack:
     metric: Metric
     lowest: Optional[float]
     highest: Optional[float]
-    splits_from: SplitSource
+    columns: Mapping[str, str]
+    has_splits: bool
+    are_splits_rows: bool
     are_splits_independent: bool
     are_splits_seeds: bool
+    knows_seeds: bool
     num_splits: int
     num_shared_splits: int
+    num_repeats: int
     num_failed: int
     num_unfinished: int
     num_nameless: int
-    varying: Tuple[VaryingColumn, ...]
-    candidate_column: str = ""
-    repeated: Tuple[RepeatedColumn, ...] = ()
-
-    @property
-    def has_one_run_each(self) -> bool:
-        return len(self.runs) > 1 and set(self.runs.values()) == {1}
+    is_binary: bool = False
+    notes: Tuple[str, ...] = ()
 
     @property
     def are_splits_assumed(self) -> bool:
         """Whether runs are paired by numbers that may be seeds of one official split."""
-        is_given = self.splits_from != SplitSource.LISTS and not self.are_splits_seeds
-        return not is_given and not self.are_splits_independent and self.num_shared_splits > 0 and len(self.runs) > 1
+        return self.are_splits_seeds and not self.are_splits_independent and self.num_shared_splits > 1
 
     @property
     def data(self) -> Dict[str, Any]:
         """The facts as plain data for JSON."""
-        return {
-            **asdict(self),
-            "metric": self.metric.option_text,
-            "splits_from": self.splits_from.name.lower(),
-            "are_splits_assumed": self.are_splits_assumed,
-        }
+        return {**asdict(self), "metric": self.metric.option_text, "are_splits_assumed": self.are_splits_assumed}
 
     @property
     def lines(self) -> Tuple[str, ...]:
-        """Two lines, and more if the candidates may be in another column, or a column that is not used differs within a
-        candidate."""
-        all_lines = (self._candidates_line(), self._runs_line(), self._splits_line(), self._columns_line())
-        return tuple(filter(None, all_lines))
-
-    def _candidates_line(self) -> str:
-        """Ask about a column that gives each run a candidate of its own, unless `candidate` is its name."""
-        if not self.has_one_run_each or comparison_key(self.candidate_column) in ("", "candidate"):
-            return ""
-        others = [f"'{shown_cell(each.column)}' ({_join(each.values)})" for each in self.repeated]
-        question = ", or ".join([f"is '{shown_cell(self.candidate_column)}' the candidate", *others])
-        return f"{len(self.runs)} candidates with 1 run each: {question}? Name it with --columns candidate=COLUMN"
+        """Three lines about the runs, the splits and the columns, and one for each note."""
+        named = [f"{role} = {shown_cell(text)}" for role, text in self.columns.items() if text]
+        return (self._runs_line(), self._splits_line(), f"columns: {', '.join(named)}", *self.notes)
 
     def _runs_line(self) -> str:
-        has_one_each = self.has_one_run_each
+        has_one_each = len(self.runs) > 1 and set(self.runs.values()) == {1}
         names = [shown_cell(name) + ("" if has_one_each else f" {number}") for name, number in self.runs.items()]
         num_runs, each = sum(self.runs.values()), " of one run each" if has_one_each else ""
         scores = f"{shown_cell(self.metric.name)} from {self.lowest:.6g} to {self.highest:.6g}, " if num_runs else ""
-        groups = groupby(sorted(self.runs, key=comparison_key), comparison_key)  # case, blanks, the form of accents
-        alike = [
-            f"{join_some([shown_cell(ascii(name)) for name in same], ' and ')} are {len(same)} candidates"
-            for _, group in groups
-            if len(same := tuple(group)) > 1
-        ]
         return (
             f"{self.name}: {count_text(num_runs, 'run')} of {count_text(len(self.runs), 'candidate')}{each} "
             f"({join_some(names)}), {scores}the {'lowest' if self.metric.minimise else 'highest'} mean wins"
-            f"{'; ' * bool(alike)}{join_some(alike, '; ', max_characters=MAX_LINE_CHARACTERS)}"
         )
 
     def _splits_line(self) -> str:
@@ -129,43 +98,94 @@ class ReadBack:
             f"{self.num_unfinished} not finished" if self.num_unfinished else "",
             f"{self.num_nameless} left out, without a score and a name, split or seed" if self.num_nameless else "",
         )
-        remedy = "If all runs share one official split: --splits official" if self.are_splits_assumed else ""
         facts = "; ".join(filter(None, (self._splits_text(), ", ".join(filter(None, counts)))))
-        return ". ".join(filter(None, (facts, remedy)))
+        remedy = ". If all runs share one official split: --splits official" if self.are_splits_assumed else ""
+        return facts + remedy
 
     def _splits_text(self) -> str:
-        if self.splits_from == SplitSource.NONE:
-            return (
-                "no splits: all runs share one official split, so scores are not paired, and P(best) is about new seeds"
-            )
+        if not self.has_splits:
+            seeds = "" if self.knows_seeds else "; no seeds: each row is a run with a new seed"
+            return f"no splits: all runs share one official split, so scores are not paired{seeds}"
         if self.are_splits_independent:
             return "each run has a split of its own, so scores are not paired"
-        origin = "" if self.splits_from == SplitSource.COLUMN else f" ({self.splits_from.value})"
+        origin = " (rows of a wide table)" if self.are_splits_rows else ""
         origin = " (equal to the seeds)" if self.are_splits_seeds else origin
         number = f"{count_text(self.num_splits, 'split')}{origin}"
-        if len(self.runs) < 2 or not self.num_splits:
-            return number
-        if self.num_shared_splits == self.num_splits:
-            return f"{number} that all share"
-        return f"{number}, {self.num_shared_splits} of them shared by all"
-
-    def _columns_line(self) -> str:
-        if not self.varying:
-            return ""
-        columns = [f"{shown_cell(each.column)} = {_join(each.values)} ({self._whom(each)})" for each in self.varying]
-        texts = join_some(columns, "; ", max_characters=MAX_LINE_CHARACTERS)
-        condition = next((each for each in self.varying if not each.num_elsewhere), None)
-        advice = "" if condition is None else f". To keep one: {where_option(condition.column, condition.values[0])}"
-        return f"differs within a candidate, not used: {texts}{advice}"
-
-    def _whom(self, column: VaryingColumn) -> str:
-        return "all" if len(column.candidates) == len(self.runs) > 1 else _join(column.candidates)
+        if len(self.runs) > 1 and self.num_splits:
+            is_shared = self.num_shared_splits == self.num_splits
+            number += " that all share" if is_shared else f", {self.num_shared_splits} of them shared by all"
+        return number + (f", up to {self.num_repeats} runs of a candidate on each" if self.num_repeats > 1 else "")
 
 
-def where_option(column: str, value: str) -> str:
-    """Return the option that keeps the rows with this value, as a shell takes it."""
-    return f"--where {shlex.quote(shown_cell(f'{column}={value}'))}"
+def find_notes(rows: Sequence[RunRow], roles: Roles, metric: Metric) -> Tuple[str, ...]:
+    """Return the questions about candidates that may be the same or columns that name something else, and about scores
+    that may be wrong. Scores of 0 and 1 are often equal."""
+    scored: DefaultDict[str, List[RunRow]] = defaultdict(list)
+    for row in rows:
+        if row.is_scored:
+            scored[row.candidate].append(row)
+    notes = [*_name_notes(scored, roles), *_equal_candidates(scored)]
+    if not is_binary(rows):
+        by_split: DefaultDict[str, List[float]] = defaultdict(list)
+        for row in rows:
+            if isinstance(row.outcome, float):
+                by_split[row.split].append(row.outcome)
+        centres = {split: median(scores) for split, scores in by_split.items()}
+        notes += [note for name, own_rows in scored.items() for note in _run_notes(name, own_rows, centres, metric)]
+    return tuple(notes)
 
 
-def _join(names: Sequence[str]) -> str:
-    return join_some(list(map(shown_cell, names)))
+def is_binary(rows: Sequence[RunRow]) -> bool:
+    return {row.outcome for row in rows if row.is_scored} == {0.0, 1.0}
+
+
+def _name_notes(scored: Mapping[str, Sequence[RunRow]], roles: Roles) -> List[str]:
+    notes = []
+    column = roles.option_text("candidate")
+    if len(scored) > 2 and {len(rows) for rows in scored.values()} == {1} and comparison_key(column) != "candidate":
+        notes.append(
+            f"each candidate has one run: is '{shown_cell(column)}' the candidate? Name it: --columns candidate=COLUMN"
+        )
+    for _, group in groupby(sorted(scored, key=comparison_key), comparison_key):  # case, blanks, the form of accents
+        same = list(group)
+        if len(same) > 1:
+            names = [shown_cell(ascii(name)) for name in same]
+            notes.append(f"{join_some(names, ' and ')} are {len(same)} candidates")
+    return notes
+
+
+def _equal_candidates(scored: Mapping[str, Sequence[RunRow]]) -> List[str]:
+    """Ask about candidates with equal scores in all of their runs."""
+    names_by_scores: DefaultDict[Any, List[str]] = defaultdict(list)
+    for name, rows in scored.items():
+        if len(rows) > 1:
+            names_by_scores[tuple(sorted((row.split, row.seed, row.outcome) for row in rows))].append(name)
+    return [
+        f"{names_text(list(map(shown_cell, names)))} have the same score in every run: are they the same model?"
+        for names in names_by_scores.values()
+        if len(names) > 1
+    ]
+
+
+def _run_notes(name: str, rows: Sequence[RunRow], centres: Mapping[str, float], metric: Metric) -> List[str]:
+    """Ask about a candidate whose scores are all equal, or one of whose scores is far better than its others, each
+    compared with the median of its split in `centres`."""
+    scores = [float(row.outcome) for row in rows if isinstance(row.outcome, float)]
+    if len(set(scores)) == 1 and len(scores) >= MIN_EQUAL_RUNS:
+        return [f"all {len(scores)} runs of {shown_cell(name)} are equal: is the seed used, or are results cached?"]
+    if len(scores) <= MIN_OTHER_RUNS:
+        return []
+    residuals = [score - centres[row.split] for score, row in zip(scores, rows, strict=True)]
+    centre = median(residuals)
+    sd = 1.4826 * median(abs(residual - centre) for residual in residuals)
+    best = max(range(len(scores)), key=lambda position: metric.sign * residuals[position])
+    if sd > 0 and metric.sign * (residuals[best] - centre) > MAX_SDS * sd:
+        return [
+            f"{rows[best].place}: {scores[best]:.6g} is far from the other runs of {shown_cell(name)}, whose median is "
+            f"{median(scores):.6g}: is it in another unit?"
+        ]
+    return []
+
+
+def describe_columns(roles: Roles) -> Dict[str, str]:
+    return {role: roles.score_text if role == "score" else roles.option_text(role) for role in COLUMNS}

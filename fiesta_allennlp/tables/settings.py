@@ -1,20 +1,23 @@
 """The options of `fiesta replay`, `fiesta next` and `fiesta plan`, each as one record."""
 
 import argparse
+import shlex
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, ClassVar, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.defaults import MIN_FRESH_RUNS
-from fiesta_allennlp.core.errors import ConfigError, did_you_mean, join_some
+from fiesta_allennlp.core.errors import TYPED_WORDS, ConfigError, DataError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.names import split_names
+from fiesta_allennlp.selection.objections import UNITS, allow_option
 from fiesta_allennlp.selection.options import (
     RESOURCES_GROUP,
     SELECTION_GROUP,
     check_options,
     flag,
     option,
+    option_words,
     resource_option,
     restated_option,
     selection_option,
@@ -38,7 +41,7 @@ it took."""
 
 
 def parse_columns(text: str) -> Dict[str, str]:
-    """Read `candidate=model,score=test_f1`. A pair with a comma in its name is in double quotes."""
+    """Read `candidate=model+lr,score=test_f1`. A pair with a comma in its name is in double quotes."""
     header_by_column: Dict[str, str] = {}
     for pair in split_names(text):
         name, equals, header = (part.strip() for part in pair.partition("="))
@@ -50,6 +53,58 @@ def parse_columns(text: str) -> Dict[str, str]:
             )
         header_by_column[name] = header
     return header_by_column
+
+
+def join_names(names: Iterable[str]) -> str:
+    """Return what `split_names` reads back."""
+    return ",".join(f'"{name}"' if set(name) & set(',"') else name for name in names)
+
+
+def shell_words(words: Iterable[str]) -> str:
+    return " ".join(map(shlex.quote, words))
+
+
+MAX_COMMAND_CHARACTERS = 2000
+"""The length of the longest command in a message, which is complete or left out."""
+
+
+def refusal(settings: Any, problem: str, *changes: Mapping[str, Any]) -> DataError:
+    """Return the error of a table whose message ends with complete commands: the user's own, each with other values of
+    some settings. The key `pipe` is a command whose output is the table."""
+    commands = dict.fromkeys(_corrected_command(settings, each) for each in changes)
+    return DataError("\n    ".join([problem, *(each for each in commands if len(each) < MAX_COMMAND_CHARACTERS)]))
+
+
+def _corrected_command(settings: Any, changes: Mapping[str, Any]) -> str:
+    words = list(TYPED_WORDS.get())
+    options = {name: value for name, value in changes.items() if name not in ("pipe", "files")}
+    if not words:
+        return ", ".join(f"{name}={value!r}" for name, value in changes.items())
+    paths = [getattr(settings, "scores", "") or getattr(settings, "source", ""), *settings.files]
+    if words[0] == "select":  # it takes tables in our own columns only
+        words = ["next", *paths, "--output", "runs.csv"]
+    kept: List[str] = []
+    flags = {word for name in options for word in (flag(name), flag(f"no_{name}"))}
+    is_value = False
+    for word in words[1:]:
+        if not is_value and word.partition("=")[0] not in flags and word not in paths:
+            kept.append(word)
+        is_value = word in flags and "minimise" not in word
+    files = ["-"] if "pipe" in changes else list(changes.get("files", paths))
+    command = [full_command(words[0]), shell_words([*files, *kept])]
+    command += [shell_words(words) for name, value in options.items() for words in _typed_options(name, value)]
+    return " ".join([*([changes["pipe"], "|"] if "pipe" in changes else []), *command])
+
+
+def _typed_options(name: str, value: Any) -> Iterable[Sequence[str]]:
+    """Return the words of an option, once or for each of several values."""
+    if isinstance(value, Mapping):
+        value = join_names(f"{role}={header}" for role, header in value.items())
+    elif isinstance(value, tuple) and name not in ("where", "parse", "allow"):
+        value = join_names(value)
+    if isinstance(value, bool):
+        return [option_words(name, value)]
+    return [option_words(name, text) for text in ([value] if isinstance(value, str) else value) if text]
 
 
 def candidates_option(help: str) -> Any:
@@ -72,32 +127,41 @@ class TableSettings:
     )
     columns: Optional[Mapping[str, str]] = _scores(
         None,
-        f"column names in the table, such as candidate=model,score=test_f1,seed=seed, with names from "
-        f"{', '.join(COLUMNS)}. `score=-loss` minimizes. An empty name ignores a column: split= means that all runs "
-        "share one official split",
+        f"column names in the table, such as candidate=model+lr,split=task,seed=seed, with names from "
+        f"{', '.join(COLUMNS)}; several columns are joined with +, and an empty name says that there is none",
         metavar="NAME=COLUMN,...",
         parse=parse_columns,
-        sought_as={"--metric": "--columns score=NAME"},
+    )
+    score: Optional[str] = _scores(
+        None,
+        "column of the score; --score=-NAME minimizes it. A name with braces reads many columns: "
+        "'split{split}_test_score', or '{candidate} - eval/f1'",
+        metavar="COLUMN",
+        sought_as={"--metric": "--score NAME"},
     )
     where: Tuple[str, ...] = _scores(
         (),
-        "use only rows with this value, such as task=iris; step=last keeps the largest step of each run. Repeat it for "
-        "more columns, or for more values of a column",
-        metavar="COLUMN=VALUE",
+        "use only rows with one of these values, such as task=iris; step=last keeps the largest step of each run. "
+        "Repeat it for more columns",
+        metavar="COLUMN=A,B",
         is_repeated=True,
     )
-    wide: Optional[str] = _scores(
-        None,
-        "what the headers of a wide table name: candidate (a row per split), split or seed. All columns with numbers "
-        "are taken, or those listed: candidate=A,B",
-        metavar="NAME[=COLUMN,...]",
+    wide: Tuple[str, ...] = _scores(
+        (), "columns that are candidates; the rows are splits", metavar="A,B,...", parse=split_names
     )
-    evaluations_per_split: Optional[int] = _scores(
-        None,
-        "in JSON lists, number of consecutive scores of each candidate that share a split (default 1)",
-        metavar="N",
-        least=1,
+    parse: Tuple[str, ...] = _scores(
+        (),
+        "take columns out of the text of a column, such as 'Name={candidate}-lr{lr}-seed{seed}'",
+        metavar="COLUMN=PATTERN",
+        is_repeated=True,
     )
+    finished: Tuple[str, ...] = _scores(
+        (), "words of the column state that mean success; the others mean failure", metavar="A,B,...", parse=split_names
+    )
+    ignore: Tuple[str, ...] = _scores(
+        (), "columns that do not matter, although they differ within a candidate", metavar="A,B,...", parse=split_names
+    )
+    allow: Tuple[str, ...] = allow_option(SCORES_GROUP, (UNITS,))
     minimise: Optional[bool] = _scores(
         None,
         "lower scores of a table are better, as with -NAME in its metric column; --no-minimise maximizes "
@@ -123,26 +187,22 @@ class BroughtSettings:
 
     scores: Optional[str] = option(
         None,
-        "take the runs of a table of scores into a new selection, as runs of the candidates of the same name",
+        "take the runs of a table of scores into a new selection, as runs of the candidates of the same name; fiesta "
+        "next --output writes one from any table",
         group=BROUGHT_GROUP,
         metavar="FILE",
     )
-    columns: Optional[Mapping[str, str]] = restated_option(TableSettings, "columns", group=BROUGHT_GROUP, is_rare=True)
-    where: Tuple[str, ...] = restated_option(TableSettings, "where", group=BROUGHT_GROUP, is_rare=True)
-    wide: Optional[str] = restated_option(TableSettings, "wide", group=BROUGHT_GROUP, is_rare=True)
 
     def __post_init__(self) -> None:
         check_options(self)
 
 
-TABLE_OPTIONS = ("files", "columns", "where", "wide", "evaluations_per_split", "minimise")
+TABLE_OPTIONS = ("files", "columns", "score", "where", "wide", "parse", "finished", "ignore", "allow", "minimise")
 """The settings that say what a table means. A selection has recorded its own."""
 
 
 def is_selection(path: Path) -> bool:
-    """Return whether a path is a directory and not a table of scores. Refuse a path that does not exist."""
-    if not path.exists():
-        raise ConfigError(f"{path} does not exist. Pass the directory of a selection, or a table of scores.")
+    """Return whether a path is a directory and not a table of scores, whose reader refuses one that does not exist."""
     return path.is_dir()
 
 
@@ -159,7 +219,10 @@ def split_table_argument(settings: Mapping[str, Any], table: Any, name: str) -> 
     The setting `name` is the first file."""
     values = dict(settings)
     if isinstance(values.get("where"), Mapping):
-        values["where"] = tuple(f"{column}={value}" for column, value in values["where"].items())
+        values["where"] = tuple(
+            f"{column}={join_names(map(str, value)) if isinstance(value, (list, tuple)) else value}"
+            for column, value in values["where"].items()
+        )
     if isinstance(table, (str, Path)):
         return {**values, name: str(table)}, None
     if isinstance(table, (list, tuple)) and table and all(isinstance(file, (str, Path)) for file in table):
@@ -184,15 +247,14 @@ SEED_HELP = "the simulation (default: random, recorded)"
 
 @dataclass(frozen=True)
 class ReplaySettings(TableSettings, ChoiceSettings):
-    """The settings of `fiesta replay`. `scores` is a file or a preset; empty `candidates` means all of them."""
+    """The settings of `fiesta replay`. `scores` is a file; empty `candidates` means all of them."""
 
     GROUPS: ClassVar[Tuple[str, ...]] = (SCORES_GROUP, SELECTION_GROUP, RESOURCES_GROUP)
 
     scores: str = option(
         "",
-        "a JSON file {candidate: [scores]}; a CSV file with the columns candidate, split, seed, score; the directory "
-        "of a selection; or a preset of normally distributed scores: tdsa-8, tdsa-12, tie, noisy",
-        metavar="SCORES.json|SCORES.csv|DIR|PRESET",
+        "a table with the columns candidate, split, seed, score, or the directory of a selection",
+        metavar="SCORES.json|SCORES.csv|DIR",
     )
     candidates: Tuple[str, ...] = candidates_option("use only these candidates")
     preset: Optional[str] = preset_option()

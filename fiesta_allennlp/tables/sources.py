@@ -1,5 +1,4 @@
-"""Scores for a replay: their sources, the scores of one repetition, and presets that draw normally distributed scores
-with known means."""
+"""Scores for a replay: their sources, the scores of one repetition, and normal scores with known means."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
@@ -218,17 +217,3 @@ class ScorePreset(ScoreSource):
         else:
             splits = number_splits(dict.fromkeys(scores, length))
         return DrawnScores(splits, scores, self.name, seconds=dict.fromkeys(scores, self.seconds))
-
-
-PRESETS: Mapping[str, ScorePreset] = {
-    preset.name: preset
-    for preset in (
-        ScorePreset("tdsa-8", TDSA_MEANS),
-        ScorePreset("tdsa-12", {**TDSA_MEANS, **TDSA_200_MEANS}),
-        ScorePreset("tie", {"first": 0.64, "second": 0.64, "third": 0.62, "fourth": 0.60}),
-        ScorePreset(
-            "noisy", {"best": 0.64, "noisy": 0.62, "third": 0.62, "fourth": 0.60}, noise_sds={"noisy": 3 * NOISE_SD}
-        ),
-    )
-}
-"""`tie` has two best candidates; in `noisy` one that is not the best varies three times as much as the others."""

@@ -1,6 +1,5 @@
 """Released scores of several candidates, drawn from at random: the table in a file, or of a selection."""
 
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Dict, Mapping, Optional, Sequence, Tuple
@@ -9,17 +8,16 @@ import numpy as np
 from numpy.random import Generator
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, join_some
+from fiesta_allennlp.core.errors import DataError, join_some
 from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.selection.metrics import UNNAMED, Metric
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.store import open_for_reading
 from fiesta_allennlp.selection.verdicts import NO_THRESHOLD, ScoreThreshold
 from fiesta_allennlp.tables.read_back import ReadBack
-from fiesta_allennlp.tables.rows import RunTable
+from fiesta_allennlp.tables.run_table import RunTable, read_run_table
 from fiesta_allennlp.tables.settings import TABLE_OPTIONS, ReplaySettings, refuse_table_options
-from fiesta_allennlp.tables.sources import PRESETS, DrawnScores, Sampling, ScoreSource, number_splits
-from fiesta_allennlp.tables.table_reader import read_rows
+from fiesta_allennlp.tables.sources import DrawnScores, Sampling, ScoreSource, number_splits
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,18 +157,12 @@ def _split_seed(run: Evaluation) -> int:
 
 
 def open_scores(settings: ReplaySettings) -> ScoreSource:
-    """Return the preset of this name, the table in this file, or that of the selection in this directory."""
-    scores, path = settings.scores, Path(settings.scores)
-    if scores in PRESETS:
-        refuse_table_options(settings, TABLE_OPTIONS, f"{scores} is a preset")
-        return PRESETS[scores]
+    """Return the table in this file, or that of the selection in this directory."""
+    path = Path(settings.scores)
     if path.is_dir():
         refuse_table_options(settings, TABLE_OPTIONS, path)
         return _read_selection(path, settings)
-    if path.suffix or os.path.exists(path):
-        return make_score_table(read_rows(path, settings))
-    hint = did_you_mean(scores, PRESETS)
-    raise ConfigError(f"'{scores}' is neither a table of scores nor a preset.{hint} Presets: {', '.join(PRESETS)}.")
+    return make_score_table(read_run_table(path, settings))
 
 
 def _read_selection(directory: Path, settings: ReplaySettings) -> ScoreTable:
@@ -189,4 +181,6 @@ def _read_selection(directory: Path, settings: ReplaySettings) -> ScoreTable:
         for run in sorted(history.evaluations, key=lambda run: run.request.replicate)
     ]
     splits = OFFICIAL if stored.get("splits") == OFFICIAL else settings.splits
-    return make_score_table(read_rows(directory, replace(settings, splits=splits), rows)).judged_by(score_threshold)
+    return make_score_table(read_run_table(directory, replace(settings, splits=splits), rows)).judged_by(
+        score_threshold
+    )

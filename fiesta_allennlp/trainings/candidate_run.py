@@ -13,11 +13,11 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.directory import MODEL_DIRECTORY, OUTCOME_FILE, RUN_FILE
 from fiesta_allennlp.core.errors import FiestaError, MetricError, did_you_mean, escape_invisible, join_some
-from fiesta_allennlp.core.files import read_json, refuse_repeated_keys, shorten, shown_value, write_json_file
+from fiesta_allennlp.core.files import flatten, read_json, refuse_repeated_keys, shorten, shown_value, write_json_file
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
@@ -125,21 +125,13 @@ def _parse_object(content: Union[str, bytes], place: str) -> Dict[str, Any]:
     try:
         mapping = json.loads(content, object_pairs_hook=refuse_repeated_keys)
         if isinstance(mapping, dict):
-            return refuse_repeated_keys(list(flatten_metrics(mapping)))
+            return refuse_repeated_keys(list(flatten(mapping)))
         problem = f"is not a JSON object but {shorten(mapping)}"
     except UnicodeDecodeError as error:
         problem = f"is not {error.encoding} ({error.reason})"
     except (ValueError, RecursionError) as error:
         problem = f"is not valid JSON ({error})"
     raise MetricError(f"{place} {problem}. {EXPECTED_TEXT}")
-
-
-def flatten_metrics(metrics: Mapping[str, Any], prefix: str = "") -> Iterator[Tuple[str, Any]]:
-    for name, value in metrics.items():
-        if isinstance(value, dict):
-            yield from flatten_metrics(value, f"{prefix}{name}.")
-        else:
-            yield escape_invisible(f"{prefix}{name}"), value
 
 
 def accepted_metric_names(metric: str, division: Division) -> List[str]:

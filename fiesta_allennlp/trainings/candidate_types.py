@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, Optio
 
 from fiesta_allennlp.core.directory import OUTCOME_FILE
 from fiesta_allennlp.core.errors import ALLENNLP_MISSING_MESSAGE, ConfigError
+from fiesta_allennlp.core.files import flatten
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.registry import Registrable, build
 from fiesta_allennlp.core.splits import Division
@@ -20,7 +21,7 @@ from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.isolation.machine import visible_gpus
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.options import option_words
-from fiesta_allennlp.trainings.candidate_run import CandidateRun, ReportedMetrics, flatten_metrics
+from fiesta_allennlp.trainings.candidate_run import CandidateRun, ReportedMetrics
 from fiesta_allennlp.trainings.config import (
     Config,
     check_allennlp_keys,
@@ -197,7 +198,7 @@ class CandidateTypeRun(CandidateRun):
         candidate = type_of(self.config)
         assert isinstance(candidate, CandidateType)
         result = candidate.run(request, directory)
-        metrics = flatten_metrics(result if isinstance(result, Mapping) else {self.metric: result})
+        metrics = flatten(result if isinstance(result, Mapping) else {self.metric: result})
         values = {name: value.item() if getattr(value, "shape", None) == () else value for name, value in metrics}
         return ReportedMetrics(values, ("the value that run() returned",))
 

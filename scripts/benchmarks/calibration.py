@@ -16,15 +16,14 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from common import (
-    EVALUATIONS_PER_SPLIT,
     MODELS_8,
-    RELEASED,
     ROOT,
     append_rows,
     final_rules,
     make_parser,
     print_table,
     read_rows,
+    released_table,
     replace_tables,
     rule_commit,
     share_text,
@@ -106,8 +105,9 @@ class Problem:
 def problems(set_name: str) -> List[Problem]:
     """The problems of a set."""
     if set_name == RELEASED_SET:
-        base = {"scores": str(RELEASED), "candidates": MODELS_8, "evaluations_per_split": EVALUATIONS_PER_SPLIT}
-        return [Problem(f"released scores, workers: {n}", {**base, "batch_size": n}) for n in (1, 4, 8)]
+        base = {"scores": "", "candidates": MODELS_8}
+        label, source = "released scores, workers", released_table()
+        return [Problem(f"{label}: {n}", {**base, "batch_size": n}, source=source) for n in (1, 4, 8)]
     return [
         Problem(family.name, {"scores": "", "batch_size": family.workers, "margin": family.margin or None}, family)
         for family in SETS[set_name]

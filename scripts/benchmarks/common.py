@@ -12,7 +12,11 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 
 import numpy as np
 
+from fiesta_allennlp.core.files import read_json
+from fiesta_allennlp.tables.run_table import read_run_table
+from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.simulator import Distribution
+from fiesta_allennlp.tables.table import ScoreTable, make_score_table
 
 SHARED_DATA = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data"))
 RELEASED = SHARED_DATA / "scores" / "fiesta_tdsa_test_f1.json"
@@ -21,6 +25,21 @@ RELEASED = SHARED_DATA / "scores" / "fiesta_tdsa_test_f1.json"
 EVALUATIONS_PER_SPLIT = 5
 MODELS_8 = ("tdlstm", "atae", "ian", "tdlstm_50", "lstm", "atae_50", "ian_50", "lstm_50")
 MODELS_12 = (*MODELS_8, "tdlstm_200", "atae_200", "ian_200", "lstm_200")
+
+
+def split_table(scores: Mapping[str, Sequence[float]], scores_per_split: int, name: str) -> ScoreTable:
+    """Return the table of scores of which each `scores_per_split` consecutive ones of a candidate share a split."""
+    rows = [
+        {"candidate": candidate, "split": number // scores_per_split, "seed": number + 1, "score": score}
+        for candidate, values in scores.items()
+        for number, score in enumerate(values)
+    ]
+    return make_score_table(read_run_table(Path(name), ReplaySettings(), rows))
+
+
+@cache
+def released_table(path: Path = RELEASED) -> ScoreTable:
+    return split_table(read_json(path), EVALUATIONS_PER_SPLIT, str(path))
 
 
 ROOT = Path(__file__).parent.parent.parent

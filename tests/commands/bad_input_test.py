@@ -55,7 +55,7 @@ def test_a_command_without_quotes_is_told_to_have_them(run: Path, call: Call, fl
 
 @pytest.mark.parametrize("name", ["next", "plan", "replay", "report"])
 def test_the_metric_of_a_table_is_a_column(name: str, in_process: Callable[[str], Call]) -> None:
-    said = "unrecognized arguments: --metric f1. Did you mean '--columns score=NAME'?"
+    said = "unrecognized arguments: --metric f1. Did you mean '--score NAME'?"
     in_process(name).refused("scores.csv", "--metric", "f1", said=re.escape(said))
 
 

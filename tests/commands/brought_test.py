@@ -53,7 +53,8 @@ def test_on_random_splits_the_runs_pair_among_themselves(
 ) -> None:
     call.refused(*candidates, *METRIC, "--scores", table, "-s", run, said="which runs share a split")
     assert not run.exists()
-    as_split = ("--scores", table, "--columns", "split=seed")
+    table.write_text(table.read_text().replace("seed", "split"))
+    as_split = ("--scores", table)
     call.done(*candidates, *METRIC, *EQUALLY, *as_split, "--budget", 6, "-s", run)
     splits = {(row["candidate"], row["replicate"]): row["split_seed"] for row in rows_of(run)}
     assert splits["able", "-1"] == splits["blind", "-1"] == "-1" and splits["able", "-2"] == "-2"
@@ -90,10 +91,9 @@ def test_a_failed_row_is_a_failure_of_its_candidate(
 
 
 def test_rows_of_python_are_taken_too(candidates: List[str], run: Path) -> None:
-    rows = [{"model": name, "f": score} for name, score in (("able", 0.9), ("blind", 0.1)) for _ in range(2)]
-    columns = {"candidate": "model", "score": "f"}
+    rows = [{"candidate": name, "score": score} for name, score in (("able", 0.9), ("blind", 0.1)) for _ in range(2)]
     options = {"metric": "accuracy", "splits": "official", "strategy": "non_adaptive_fb", "budget": 6}
-    result = fiesta_allennlp.select(candidates, directory=run, scores=rows, columns=columns, **options)
+    result = fiesta_allennlp.select(candidates, directory=run, scores=rows, **options)
     assert [candidate.num_brought for candidate in result.candidates] == [2, 2] and result.num_evaluations == 6
 
 

@@ -1,10 +1,10 @@
-import json
 from pathlib import Path
 from typing import Callable
 
 import pytest
 
 from tests.commands.conftest import Call
+from tests.score_tables import write_split_table
 from tests.selections import write_selection
 
 SCORES = {"able": [0.8, 0.85, 0.9], "baker": [0.7, 0.65, 0.6]}
@@ -30,11 +30,11 @@ def test_a_report_stands_beside_the_selection(run: Path, call: Call) -> None:
 
 @pytest.mark.usefixtures("undrawn")
 def test_every_option_has_its_effect(tmp_path: Path, call: Call) -> None:
-    table, out = tmp_path / "scores.json", tmp_path / "out"
-    table.write_text(json.dumps({**SCORES, "charlie": [0.1, 0.2, 0.3]}))
-    call.done(table, "--output", out, "--evaluations-per-split", 3, "--belief", "student_t", "--long-table")
+    out = tmp_path / "out"
+    table = write_split_table(tmp_path / "scores.csv", {**SCORES, "charlie": [0.1, 0.2, 0.3]}, 2)
+    call.done(table, "--output", out, "--belief", "student_t", "--long-table")
     assert "median" in (out / "table.tex").read_text()
-    assert {line.split(",")[1] for line in (out / "scores.csv").read_text().splitlines()[1:]} == {"0"}
+    assert {line.split(",")[1] for line in (out / "scores.csv").read_text().splitlines()[1:]} == {"0", "1"}
     assert "able is better than charlie" in call.done(table, "--compare", "able", "charlie", "--output", out)
     assert "baker" not in (out / "table.csv").read_text()
 

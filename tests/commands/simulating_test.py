@@ -10,6 +10,7 @@ import pytest
 from fiesta_allennlp.tables.side_by_side import MAX_CHUNK_SIZE
 from fiesta_allennlp.tables.simulator import Repetition, Simulator
 from tests.commands.conftest import Call
+from tests.score_tables import write_split_table
 
 QUICK = ["--processes", "1", "--repetitions", "4", "--seed", "5"]
 
@@ -26,26 +27,25 @@ def plan(in_process: Callable[[str], Call]) -> Call:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    path = tmp_path / "scores.json"
-    path.write_text('{"low": [0.1, 0.2, 0.1, 0.2], "high": [0.8, 0.9, 0.8, 0.9], "mid": [0.5, 0.6, 0.5, 0.6]}')
-    return path
+    scores = {"low": [0.1, 0.2, 0.1, 0.2], "high": [0.8, 0.9, 0.8, 0.9], "mid": [0.5, 0.6, 0.5, 0.6]}
+    return write_split_table(tmp_path / "scores.csv", scores, 2)
 
 
 def test_a_replay_tells_what_it_took_and_leaves_its_files(table: Path, tmp_path: Path, replay: Call) -> None:
     output = tmp_path / "out.json"
-    options = ["--budget", 6, "--batch-size", 2, "--evaluations-per-split", 2, "--candidates", "high, low"]
+    options = ["--budget", 6, "--batch-size", 2, "--candidates", "high, low"]
     text = replay.done(table, *QUICK, *options, "--output", output)
     assert "4 simulated selections of sequential_halving" in text and "It picks the best in 100.0%" in text
     summary = json.loads(output.read_text())
     assert (summary["default"]["repetitions"], summary["best"], summary["seed"]) == (4, "high", "5")
     assert summary["default"]["correct"] == 1.0
-    assert (summary["evaluations_per_split"], summary["batch_size"], summary["splits"]) == (2, 2, "shared")
+    assert (summary["batch_size"], summary["splits"]) == (2, "shared")
     assert summary["strategy"]["budget"] == 6
     assert [candidate["name"] for candidate in summary["candidates"]] == ["high", "low"]
 
 
 def test_an_interrupted_replay_prints_what_has_finished(
-    replay: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
+    table: Path, replay: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
 ) -> None:
     def run_all(self: Simulator, repetitions: range) -> List[Repetition]:
         if MAX_CHUNK_SIZE in repetitions:
@@ -54,8 +54,8 @@ def test_an_interrupted_replay_prints_what_has_finished(
 
     whole = Simulator.run_all
     monkeypatch.setattr(Simulator, "run_all", run_all)
-    options = ["--budget", 48, "--processes", 1, "--repetitions", MAX_CHUNK_SIZE + 1]
-    status, text = replay("tie", *options, "--output", tmp_path / "out.json")
+    options = ["--budget", 8, "--processes", 1, "--repetitions", MAX_CHUNK_SIZE + 1]
+    status, text = replay(table, *options, "--output", tmp_path / "out.json")
     assert status == 130, text
     summary = json.loads((tmp_path / "out.json").read_text())
     assert (summary["default"]["repetitions"], summary["interrupted"]) == (MAX_CHUNK_SIZE, True)
@@ -86,7 +86,7 @@ def test_the_command_answers_a_loop_until_it_has_ended(tmp_path: Path, in_proces
     call = in_process("next")
     for count in range(60):
         told = call.done(path, "--candidates", "a,b", "--workers", "2", "--format", "csv")
-        *rows, runs_line, _ = told.splitlines()  # the last two are what it understood, on the standard error
+        *rows, runs_line, _, _ = told.splitlines()  # the last three are what it understood, on the standard error
         if "Stop" in told:
             break
         assert count or call(path, "--candidates", "a,b", "--require-decision")[0] == 3

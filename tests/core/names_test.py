@@ -1,7 +1,9 @@
+from pathlib import Path
 from typing import Dict
 
 import pytest
 
+from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.names import check_names, check_no_similar_names, split_name
 
@@ -16,11 +18,19 @@ def test_a_name_of_any_script_with_blanks_inside_is_allowed() -> None:
     assert named("模型 ünïcode ☃=x", "a.b-c=d=x") == {"模型 ünïcode ☃": "x", "a.b-c": "d=x"}
 
 
+def test_a_name_with_a_slash_has_one_directory_of_its_own(tmp_path: Path) -> None:
+    assert named("org/model=x", "org%2Fmodel=y") == {"org/model": "x", "org%2Fmodel": "y"}
+    directory = RunDirectory(tmp_path)
+    paths = [directory.evaluation(f"{name}-0") for name in ("org/model", "org%2Fmodel", "org/../model")]
+    assert len(set(paths)) == 3 and {path.parent for path in paths} == {tmp_path / "evaluations"}
+    assert directory.failure_log("org/model-0", 1).parent == tmp_path / "failures"
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
         ("", "'=x': a name must not be empty"),
-        ("a/b", "'a/b=x'"),
+        ("a:b", "'a:b=x'"),
         ("a\nb", r"system 'a\\nb=x'"),
         ("\x1b[2J", r"'\\x1b\[2J=x'"),
         ("a\u202eb", r"'a\\u202eb=x'"),

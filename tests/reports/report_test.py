@@ -1,4 +1,3 @@
-import json
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +15,10 @@ from fiesta_allennlp.reports import record
 from fiesta_allennlp.reports.paragraph import compose_appendix, compose_paragraph
 from fiesta_allennlp.reports.record import compute_belief_path
 from fiesta_allennlp.reports.report import render_html, render_scores, report
+from fiesta_allennlp.tables.run_table import read_run_table
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.table import make_score_table
-from fiesta_allennlp.tables.table_reader import read_rows
+from tests.score_tables import split_rows, write_split_table
 from tests.selections import ENVIRONMENT, ORIGIN, write_selection
 from tests.strategies.histories import history
 
@@ -143,14 +143,15 @@ def test_machines_are_listed_and_versions_that_differ_are_noted(tmp_path: Path) 
 
 
 def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:
-    path = tmp_path / "scores.json"
-    path.write_text(json.dumps({"a": [0.5, 0.6, 0.7, 0.4], "b": [0.8, 0.7, 0.9, 0.9]}))
-    report_record = report(path, evaluations_per_split=2)
+    scores = {"a": [0.5, 0.6, 0.7, 0.4], "b": [0.8, 0.7, 0.9, 0.9]}
+    path = write_split_table(tmp_path / "scores.csv", scores, 2)
+    report_record = report(path)
     assert (report_record.result.leading, report_record.is_selection) == ("b", False)
     assert report_record.candidate("a").split_seeds == (0, 0, 1, 1)
     assert [point.num_evaluations for point in report_record.path] == [4, 5, 6, 7, 8]
     assert report_record.comparisons[0].paired_differences == pytest.approx((0.2, 0.35))
-    assert ["share a split" in note for note in report_record.notes] == [False, False, True]
+    assert ["share a split" in note for note in report_record.notes] == [False, False, False, True]
+    path = write_split_table(path, scores)
     assert report(path).read_back is not None and report(path).notes == report(path).read_back.lines
     history = report(path).history
     assert report(path).result.confidence == pytest.approx(SplitPaired().posterior(history).prob_best()[1])
@@ -176,7 +177,7 @@ def test_files_are_written_and_the_scores_can_be_replayed(run: Path, tmp_path: P
     assert {path.name for path in out.iterdir()} == names
     assert {path.name for path in (out / "figures").iterdir()} == figures
     assert "good" in (out / "report.html").read_text(encoding="utf-8")
-    table = make_score_table(read_rows(out / "scores.csv", ReplaySettings()))
+    table = make_score_table(read_run_table(out / "scores.csv", ReplaySettings()))
     assert {name: sorted(scores) for name, scores in table.scores.items()} == {n: sorted(s) for n, s in SCORES.items()}
     assert report(out / "scores.csv").candidate("good").mean == pytest.approx(report_record.candidate("good").mean)
 
@@ -214,13 +215,12 @@ def test_the_paragraph_and_the_decision_name_the_same_rival(tmp_path: Path) -> N
         (("run",), {"belief": "student_t"}, "--belief is for tables"),
         (("run",), {"min_score": 0.5}, "--min-score is for tables of scores, but .* recorded its own"),
         (("run",), {"compare": ("good",)}, "--compare takes two candidates but got 1"),
-        (("table.json",), {"compare": ("a", "a")}, "--compare: 'a' is named twice"),
-        (("table.json",), {"compare": ("a", "bb")}, "table.json: unknown candidate 'bb'. Did you mean 'b'"),
+        (("table.csv",), {"compare": ("a", "a")}, "--compare: 'a' is named twice"),
+        (("table.csv",), {"compare": ("a", "bb")}, "table.csv: unknown candidate 'bb'. Did you mean 'b'"),
         ((), {"compare": ("a", "b")}, "pass the directory of a selection, or a table"),
         (("run",), {"output": "taken/deeper"}, "--output taken/deeper: .*Not a directory"),
-        (("table.json",), {"belief": "studentt"}, "--belief studentt: .* Did you mean 'student_t'"),
-        (("table.json",), {"evaluations_per_split": 0}, "--evaluations-per-split must be at least 1 but got 0"),
-        (("table.json",), {"minimise": 2}, "--minimise"),
+        (("table.csv",), {"belief": "studentt"}, "--belief studentt: .* Did you mean 'student_t'"),
+        (("table.csv",), {"minimise": 2}, "--minimise"),
         (("run",), {"splits": "random"}, "--splits must be one of"),
     ],
 )
@@ -228,7 +228,7 @@ def test_what_is_wrong_is_said(
     run: Path, monkeypatch: pytest.MonkeyPatch, arguments: Any, options: Any, named: str
 ) -> None:
     monkeypatch.chdir(run.parent)
-    Path("table.json").write_text('{"a": [1.5, 2.5], "b": [3, 4]}')
+    write_split_table(Path("table.csv"), {"a": [1.5, 2.5], "b": [3, 4]})
     Path("taken").touch()
     with pytest.raises(FiestaError, match=named):
         report(*arguments, **options)
@@ -264,7 +264,7 @@ def test_one_that_joined_late_is_there_from_then_on_and_a_withdrawn_one_has_no_p
 
 def test_two_candidates_keep_their_splits_and_get_a_decision_of_their_own(run: Path, tmp_path: Path) -> None:
     scores = {"old": [0.5, 0.6, 0.7, 0.6], "new": [0.8, 0.7, 0.9, 0.8], "third": [0.1, 0.9, 0.4, 0.2]}
-    table = report(scores, compare=("new", "old"))
+    table = report(split_rows(scores), compare=("new", "old"))
     assert [(c.name, c.scores, c.split_seeds) for c in table.result.candidates] == [
         ("new", (0.8, 0.7, 0.9, 0.8), (0, 1, 2, 3)),
         ("old", (0.5, 0.6, 0.7, 0.6), (0, 1, 2, 3)),

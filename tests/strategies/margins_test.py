@@ -11,6 +11,7 @@ from fiesta_allennlp.beliefs.split_paired import SplitPaired, Unpaired
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.selection.facts import expected_loss
 from fiesta_allennlp.strategies.base import Margin
+from tests.score_tables import TDSA_8
 from tests.strategies.histories import history
 from tests.strategies.simulation import built
 
@@ -71,7 +72,7 @@ def test_tables_and_simulations_take_a_share() -> None:
     assert all(margin > 0.25 * 0.03 for margin in planned.margins)
     assert "margin 0.25sd" in str(planned)
     # a margin of five sds is as large as the lead of the best: any of the first two is right
-    tie = replay("tdsa-8", margin="5sd", repetitions=3, seed=1, processes=1)
+    tie = replay(TDSA_8, margin="5sd", repetitions=3, seed=1, processes=1)
     assert tie.default.correct == 1
 
 

@@ -49,10 +49,10 @@ def runs(answer: Any) -> List[Tuple[str, str, str]]:
 def test_an_empty_table_names_the_first_runs_and_each_next_split(tmp_path: Path) -> None:
     path = write(tmp_path / "s.csv", HEADER)
     first = runs(next_runs(path, candidates=["a", "b"], workers=3))
-    assert first == [("a", "0", "1"), ("b", "0", "1"), ("a", "1", "2")]
+    assert first == [("a", "0", "1"), ("b", "0", "2"), ("a", "1", "3")]
     path.write_text(HEADER + "a,x,0,.5\nb,y,3,.4\n")
-    assert runs(next_runs(path, workers=2)) == [("a", "y", "1"), ("b", "x", "1")]
-    assert runs(next_runs(path, workers=2, splits="independent")) == [("a", "0", "1"), ("b", "1", "1")]
+    assert runs(next_runs(path, workers=2)) == [("a", "y", "4"), ("b", "x", "5")], "nobody has these seeds"
+    assert runs(next_runs(path, workers=2, splits="independent")) == [("a", "0", "4"), ("b", "1", "5")]
     path.write_text(HEADER + "a,5,5,.5\nb,5,5,.4\nb,7,7,.4\n")  # one number decides both
     assert runs(next_runs(path, candidates=["c"], workers=3)) == [("c", "5", "5"), ("a", "7", "7"), ("c", "7", "7")]
 
@@ -74,7 +74,11 @@ def test_without_splits_only_seeds_vary_and_columns_may_have_other_names(tmp_pat
     answer = next_runs(path, columns=columns, minimise=True)
     assert (answer.result.splits, answer.decision.best, answer.decision.stopped_by) == ("official", "a", "confidence")
     path.write_text("model,test_loss,n\na,0.1,0\nb,0.2,7\n")
-    assert runs(next_runs(path, columns=columns, workers=2, minimise=True)) == [("a", "", "1"), ("b", "", "0")]
+    assert runs(next_runs(path, columns=columns, workers=2, minimise=True)) == [("a", "", "8"), ("b", "", "9")]
+    path.write_text("model,test_loss\na,0.1\nb,0.2\n")
+    columns.pop("n" if "n" in columns else "seed")
+    fresh = [int(run.seed) for run in next_runs(path, columns=columns, workers=2, minimise=True).runs]
+    assert fresh[0] >= 10**5 and fresh[1] == fresh[0] + 1, "the seeds of the rows are unknown"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +139,7 @@ def test_the_answer_prints_as_a_table_with_the_runs_to_make(tmp_path: Path) -> N
 
 
 TIMED = (
-    "candidate,seed,score,runtime\na,1,.81,2400\na,2,.82,2400\na,3,.80,\nb,1,.82,1200\nb,2,.825,3600\nb,3,.815,2400\n"
+    "candidate,seed,score,runtime\na,1,.81,2400\na,2,.82,2401\na,3,.80,\nb,1,.82,1200\nb,2,.825,3600\nb,3,.815,2399\n"
 )
 
 

@@ -1,6 +1,5 @@
 """Plans with closed forms: nothing but noise that is known, or nothing to simulate."""
 
-import json
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
@@ -17,6 +16,7 @@ from fiesta_allennlp.tables.pilot import prepare_plan
 from fiesta_allennlp.tables.settings import PlanSettings
 from fiesta_allennlp.tables.simulator import Repetition, Simulator
 from fiesta_allennlp.tables.sources import Sampling
+from tests.score_tables import write_split_table
 from tests.selections import write_selection
 
 RNG = np.random.default_rng
@@ -124,7 +124,7 @@ def test_a_pilot_goes_on_from_its_runs(pilot: Path) -> None:
     # runs of 2 s each, by one worker
     assert estimate.default.seconds.mean == pytest.approx(2 * (estimate.default.runs.mean - 9))
     assert "9 of them have finished, so" in repr(estimate)
-    for options in ({"splits": "official"}, {"evaluations_per_split": 2}):  # a selection has its own splits
+    for options in ({"splits": "official"}, {"wide": ["a", "b"]}):  # a selection has its own splits
         with pytest.raises(FiestaError, match="is for"):
             plan(pilot, **options)
 
@@ -181,9 +181,7 @@ def test_draws_have_the_moments_of_the_posterior() -> None:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    path = tmp_path / "scores.json"
-    path.write_text(json.dumps({"a": [0.7, 0.72, 0.69], "b": [0.4, 0.42, 0.41]}))
-    return path
+    return write_split_table(tmp_path / "scores.csv", {"a": [0.7, 0.72, 0.69], "b": [0.4, 0.42, 0.41]})
 
 
 def test_equal_seeds_repeats_a_plan_from_a_table(table: Path) -> None:
@@ -244,7 +242,7 @@ NUMBERS: Dict[str, Any] = {"gap": 0.01, "sd": 0.03}
         ({**NUMBERS, "belief": "logit_split_paired"}, "^--belief logit_split_paired"),
         ({**NUMBERS, "strategy": {"type": "ttts", "belief": "logit_unpaired"}}, "^--belief logit_unpaired"),
         ({**NUMBERS, "source": "runs/x"}, "^--gap cannot be combined with runs/x"),
-        ({"source": "nowhere"}, "nowhere does not exist"),
+        ({"source": "nowhere"}, "nowhere: no such file"),
         ({**NUMBERS, "strategy": "non_adaptive_fb"}, "^--strategy"),
         ({"a": [0.5, 0.6], "b": [0.4]}, "at least 2 runs .* 'b' has 1"),
         ({"a": [0.5, 0.5], "b": [0.5, 0.5]}, "pilot: all scores are equal"),

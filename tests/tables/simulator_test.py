@@ -1,6 +1,5 @@
-"""Replays on tables that can be worked by hand, and on presets."""
+"""Replays on tables that can be worked by hand, and on scores with known means."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
@@ -13,17 +12,17 @@ from fiesta_allennlp.reports import simulation  # noqa: F401  # it says how a si
 from fiesta_allennlp.tables.planning import replay
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.simulator import Distribution, Outlook, Repetition, find_best, prepare_simulator
+from tests.score_tables import TDSA_8, TIE, write_split_table
 
 
 def settings(**options: Any) -> ReplaySettings:
-    return ReplaySettings(**{"scores": "tdsa-8", "repetitions": 6, "processes": 1, "seed": 7, **options})
+    return ReplaySettings(**{"repetitions": 6, "processes": 1, "seed": 7, **options})
 
 
 @pytest.fixture
 def write(tmp_path: Path) -> Any:
     def write(scores: Dict[str, List[float]]) -> str:
-        (tmp_path / "scores.json").write_text(json.dumps(scores))
-        return str(tmp_path / "scores.json")
+        return str(write_split_table(tmp_path / "scores.csv", scores))
 
     return write
 
@@ -67,7 +66,6 @@ def test_errors_are_minimised_as_their_negatives_are_maximised(tmp_path: Path, s
     [
         ({}, ("b",)),
         ({"margin": 0.01}, ("a", "b")),
-        ({"scores": "tie", "with_replacement": False, "max_evaluations": 99}, ("first", "second")),
     ],
 )
 def test_correct_is_within_the_margin(write: Any, options: Dict[str, Any], best: Any) -> None:
@@ -77,17 +75,22 @@ def test_correct_is_within_the_margin(write: Any, options: Dict[str, Any], best:
     assert find_best(replayer.source.true_means(), replayer.margin) == best
 
 
+def test_two_candidates_of_equal_means_are_both_correct() -> None:
+    replayer = prepare_simulator(settings(max_evaluations=99), TIE)
+    assert find_best(replayer.source.true_means(), replayer.margin) == ("first", "second")
+
+
 def test_a_fresh_seed_is_recorded_and_repeats_the_replay_by_any_number_of_processes() -> None:
     options = {"confidence": 0.6, "batch_size": 4, "repetitions": 4, "max_evaluations": 32}
-    first, other = (replay(settings(**options, seed=None)) for _ in range(2))
+    first, other = (replay(settings(**options, seed=None), source=TDSA_8) for _ in range(2))
     assert first.settings.seed is not None and first.settings.seed != other.settings.seed
-    assert replay(replace(first.settings, processes=2)).default == first.default
+    assert replay(replace(first.settings, processes=2), source=TDSA_8).default == first.default
 
 
 @pytest.mark.parametrize(("splits", "num_shared"), [("shared", 6), ("independent", 0)])
 def test_a_strategy_sees_ordinary_histories(splits: str, num_shared: int) -> None:
     choice = {"strategy": "non_adaptive_fb", "budget": 12, "batch_size": 4}
-    replayer = prepare_simulator(settings(scores="tie", candidates=("third", "first"), splits=splits, **choice))
+    replayer = prepare_simulator(settings(candidates=("third", "first"), splits=splits, **choice), TIE)
     histories = list(replayer.iterate_histories(replayer.draw(0), 0))
     assert [len(history.evaluations) for history in histories] == [0, 4, 8, 12]
     end = histories[-1]
@@ -106,12 +109,12 @@ def test_an_interrupt_keeps_what_has_finished(processes: int, ctrl_c: Callable[[
             ctrl_c()
 
     finished: List[int] = []
-    many = settings(scores="tie", budget=8, repetitions=400, processes=processes)
-    result = replay(many, on_repetitions=interrupt)
+    many = settings(budget=8, repetitions=400, processes=processes)
+    result = replay(many, source=TIE, on_repetitions=interrupt)
     assert result.interrupted
     assert result.default.repetitions == sum(finished) < 400
     if processes == 1:
-        undisturbed = replay(replace(many, repetitions=sum(finished)))
+        undisturbed = replay(replace(many, repetitions=sum(finished)), source=TIE)
         assert result.default == replace(undisturbed.default, interrupted=True)
 
 
@@ -120,12 +123,11 @@ def test_an_interrupt_keeps_what_has_finished(processes: int, ctrl_c: Callable[[
     [
         ({"candidates": ("ian", "ina")}, "'ina' .* Did you mean 'ian'"),
         ({"with_replacement": True}, "--with-replacement: .* tdsa-8"),
-        ({"evaluations_per_split": 5}, "--evaluations-per-split .* tdsa-8"),
     ],
 )
 def test_settings_that_cannot_work_are_errors(options: Dict[str, Any], named: str) -> None:
     with pytest.raises(ConfigError, match=named):
-        replay(settings(**options))
+        replay(settings(**options), source=TDSA_8)
 
 
 REPETITIONS = (

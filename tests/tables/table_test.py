@@ -7,8 +7,9 @@ import pytest
 
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.core.records import Request
-from fiesta_allennlp.tables.sources import NOISE_SD, PRESETS, SPLIT_SD, DrawnScores, Sampling, ScoreSource
+from fiesta_allennlp.tables.sources import NOISE_SD, SPLIT_SD, DrawnScores, Sampling, ScoreSource
 from fiesta_allennlp.tables.table import ScoreTable
+from tests.score_tables import NOISY
 
 NUM_SPLITS, NUM_SEEDS = 7, 3
 
@@ -106,10 +107,10 @@ LENGTH = 20_000
 
 def test_scores_have_the_moments_that_they_should_and_correlate_on_shared_splits_alone() -> None:
     """Within five standard errors, of the mean, the standard deviation and the correlation."""
-    sds = {name: 3 * NOISE_SD if name == "noisy" else NOISE_SD for name in PRESETS["noisy"].true_means()}
+    sds = {name: 3 * NOISE_SD if name == "noisy" else NOISE_SD for name in NOISY.true_means()}
     for shared in (True, False):
-        drawn_scores = drawn(PRESETS["noisy"], shared=shared, length=LENGTH)
-        for name, mean in PRESETS["noisy"].true_means().items():
+        drawn_scores = drawn(NOISY, shared=shared, length=LENGTH)
+        for name, mean in NOISY.true_means().items():
             expected = np.hypot(SPLIT_SD, sds[name])
             assert np.mean(drawn_scores.scores[name]) == pytest.approx(mean, abs=5 * expected / LENGTH**0.5)
             assert np.std(drawn_scores.scores[name]) == pytest.approx(expected, rel=5 / (2 * LENGTH) ** 0.5)

@@ -12,9 +12,9 @@ from fiesta_allennlp.core.errors import DataError, FiestaError
 from fiesta_allennlp.reports.paragraph import compose_paragraph
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.tables.next_runs import NextRuns
+from fiesta_allennlp.tables.run_table import read_brought_runs
 from fiesta_allennlp.tables.settings import BroughtSettings, ReplaySettings, parse_columns
 from fiesta_allennlp.tables.table import open_scores
-from fiesta_allennlp.tables.table_reader import read_brought_runs
 
 WANDB = """Name,State,model,seed,f1,Runtime,Notes
 r1,finished,bert,0,.86,10,"- a
@@ -86,7 +86,7 @@ def told(found: NextRuns) -> Dict[str, List[Any]]:
     }
 
 
-NO_SPLITS = "no splits: all runs share one official split, so scores are not paired, and P(best) is about new seeds"
+NO_SPLITS = "no splits: all runs share one official split, so scores are not paired"
 
 
 @pytest.mark.parametrize(
@@ -94,11 +94,12 @@ NO_SPLITS = "no splits: all runs share one official split, so scores are not pai
     [
         (
             WANDB,
-            {"columns": {"candidate": "model", "score": "f1", "seed": "seed"}},
+            {"columns": {"candidate": "model", "score": "f1", "seed": "seed"}, "ignore": ["Runtime"]},
             {"bert": [0.86, 0.87, 0.86, 1, 1], "cnn": [0.83, 0.83, 1, 0]},
             (
                 "5 runs of 2 candidates (bert 3, cnn 2), f1 from 0.83 to 0.87, the highest mean wins",
                 f"{NO_SPLITS}; 2 failed, 1 not finished, 1 left out, without a score and a name, split or seed",
+                "columns: candidate = model, seed = seed, score = f1, state = State",
             ),
         ),
         (
@@ -107,14 +108,13 @@ NO_SPLITS = "no splits: all runs share one official split, so scores are not pai
                 "columns": {
                     "candidate": "params.model",
                     "score": "metrics.test_f1",
-                    "seed": "params.seed",
-                    "state": "status",
                 }
             },
             {"bert": [0.86, 0.87, 1, 1], "cnn": [0.83, 1, 1]},
             (
                 "3 runs of 2 candidates (bert 2, cnn 1), metrics.test_f1 from 0.83 to 0.87, the highest mean wins",
                 f"{NO_SPLITS}; 2 failed, 2 not finished",
+                "columns: candidate = params.model, seed = params.seed, score = metrics.test_f1, state = status",
             ),
         ),
         (
@@ -124,6 +124,7 @@ NO_SPLITS = "no splits: all runs share one official split, so scores are not pai
             (
                 "3 runs of 2 candidates (bert 2, cnn 1), value from 0.83 to 0.87, the highest mean wins",
                 f"{NO_SPLITS}; 2 failed, 1 not finished",
+                "columns: candidate = params_model, seed = params_seed, score = value, state = state",
             ),
         ),
         (
@@ -136,6 +137,8 @@ NO_SPLITS = "no splits: all runs share one official split, so scores are not pai
             (
                 "4 runs of 2 candidates (rf 2, xgb 2), auc from 0.89 to 0.92, the highest mean wins",
                 "3 splits, 1 of them shared by all; 1 failed",
+                "columns: candidate = framework, split = fold, seed = seed, score = result, metric = metric, "
+                "error = info",
             ),
         ),
         (
@@ -145,15 +148,17 @@ NO_SPLITS = "no splits: all runs share one official split, so scores are not pai
             (
                 "4 runs of 2 candidates (bert 2, roberta 2), 20_newsgroup from 0.81 to 0.85, the highest mean wins",
                 NO_SPLITS,
+                "columns: candidate = pretrain_model, seed = seed, score = 20_newsgroup",
             ),
         ),
         (
             BLUM,
-            {"wide": "candidate=FruitFly,Shukla", "where": ["Size=1000"]},
+            {"wide": ["FruitFly", "Shukla"], "where": ["Size=1000"]},
             {"FruitFly": [223, 240, 0, 0], "Shukla": [213, 231, 0, 0]},
             (
                 "4 runs of 2 candidates (FruitFly 2, Shukla 2), score from 213 to 240, the highest mean wins",
                 "2 splits (rows of a wide table) that all share",
+                "columns: candidate = candidate, split = split, score = score",
             ),
         ),
     ],
@@ -174,18 +179,18 @@ def test_published_forms_are_read_as_they_are(
 
 def test_a_file_for_each_candidate_with_a_column_for_each_split(tmp_path: Path) -> None:
     files = [write(tmp_path / f"{name}.csv", text) for name, text in UCR.items()]
-    given: Dict[str, Any] = {"wide": "split", "where": ["folds:=ArrowHead"]}
+    given: Dict[str, Any] = {"score": "{split}", "where": ["folds:=ArrowHead"]}
     found = next_runs(files, confidence=0.9999, **given)
     assert found.read_back.lines[0].startswith(
         f"{files[0]}, {files[1]}: 6 runs of 2 candidates (HC2 3, ROCKET 3), score"
     )
     assert told(found) == {"HC2": [0.87, 0.88, 0.86, 0, 0], "ROCKET": [0.81, 0.83, 0.82, 0, 0]}
     assert found.history.split_seeds("HC2").tolist() == found.history.split_seeds("ROCKET").tolist() == [0, 1, 2]
-    assert (found.runs[0].split, found.runs[0].seed) == ("3", "1")
+    assert found.runs[0].split == "3" and int(found.runs[0].seed) >= 10**5, "the seeds of these runs are unknown"
     made = report(files, output=tmp_path / "out", **given)
     assert made.result.leading == "HC2" and "ROCKET.csv, SHA-256 " in dict(made.checklist)["scores"]
     assert made.decision[0].startswith("HC2 is the best with probability ")
-    near = report(files, wide="split", where=["folds:=Beef"])
+    near = report(files, score="{split}", where=["folds:=Beef"])
     assert near.decision[0].startswith("ROCKET leads with P(best) ")
     assert "It is not decided. The stopping rule is not met: " in near.decision[0]
     options: Dict[str, Any] = {"budget": 6, "strategy": "non_adaptive_fb", "repetitions": 2, "processes": 1, "seed": 1}
@@ -197,12 +202,15 @@ def test_a_state_decides_what_a_score_means(state: str, outcome: List[Any]) -> N
     rows = [{"candidate": name, "seed": 1, "score": 0.5, "how": state} for name in "ab"]
     assert told(next_runs(rows, columns={"state": "how"}))["a"] == outcome
     assert told(next_runs(rows))["a"] == [0.5, 0, 0]
-    with pytest.raises(DataError, match=r"row 1: 'how' is 'gone', .*Known states: finished.* --columns state=\."):
+    remedies = r"\n    finished=\('gone',\)\n    columns=\{'state': ''\}"
+    with pytest.raises(DataError, match=rf"row 1: 'how' is 'gone', .*{remedies}"):
         next_runs([{**row, "how": "gone"} for row in rows], columns={"state": "how"})
+    gone = next_runs([{**row, "how": "gone"} for row in rows], columns={"state": "how"}, finished=["gone"])
+    assert told(gone)["a"] == [0.5, 0, 0]
 
 
 def test_the_same_runs_in_any_form_are_the_same_history(tmp_path: Path) -> None:
-    """Lists, row objects, JSONL, CSV of three dialects, wide, and Python's own objects."""
+    """Row objects, JSONL, CSV of three dialects, UTF-16, and wide."""
     scores = {"a": [0.81, 0.83, 0.8], "b": [0.79, 0.8, 0.78]}
     rows = [
         {"candidate": name, "split": split, "seed": split + 1, "score": score}
@@ -213,19 +221,20 @@ def test_the_same_runs_in_any_form_are_the_same_history(tmp_path: Path) -> None:
     wide = [f"{split},{scores['a'][split]},{scores['b'][split]}" for split in range(3)]
     tables: List[Any] = [
         rows,
-        scores,
-        {name: np.array(column) for name, column in scores.items()},
-        write(tmp_path / "lists.json", json.dumps(scores)),
         write(tmp_path / "rows.json", json.dumps(rows)),
+        write(tmp_path / "entry.json", json.dumps({"runs": rows})),
         write(tmp_path / "rows.jsonl", "\n".join(map(json.dumps, rows))),
         write(
             tmp_path / "a.csv", "candidate, split, seed, score\n" + "\n".join(line.replace(",", ", ") for line in lines)
         ),
         write(tmp_path / "b.csv", "candidate;split;seed;score\n" + "\n".join(lines).replace(",", ";")),
         write(tmp_path / "c.tsv", "\t".join(rows[0]) + "\n" + "\n".join(lines).replace(",", "\t")),
+        write(tmp_path / "d.txt", "|".join(rows[0]) + "\r\n" + "\r\n".join(lines).replace(",", "|")),
     ]
+    (tmp_path / "e.csv").write_text("candidate;split;seed;score\n" + "\n".join(lines).replace(",", ";"), "utf-16")
+    tables.append(tmp_path / "e.csv")
     found = [next_runs(table) for table in tables]
-    found.append(next_runs(write(tmp_path / "wide.csv", "split,a,b\n" + "\n".join(wide)), wide="candidate"))
+    found.append(next_runs(write(tmp_path / "wide.csv", "split,a,b\n" + "\n".join(wide)), wide=["a", "b"]))
     found.append(next_runs(rows, columns={"seed": ""}))
     first = found[0].decision.prob_best
     for each in found[1:]:
@@ -248,61 +257,47 @@ HEADER = "candidate,seed,score\n"
 @pytest.mark.parametrize(
     ("text", "settings", "named"),
     [
-        ("candidate,seed,score,score\na,0,1,2\n", {}, "line 1: the column 'score' appears twice: 'score' and 'score'"),
-        ("candidate,seed,SCORE,Score\na,0,1,2\n", {}, "line 1: the column 'score' appears twice: 'SCORE' and 'Score'"),
-        (
-            HEADER + "a,0,1\nb,0,1\na,00,1\n",
-            {},
-            "line 4: candidate 'a', seed 0 already has a score in .*line 2. Remove",
-        ),
-        (HEADER + "a,1.0,1\nb,0,1\na ,1,1\n", {}, "line 4: candidate 'a', seed 1 already has a score in .*line 2"),
+        ("candidate,seed,score,score\na,0,1,2\n", {}, "line 1: the column 'score' appears twice. Rename one"),
+        ("candidate,seed,SCORE,Score\na,0,1,2\n", {}, "the column 'score' appears twice: 'SCORE' and 'Score'"),
+        (HEADER + "a,0,1\nb,0,1\na,00,1\n", {}, "line 4: candidate 'a', seed 0 already has a score in .*line 2"),
+        (HEADER + "a,0,1\nb,0,1\na,0,1\n", {}, "line 4: the same row as in .*line 2. Remove it"),
         (HEADER + 'a,0,"1,011"\nb,0,1\n', {}, "line 2: a score must be a number .* '1,011'"),
         (HEADER + "a,0,1_000\nb,0,1\n", {}, "line 2: a score must be a number .* '1_000'"),
         (HEADER + "a,0,1e308\nb,0,1\n", {}, r"line 2: a score must be a number of at most 1e\+100 .* '1e308'"),
+        (HEADER + "a,0,81%\nb,0,82\n", {}, "line 2: a score must be a number .* '81%'"),
         (HEADER + "a,0,1\n,1,.3\n", {}, "line 3: 'candidate' is empty. Every row with a score needs candidate, seed"),
         ("candidate,split,score\na,0,1\na,,1\n", {}, "line 3: 'split' is empty"),
-        (
-            "candidate,seed,eval_loss\na,0,1\n",
-            {"columns": {"score": "eval_loss"}},
-            "'eval_loss' has 'loss'.* --minimise",
-        ),
-        ("candidate,seed,score,metric\na,0,1,rmse\n", {}, "line 2: 'rmse' has 'rmse' in its name.* --no-minimise"),
+        ("candidate,seed,eval_loss\na,0,1\n", {"score": "eval_loss"}, "'eval_loss' has 'loss'(.*\n)+    minimise=True"),
+        ("candidate,seed,score,metric\na,0,1,rmse\n", {}, "line 2: 'rmse' has 'rmse' in its name"),
         (
             "candidate,seed,score,metric\na,0,1,f1\na,1,1,f1\nb,0,1,acc\nb,1,1,acc\nc,0,1,rec\n",
             {},
-            "line 4: the metric is acc, but .*line 2 it is f1. .* --where metric=f1",
+            r"line 4: the metric is acc, but .*line 2 it is f1. .*\n    where=\('metric=f1',\)",
         ),
         ("candidate,seed,score,metric\na,0,3,-loss\nb,0,2,loss\n", {}, "line 3: the metric is loss, but .*line 2"),
-        (
-            "candidate,seed,score,task,Name\na,0,1,x,u\na,0,2,y,v\n",
-            {},
-            r"line 3: .* They differ in task \(x, y\), Name \(u, v\). .* --columns seed=NAME",
-        ),
         ("candidate,seed,score,task\na,0,1,x\n", {"where": ["task=z"]}, "no row has --where task=z.* Values .*: x"),
-        ("candidate,seed,score,task\na,0,1,x\n", {"where": ["tsk=x"]}, "--where tsk=x: must be .* Did you mean 'task'"),
-        ("a,b\n1,2\n", {}, "line 1: the column 'candidate' is missing.* --wide candidate.*Columns: a, b"),
-        ("a,a\n1,2\n", {"wide": "candidate"}, "line 1: the column 'a' appears twice"),
-        ("a,b\n1,2\n", {"wide": "model"}, "--wide must be candidate, split or seed"),
-        ("a,b\n1,2\n1,OOM\n", {"wide": "candidate"}, "line 3: a score must be a number .* 'OOM'"),
+        ("candidate,seed,score,task\na,0,1,x\n", {"where": ["tsk=x"]}, r"no column 'tsk'.*\n    where=\('task=x',\)"),
+        ("a,b\n1,2\n", {}, "no column is the candidate. Name it with --columns candidate=COLUMN. Columns: a, b"),
+        ("a,a\n1,2\n", {"wide": ["a"]}, "line 1: the column 'a' appears twice"),
+        ("a,b\n1,2\n", {"wide": ["c", "b"]}, "--wide c: the table has no column 'c'. Columns: a, b"),
+        ("a,b\n1,2\n1,OOM\n", {"wide": ["a", "b"]}, "line 3: a score must be a number .* 'OOM'"),
         (
-            "candidate,seed," + ",".join(f"metric_{number}" for number in range(99)) + ",test_acuracy\na,0\n",
+            "candidate,seed," + ",".join(f"metric_{number}" for number in range(99)) + ",test_acuracy\na" + "," * 101,
             {"columns": {"score": "test_accuracy"}},
-            "'test_accuracy' is missing. Did you mean 'test_acuracy'.{1,600}$",
+            "'test_accuracy' is missing. Did you mean 'test_acuracy'.{1,600}\n    columns={}, score='test_acuracy'",
         ),
-        (
-            "candidate,seed,score,state\na,0,1,gone\n",
-            {},
-            r"line 2: 'state' is 'gone', .*: finished.* --columns state=\.",
-        ),
+        ("candidate,seed,score,state\na,0,1,gone\n", {}, "line 2: 'state' is 'gone'"),
         (
             "candidate,seed,score\na,0,1\na,1,2,3\n",
             {},
-            "line 3: the line has 4 fields, but the header has 3: candidate, seed, score",
+            "line 3: the line has 4 cells, but the header has 3: candidate, seed, score",
         ),
+        ("candidate,seed,score\na,0\n", {}, "line 2: the line has 2 cells, but the header has 3"),
+        ('candidate,seed,score\n"a\nb",0,1\n\na,1,x\n', {}, "line 5: a score must be a number"),
         (
             "candidate,step,score\na,1,.5\na,1,.6\n",
             {"where": ["step=last"]},
-            "line 3: candidate 'a' already has a score in .*line 2. Remove one of the rows",
+            "line 3: candidate 'a' already has a score at this step in .*line 2",
         ),
         ("candidate,step,score\na,x,.5\n", {"where": ["step=last"]}, "line 2: --where step=last needs numbers .* 'x'"),
     ],
@@ -330,7 +325,7 @@ def test_a_loss_has_the_direction_that_was_typed(tmp_path: Path, settings: Dict[
 
 def test_one_value_in_each_cell_however_odd(tmp_path: Path) -> None:
     """A cell of more than 131,072 characters, ends of lines of Unicode, a comma in the name of a column."""
-    rows = "".join(f'{n},{s},0.{s},"x\u2028\x0c\u0085{"y" * 200_000 * (1 - s)}"\n' for n in "ab" for s in range(2))
+    rows = "".join(f'{n},{s},0.{s},"{n}\u2028\x0c\u0085{"y" * 200_000 * (1 - s)}"\n' for n in "ab" for s in range(2))
     path = write(tmp_path / "t.csv", '"model, size",seed,score,config\n' + rows)
     columns = parse_columns('"candidate=model, size",score=score')
     assert told(next_runs(path, columns=columns)) == {n: [0.0, 0.1, 0, 0] for n in "ab"}
@@ -344,7 +339,7 @@ def test_the_last_step_of_a_run_counts() -> None:
     ]
     assert told(next_runs(rows, where={"step": "last"})) == {"a": [0.3, 0, 0], "b": [0.3, 0, 0]}
     assert told(next_runs(rows, where={"step": 2})) == {"a": [0.9, 0, 0], "b": [0.9, 0, 0]}
-    with pytest.raises(DataError, match=r"differ in step \(1, 10\).*--where step=last"):
+    with pytest.raises(DataError, match=r"step \(1, 2, 10\).*\n    where=\('step=10',\)\n    ignore=\('step',\)$"):
         next_runs(rows)
     without_seeds = [{name: value for name, value in row.items() if name != "seed"} for row in rows]
     assert told(next_runs(without_seeds, where={"step": "last"})) == {"a": [0.3, 0, 0], "b": [0.3, 0, 0]}
@@ -363,10 +358,15 @@ def test_a_score_replaces_other_rows_of_its_run(tmp_path: Path) -> None:
     assert (found.read_back.num_failed, found.read_back.num_unfinished) == (0, 1)
 
 
-def test_lists_of_seeds_on_one_split_are_not_paired(tmp_path: Path) -> None:
-    path = write(tmp_path / "s.json", json.dumps({"a": [0.5, 0.6, 0.55], "b": [0.4, 0.6, 0.5]}))
+def test_numbers_that_are_splits_and_seeds_may_be_seeds_of_one_official_split(tmp_path: Path) -> None:
+    scores = {"a": [0.5, 0.6, 0.55], "b": [0.4, 0.6, 0.5]}
+    rows = "".join(f"{name},{k},{k},{score}\n" for name, column in scores.items() for k, score in enumerate(column))
+    path = write(tmp_path / "s.csv", "candidate,split,seed,score\n" + rows)
     paired, official = report(path), report(path, splits="official")
     assert [made.read_back.are_splits_assumed for made in (paired, official)] == [True, False]
+    assert paired.read_back.lines[1].endswith(
+        "3 splits (equal to the seeds) that all share. If all runs share one official split: --splits official"
+    )
     assert [made.comparisons[0].paired for made in (paired, official)] == [True, False]
     assert dict(official.checklist)["splits"] == "official"
     assert official.result.on_official_splits and not paired.result.on_official_splits
@@ -443,11 +443,11 @@ def test_a_named_index_of_a_data_frame_is_read() -> None:
     frame = pd.DataFrame(rows, columns=["candidate", "seed", "score"])
     indexed = frame.set_index(["candidate", "seed"])
     expected = {"a": [0.7, 0.6, 0, 0], "b": [0.9, 0.8, 0, 0]}
-    assert told(next_runs(indexed)) == told(next_runs(indexed["score"].unstack(), wide="seed")) == expected
+    assert told(next_runs(indexed)) == told(next_runs(indexed["score"].unstack(), score="{seed}")) == expected
     with pytest.raises(DataError, match="candidate 'a', seed 1 already has a score"):
         next_runs(frame.assign(seed=1).set_index("seed"))
     with pytest.raises(DataError, match="several levels"):
-        next_runs(indexed.unstack("candidate"), wide="candidate")
+        next_runs(indexed.unstack("candidate"))
 
 
 def test_the_time_of_runs_that_exist_is_not_that_of_the_selection() -> None:

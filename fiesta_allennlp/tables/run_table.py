@@ -1,0 +1,229 @@
+"""Reads a table of scores as a record of runs: every command and every call reads its tables here."""
+
+import csv
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, DefaultDict, Dict, List, Mapping, Sequence, Set, Tuple
+
+from fiesta_allennlp.core.errors import escape_invisible, join_some
+from fiesta_allennlp.core.files import atomic_replacement, file_digest, shorten, to_csv_cell
+from fiesta_allennlp.core.origin import Origin
+from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.selection.brought import BroughtRuns
+from fiesta_allennlp.selection.metrics import UNNAMED, Metric, error_word
+from fiesta_allennlp.selection.settings import INDEPENDENT, OFFICIAL, SHARED
+from fiesta_allennlp.tables.columns import RoleFinder, Roles, RunRow, read_rows
+from fiesta_allennlp.tables.read_back import ReadBack, describe_columns, find_notes, is_binary
+from fiesta_allennlp.tables.run_identity import identify_runs
+from fiesta_allennlp.tables.settings import BroughtSettings, NextSettings, refusal
+from fiesta_allennlp.tables.table_files import STANDARD_INPUT_NAME, Content, read_records
+
+
+@dataclass(frozen=True)
+class RunTable:
+    """The runs of a table of scores, and what was understood of it."""
+
+    rows: List[RunRow]
+    read_back: ReadBack
+
+    @property
+    def name(self) -> str:
+        return self.read_back.name
+
+    @property
+    def metric(self) -> Metric:
+        return self.read_back.metric
+
+    @property
+    def minimise(self) -> bool:
+        return self.metric.minimise
+
+    @property
+    def files(self) -> Tuple[str, ...]:
+        """The files with runs, without the standard input."""
+        return tuple(dict.fromkeys(row.record.file for row in self.rows if row.record.file != STANDARD_INPUT_NAME))
+
+    @property
+    def has_splits(self) -> bool:
+        """Whether runs have splits. Otherwise, all of them share one official split."""
+        return self.read_back.has_splits
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether runs with equal splits are compared."""
+        return self.has_splits and not self.read_back.are_splits_independent
+
+    @property
+    def candidates(self) -> Tuple[str, ...]:
+        return tuple(self.read_back.runs)
+
+    @cached_property
+    def scores(self) -> Dict[str, List[float]]:
+        """The scores of each candidate that has any."""
+        scores: DefaultDict[str, List[float]] = defaultdict(list)
+        for row in self.rows:
+            if isinstance(row.outcome, float):
+                scores[row.candidate].append(row.outcome)
+        return dict(scores)
+
+    def with_candidates(self, names: Sequence[str]) -> "RunTable":
+        """Return the table with candidates that may have no row yet."""
+        runs = {**dict.fromkeys([*self.candidates, *names], 0), **self.read_back.runs}
+        return replace(self, read_back=replace(self.read_back, runs=runs))
+
+    def history(self, candidates: Sequence[str] = ()) -> History:
+        """Return what the rows tell, in their order: finished, failed and pending runs of the candidates, by default of
+        those in the table. Runs on one split have its number, so that a candidate's repeats on it can be averaged. With
+        fewer than two shared splits, each run has a number of its own."""
+        number_by_split: Dict[str, int] = {}
+        num_runs: Dict[str, int] = defaultdict(int)
+        evaluations: List[Evaluation] = []
+        pending: List[Request] = []
+        failures: List[Failure] = []
+        is_paired = self.is_paired and self.read_back.num_splits > 1
+        for position, row in enumerate(self.rows):
+            name, outcome = row.candidate, row.outcome
+            split = number_by_split.setdefault(row.split, len(number_by_split)) if is_paired else position
+            request = Request(name, num_runs[name], split, 0, 0, 0)
+            num_runs[name] += 1
+            if outcome is None:
+                pending.append(request)
+            elif isinstance(outcome, str):
+                failures.append(Failure(request, "error", f"{row.place}: {shorten(outcome)}"))
+            else:
+                evaluations.append(Evaluation(request, outcome, self.metric.name, seconds=row.seconds or 0.0))
+        outcomes = tuple(evaluations), tuple(pending), tuple(failures)
+        return History(tuple(candidates) or self.candidates, *outcomes, sign=-1 if self.minimise else 1)
+
+    def brought_runs(self, file: str, digest: str) -> BroughtRuns:
+        """Return the runs of this file as a new selection takes them."""
+        history = self.history()
+        runs: Sequence[Outcome] = (*history.evaluations, *history.failures)
+        num_runs: Counter[str] = Counter()
+        outcomes: List[Outcome] = []
+        for run in runs:
+            name = run.request.candidate
+            num_runs[name] += 1
+            request = Request(name, -num_runs[name], -1 - run.request.split_seed, 0, 0, 0)
+            outcomes.append(replace(run, request=request, origin=Origin(file=file), seconds=0.0))
+        return BroughtRuns(file, digest, self.has_splits, tuple(outcomes))
+
+    def write(self, path: Path) -> None:
+        """Write the runs as a CSV file with our own columns, which every command reads without options."""
+        columns = ["candidate", *["split"] * self.has_splits, *["seed"] * self.read_back.knows_seeds]
+        with atomic_replacement(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([*columns, "score", "metric", "seconds"])
+            for row in self.rows:
+                score = "failed" if isinstance(row.outcome, str) else row.outcome
+                names = [to_csv_cell(getattr(row, column)) for column in columns]
+                writer.writerow([*names, score, to_csv_cell(self.metric.option_text), row.seconds])
+
+
+def read_run_table(path: Path, settings: Any, content: Content = None) -> RunTable:
+    """Read a table of any form: the files that the settings name, or the `content` that Python has.
+
+    Args:
+        path: the first file or pattern, or the name of the content in messages.
+        settings: `TableSettings` with `splits`.
+
+    Raises:
+        ConfigError: if a file does not exist or a setting does not fit.
+        DataError: if the table is wrong, with the line, the value and corrected commands.
+    """
+    paths = [str(path), *settings.files]
+    records = read_records(paths, content, settings)
+    roles, records = RoleFinder(records, settings, is_official=settings.splits == OFFICIAL).find()
+    all_rows = read_rows(records, roles, settings)
+    rows = identify_runs(all_rows, roles, settings) if all_rows else []
+    metric = _determine_metric(rows, roles, settings, str(path))
+    return RunTable(
+        rows,
+        _understand(
+            join_some([STANDARD_INPUT_NAME if each == "-" else each for each in paths]),
+            all_rows,
+            rows,
+            roles,
+            metric,
+            settings,
+        ),
+    )
+
+
+def read_brought_runs(
+    settings: BroughtSettings, selection_settings: Mapping[str, Any], content: Content = None
+) -> Tuple[BroughtRuns, ReadBack]:
+    """Read the runs that exist already, for a selection with these settings, and what was understood of their table:
+    the one that `settings` name, or its `content` from Python. Raise as `read_run_table` does."""
+    path = Path(str(settings.scores or "rows"))
+    splits = OFFICIAL if selection_settings.get("splits") == OFFICIAL else SHARED
+    minimise = Metric.parse(selection_settings.get("metric") or "").minimise
+    allow = tuple(selection_settings.get("allow") or ())
+    table_settings = NextSettings(scores=str(path), splits=splits, minimise=minimise, allow=allow)
+    table = read_run_table(path, table_settings, content)
+    return table.brought_runs(path.name, file_digest(path) if content is None else ""), table.read_back
+
+
+def _determine_metric(rows: Sequence[RunRow], roles: Roles, settings: Any, path: str) -> Metric:
+    """Return the metric, which the metric column names, or else the score column. Refuse an error without a
+    direction."""
+    named_row = next((row for row in rows if row.metric), None)
+    text = roles.score_text if named_row is None else named_row.metric
+    name = (
+        re.sub(r"\w*\{[^{}]*\}", "", Metric.parse(text).name).strip(" -_/.") if "{" in text else Metric.parse(text).name
+    )
+    is_signed = text[:1] in ("+", "-") and (named_row is not None or text not in roles.columns["score"])
+    metric = Metric(escape_invisible(name) or UNNAMED.name, is_signed and text[0] == "-")
+    if metric.minimise or settings.minimise is not None:
+        return replace(metric, minimise=metric.minimise or bool(settings.minimise))
+    if error := error_word(text):
+        raise refusal(
+            settings,
+            f"{named_row.place if named_row else path}: '{text}' has '{error}' in its name, so lower is usually "
+            "better, but without a sign the highest mean wins. Choose a direction.",
+            {"minimise": True},
+            {"minimise": False},
+        )
+    return metric
+
+
+def _understand(
+    name: str, all_rows: Sequence[RunRow], rows: Sequence[RunRow], roles: Roles, metric: Metric, settings: Any
+) -> ReadBack:
+    """Return the facts about a table and its runs."""
+    scored = [row for row in rows if row.is_scored]
+    has_splits = any(row.split for row in rows) if rows else bool(roles.columns["split"])
+    is_independent = has_splits and settings.splits == INDEPENDENT
+    runs: Dict[str, int] = dict.fromkeys((row.candidate for row in rows), 0)
+    runs.update(Counter(row.candidate for row in scored))
+    splits_by_candidate: DefaultDict[str, Set[str]] = defaultdict(set)
+    for row in scored:
+        splits_by_candidate[row.candidate].add(row.split)
+    splits = list(splits_by_candidate.values()) if has_splits and not is_independent else []
+    scores = [row.outcome for row in scored if isinstance(row.outcome, float)]
+    num_repeats = max(Counter((row.candidate, row.split) for row in scored).values(), default=0)
+    names = [key for key in ("candidate", "split", "seed") if any(roles.text(row.record, key) for row in all_rows)]
+    return ReadBack(
+        name=name,
+        runs=runs,
+        metric=metric,
+        lowest=min(scores, default=None),
+        highest=max(scores, default=None),
+        columns=describe_columns(roles),
+        has_splits=has_splits,
+        are_splits_rows=roles.numbered == "split",
+        are_splits_independent=is_independent,
+        are_splits_seeds=bool(rows) and all(row.split == row.seed for row in rows),
+        knows_seeds=bool(roles.columns["seed"]) and (not rows or any(roles.text(row.record, "seed") for row in rows)),
+        num_splits=len(set().union(*splits)),
+        num_shared_splits=len(set.intersection(*splits)) if splits else 0,
+        num_repeats=num_repeats if splits else 0,
+        num_failed=sum(isinstance(row.outcome, str) for row in rows),
+        num_unfinished=sum(row.outcome is None for row in rows),
+        num_nameless=sum(1 for row in all_rows if not all(getattr(row, each) for each in names)),
+        is_binary=is_binary(rows),
+        notes=find_notes(rows, roles, metric),
+    )

@@ -1,0 +1,400 @@
+"""Reads the sources of a table of scores: files, patterns of paths, the standard input, and objects of Python. Each row
+becomes a record: its cells as text by column, and its place for messages."""
+
+import csv
+import glob
+import io
+import json
+import math
+import re
+import sys
+from collections import Counter
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from fiesta_allennlp.core.errors import (
+    MAX_CHOICES,
+    ConfigError,
+    DataError,
+    PackageError,
+    escape_invisible,
+    full_command,
+    join_some,
+)
+from fiesta_allennlp.core.files import flatten, from_csv_cell, refuse_repeated_keys, shorten, shown_value
+from fiesta_allennlp.tables.settings import refusal, shell_words
+
+STANDARD_INPUT, STANDARD_INPUT_NAME = "-", "standard input"
+JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
+SEPARATORS = (",", "\t", ";", "|")
+FRAME_READERS = {".xlsx": ("read_excel", "openpyxl"), ".parquet": ("read_parquet", "pyarrow")}
+"""By ending, the function of pandas, and the package that it needs."""
+
+PATTERN_PIECE = re.compile(r"\{([^{}]+)\}|(\*\*/)|(\*)")
+URL = re.compile(r"(https?|s3|gs):/+(.*)")
+DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+MAX_CELL = 40
+"""The most characters of a cell, or of the name of a column, in a message."""
+
+EMPTY_COLUMNS = ("candidate", "split", "seed", "score")
+"""The columns of a list without rows."""
+
+Content = Any
+"""Rows from Python: mappings of column names, a data frame, or a mapping from candidates to lists of scores."""
+
+
+class Record(NamedTuple):
+    """A row of a table: the file, the number of its line or row, and its cells by column. An empty cell is ''. A record
+    of empty cells is not a run, but a table without any has its columns from it."""
+
+    file: str
+    number: str
+    cells: Dict[str, str]
+
+    @property
+    def place(self) -> str:
+        """The file and the line, for messages."""
+        return f"{self.file}, {self.number}" if self.number else self.file
+
+
+def read_records(paths: Sequence[str], content: Content, settings: Any) -> List[Record]:
+    """Read files, or the content that Python has. Several files without a column of candidates have one each.
+
+    Raises:
+        ConfigError: if a file does not exist, or is a directory or a URL.
+        DataError: if a file cannot be read as a table.
+    """
+    if content is not None:
+        return list(_records_of_object(paths[0], content))
+    files = [pair for path in paths for pair in _find_files(path, settings)]
+    records_by_file = {
+        path: [_with_parts(record, parts) for record in _read_file(path, settings)] for path, parts in files
+    }
+    typed = (settings.columns or {}).get("candidate", "candidate").split("+")
+    if len(files) > 1 and "candidate" in typed and not any("candidate=" in text for text in settings.parse):
+        _name_candidates(records_by_file, settings)
+    return [record for records in records_by_file.values() for record in records]
+
+
+def _with_parts(record: Record, parts: Mapping[str, str]) -> Record:
+    """Add the parts of the path to the cells."""
+    for name, part in parts.items():
+        if cell_name(record.cells.get(name, part)) != cell_name(part):
+            raise DataError(
+                f"{record.place}: '{name}' is '{record.cells[name]}', but '{part}' in the path. Rename "
+                f"{{{name}}} in the pattern."
+            )
+    return record._replace(cells={**record.cells, **parts}) if parts else record
+
+
+def _name_candidates(records_by_file: Mapping[str, List[Record]], settings: Any) -> None:
+    """Name the candidate of each file without a column of candidates after the file. Refuse files of one name."""
+    nameless = {
+        path: records
+        for path, records in records_by_file.items()
+        if not any(name.casefold() == "candidate" for record in records[:1] for name in record.cells)
+    }
+    stems = Counter(Path(path).stem for path in nameless)
+    if len(stems) < len(nameless):
+        patterns = [change for path in (propose_pattern(list(nameless)),) if path for change in ({"files": (path,)},)]
+        raise refusal(
+            settings,
+            f"{join_some(list(nameless), limit=2)}: the files have no column of candidates, and {len(nameless)} files "
+            f"have {len(stems)} names. Say what the parts of their paths are.",
+            *patterns,
+        )
+    for path, records in nameless.items():
+        for record in records:
+            record.cells["candidate"] = Path(path).stem
+
+
+def propose_pattern(paths: Sequence[str]) -> str:
+    """Return a pattern of these paths, in which folders that differ are the candidate or, by their number, the seed;
+    empty if there is none."""
+    parts = [path.split("/") for path in paths]
+    if len({len(each) for each in parts}) > 1:
+        return ""
+    pattern: List[str] = []
+    for names in zip(*parts, strict=True):
+        stems = {re.sub(r"\d+$", "", name) for name in names}
+        words = {re.search(r"[^\W\d]*$", stem)[0] for stem in stems}  # type: ignore[index]
+        is_numbered = len(set(names)) > len(stems) and all(name[-1:].isdigit() for name in names)
+        if len(set(names)) == 1:
+            pattern.append(names[0])
+        elif is_numbered and len(stems) == 1:
+            pattern.append(f"{stems.pop()}{{seed}}")
+        elif is_numbered and len(words) == 1 and all(re.search(r"[^\w]|_", stem) for stem in stems):
+            ends = {re.search(r"[\W_]*[^\W\d_]*$", stem)[0] for stem in stems}  # type: ignore[index]
+            pattern.append(f"{{candidate}}{ends.pop()}{{seed}}")
+        else:
+            pattern.append("{candidate}" if "{candidate}" not in pattern else "{split}")
+    text = "/".join(pattern)
+    return text if "{candidate}" in text else ""
+
+
+def _find_files(path: str, settings: Any) -> List[Tuple[str, Dict[str, str]]]:
+    """Return the files of a path or a pattern, each with the named parts of its path."""
+    if path == STANDARD_INPUT:
+        return [(path, {})]
+    if match := URL.match(path):
+        url = f"{match[1]}://{match[2]}"
+        raise refusal(settings, f"{url} is a URL. Download the table, or pipe it.", {"pipe": f"curl -sL {url}"})
+    if not is_pattern(path):
+        if not Path(path).is_file():
+            is_selection = (Path(path) / "store.sqlite").exists() or (Path(path) / "selection.json").exists()
+            remedy = f"It is a selection: {full_command('report')} {path}" if is_selection else "Pass a table of scores"
+            problem = "is a directory" if Path(path).is_dir() else "no such file"
+            raise ConfigError(f"{path}: {problem}. {remedy}, or a pattern such as 'DIR/{{candidate}}/{{seed}}/*.json'.")
+        return [(path, {})]
+    glob_text = "".join(
+        glob.escape(piece) if piece[:1] not in ("{", "*") else "*" if piece[0] == "{" else piece
+        for piece in re.split(r"(\{[^{}]+\}|\*\*/|\*)", path)
+    )
+    matches = ((file, match_pattern(path, file, "[^/]")) for file in sorted(glob.glob(glob_text, recursive=True)))
+    files = [(file, parts) for file, parts in matches if parts is not None and Path(file).is_file()]
+    if not files:
+        raise ConfigError(f"{path}: no file matches the pattern. {{name}} and * stand for characters without '/'.")
+    return files
+
+
+def is_pattern(path: str) -> bool:
+    return PATTERN_PIECE.search(path) is not None and not Path(path).exists()
+
+
+def match_pattern(pattern: str, text: str, character: str = ".") -> Optional[Dict[str, str]]:
+    """Return what stands at the names of a pattern, None if the text does not match. `{name}` is one or more of the
+    characters, `*` none or more, and `**/` any folders. Refuse a text that matches in two ways."""
+    greedy, lazy = (regex.fullmatch(text) for regex in _compile_pattern(pattern, character))
+    if greedy is None or lazy is None:
+        return None
+    names = dict.fromkeys(name for name, _, _ in PATTERN_PIECE.findall(pattern) if name)
+    parts, other_parts = (dict(zip(names, match.groups(), strict=True)) for match in (greedy, lazy))
+    if parts != other_parts:
+        raise DataError(
+            f"'{text}' matches {pattern} in two ways: {_shown_parts(parts)}; or {_shown_parts(other_parts)}. Add more "
+            "of the text between the names."
+        )
+    return parts
+
+
+def _shown_parts(parts: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} = {part}" for name, part in parts.items())
+
+
+@cache
+def _compile_pattern(pattern: str, character: str) -> Tuple["re.Pattern[str]", "re.Pattern[str]"]:
+    """Return the expressions of a pattern that take as much, and as little, as they can for each name in turn."""
+    regexes = []
+    for mode in ("", "?"):
+        names: List[str] = []
+        pieces: List[str] = []
+        end = 0
+        for match in PATTERN_PIECE.finditer(pattern):
+            pieces.append(re.escape(pattern[end : match.start()]))
+            end = match.end()
+            if match[1] in names:
+                pieces.append(f"(?:\\{names.index(match[1]) + 1})")
+            elif match[1]:
+                names.append(match[1])
+                pieces.append(f"({character}+{mode})")
+            else:
+                pieces.append(f"(?:[^/]+/)*{mode}" if match[2] else f"{character}*{mode}")
+        regexes.append(re.compile("".join(pieces) + re.escape(pattern[end:]), re.DOTALL))
+    return regexes[0], regexes[1]
+
+
+def _read_file(path: str, settings: Any) -> Iterator[Record]:
+    suffix = Path(path).suffix.lower()
+    name = STANDARD_INPUT_NAME if path == STANDARD_INPUT else path
+    if suffix in FRAME_READERS:
+        return _records_of_object(name, _read_frame(path, *FRAME_READERS[suffix]))
+    try:
+        data = sys.stdin.buffer.read() if path == STANDARD_INPUT else Path(path).read_bytes()
+        text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        change = {"pipe": f"iconv -f WINDOWS-1252 -t UTF-8 {shell_words([path])}"}
+        raise refusal(settings, f"{name} is neither UTF-8 nor UTF-16 text (byte {error.start}).", change) from error
+    except OSError as error:
+        raise DataError(f"{name} cannot be read: {error.strerror}.") from error
+    if suffix in JSON_ENDINGS or (path == STANDARD_INPUT and text.lstrip()[:1] in ("{", "[")):
+        return _records_of_json(name, text)
+    return _records_of_csv(name, text, settings)
+
+
+def _read_frame(path: str, function: str, package: str) -> Any:
+    try:
+        return getattr(import_module("pandas"), function)(path)
+    except ImportError as error:
+        raise PackageError(
+            f"{path} needs pandas and {package}: pip install pandas {package}. Or save it as CSV."
+        ) from error
+    except Exception as error:
+        raise DataError(f"{path} cannot be read: {error}. Save it as CSV.") from error
+
+
+def _records_of_csv(name: str, text: str, settings: Any) -> Iterator[Record]:
+    csv.field_size_limit(sys.maxsize)
+
+    def open_csv(separator: str, *, strict: bool = True) -> Any:
+        return csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=strict)
+
+    separator = max(SEPARATORS, key=lambda character: len(next(filter(None, open_csv(character, strict=False)), [])))
+    reader = open_csv(separator)
+    columns: List[str] = []
+    repeated_headers: List[int] = []
+    line, num_rows = 1, 0
+    try:
+        for cells in reader:
+            place, line = f"line {line}", reader.line_num + 1
+            texts = [from_csv_cell(cell.strip()) for cell in cells]
+            if not any(texts):
+                continue
+            if not columns:
+                columns = [text or f"column {number}" for number, text in enumerate(texts, start=1)]
+                _refuse_repeated_column(f"{name}, {place}", columns)
+            elif texts[: len(columns)] == columns:
+                repeated_headers.append(int(place[5:]))
+            elif len(texts) < len(columns) or any(texts[len(columns) :]):
+                names = join_some([shown_cell(column) for column in columns], limit=MAX_CHOICES)
+                raise DataError(
+                    f"{name}, {place}: the line has {len(texts)} cells, but the header has {len(columns)}: {names}. "
+                    "Give both the same cells."
+                )
+            else:
+                if separator != ",":
+                    texts = [text.replace(",", ".") if DECIMAL_COMMA.fullmatch(text) else text for text in texts]
+                num_rows += 1
+                yield Record(name, place, dict(zip(columns, texts, strict=False)))
+    except csv.Error as error:
+        raise DataError(f"{name}, line {line}: not a valid row: {error}.") from error
+    if repeated_headers:
+        problem = f"{name}, line {repeated_headers[0]}: the line repeats the header. Remove it."
+        raise refusal(settings, problem, without_lines(name, repeated_headers))
+    if not columns:
+        raise DataError(f"{name} is empty. The first line must have the names of the columns.")
+    if num_rows == 0:
+        yield Record(name, "line 1", dict.fromkeys(columns, ""))
+
+
+def without_lines(file: str, lines: Sequence[int]) -> Dict[str, Any]:
+    """Return the change that removes lines of a text file."""
+    return {"pipe": f"sed {shell_words([';'.join(f'{line}d' for line in lines)])} {shell_words([file])}"}
+
+
+def _refuse_repeated_column(place: str, columns: Sequence[str]) -> None:
+    repeated = [column for column, number in Counter(columns).items() if number > 1]
+    if repeated:
+        raise DataError(f"{place}: the column '{shown_cell(repeated[0])}' appears twice. Rename one.")
+
+
+def _records_of_json(name: str, text: str) -> Iterator[Record]:
+    try:
+        content = _load_json(text)
+    except ValueError as error:
+        lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+        number = 0
+        try:
+            rows = []
+            for number, line in lines:
+                rows.append((f"line {number}", _load_json(line)))
+            if not rows or not all(isinstance(row, dict) for _, row in rows):
+                raise ValueError(error)
+        except ValueError as line_error:
+            place = f", line {number}" if number > 1 else ""
+            raise DataError(f"{name}{place}: not valid JSON: {line_error}.") from line_error
+        yield from (Record(name, place, _cells(row)) for place, row in rows)
+    else:
+        yield from _records_of_object(name, content, is_json=True)
+
+
+def _load_json(text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=refuse_repeated_keys)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def _records_of_object(name: str, content: Content, *, is_json: bool = False) -> Iterator[Record]:
+    """Read an object. A list of objects is rows, also as the only entry of an object; another object is one row. Only
+    Python may have a mapping from candidates to lists of scores."""
+    if hasattr(content, "itertuples"):
+        yield from _records_of_frame(name, content)
+        return
+    lists = {key: _as_list(value) for key, value in content.items()} if isinstance(content, Mapping) else {}
+    if len(lists) == 1:
+        (rows,) = lists.values()
+        content = rows if rows and all(isinstance(row, Mapping) for row in rows) else content
+    if isinstance(content, Mapping) and lists and all(value is not None for value in lists.values()):
+        if is_json:
+            names = join_some([shown_cell(str(key)) for key in lists])
+            raise DataError(
+                f"{name}: the object has only lists ({names}), which may be candidates, metrics or seeds. Write a row "
+                "for each run: "
+                '[{"candidate": "a", "seed": 1, "score": 0.8}, ...].'
+            )
+        for candidate, scores in lists.items():
+            for position, score in enumerate(scores or (), start=1):
+                cells = {"candidate": cell_text(candidate), "score": cell_text(score)}
+                yield Record(name, f"candidate '{candidate}', score {position}", cells)
+    elif isinstance(content, Mapping):
+        yield Record(name, "", _cells(content))
+    elif isinstance(content, (list, tuple)) and all(isinstance(row, Mapping) for row in content):
+        yield from (Record(name, f"row {number}", _cells(row)) for number, row in enumerate(content, start=1))
+        if not content:
+            yield Record(name, "", dict.fromkeys(EMPTY_COLUMNS, ""))
+    else:
+        raise DataError(
+            f'{name}: expected rows such as {{"candidate": "a", "seed": 1, "score": 0.8}} but got '
+            f"{shown_value(content)}."
+        )
+
+
+def _as_list(value: Any) -> Optional[List[Any]]:
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return list(value) if isinstance(value, (list, tuple)) else None
+
+
+def _records_of_frame(name: str, frame: Any) -> Iterator[Record]:
+    levels = set(frame.index.names) - {None}
+    frame = frame.reset_index() if levels and levels.isdisjoint(frame.columns) else frame
+    if any(isinstance(column, tuple) for column in frame.columns):
+        raise DataError(f"{name}: the columns have several levels. Choose one, for example with frame['acc'].")
+    columns = list(map(str, frame.columns))
+    _refuse_repeated_column(name, columns)
+    for number, values in enumerate(frame.itertuples(index=False, name=None), start=1):
+        yield Record(name, f"row {number}", dict(zip(columns, map(cell_text, values), strict=True)))
+
+
+def _cells(row: Mapping[str, Any]) -> Dict[str, str]:
+    return {name: cell_text(value) for name, value in flatten(row)}
+
+
+def shown_cell(text: str) -> str:
+    """Return a cell, or the name of a column, as a message shows it."""
+    return shorten(escape_invisible(text), MAX_CELL)
+
+
+def cell_text(value: Any) -> str:
+    """Return a cell as text without blanks around it; empty for None and for what pandas calls NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return ""
+    return json.dumps(value, default=str) if isinstance(value, (dict, list)) else str(value).strip()
+
+
+def cell_name(text: str) -> str:
+    """Return the text of a cell that names something: empty for NaN, and one form for `0`, `0.0` and `00`."""
+    if text == "nan":
+        return ""
+    whole, _, fraction = text.partition(".")
+    return whole.lstrip("0") or "0" if whole.isdecimal() and not fraction.strip("0") else text
+
+
+def cell_number(text: str) -> Optional[float]:
+    """Return the finite number in a cell, None if it has none."""
+    try:
+        number = math.nan if "_" in text else float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

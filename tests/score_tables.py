@@ -1,0 +1,32 @@
+"""Tables of scores of which consecutive ones of a candidate share a split, and scores with known means."""
+
+import csv
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Sequence
+
+from fiesta_allennlp.tables.sources import NOISE_SD, TDSA_MEANS, ScorePreset
+
+TDSA_8 = ScorePreset("tdsa-8", TDSA_MEANS)
+TIE = ScorePreset("tie", {"first": 0.64, "second": 0.64, "third": 0.62, "fourth": 0.60})
+NOISY = ScorePreset(
+    "noisy", {"best": 0.64, "noisy": 0.62, "third": 0.62, "fourth": 0.60}, noise_sds={"noisy": 3 * NOISE_SD}
+)
+
+
+def split_rows(scores: Mapping[str, Sequence[float]], scores_per_split: int = 1) -> List[Dict[str, Any]]:
+    """Return a row for each score. Each `scores_per_split` consecutive ones of a candidate share a split."""
+    return [
+        {"candidate": name, "split": number // scores_per_split, "seed": number + 1, "score": score}
+        for name, values in scores.items()
+        for number, score in enumerate(values)
+    ]
+
+
+def write_split_table(path: Path, scores: Mapping[str, Sequence[float]], scores_per_split: int = 1) -> Path:
+    """Write these rows as CSV."""
+    rows = split_rows(scores, scores_per_split)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path

@@ -1,0 +1,198 @@
+"""Tables with random scores: honest ones, whose rows differ only by candidate, split and seed, and mixtures, whose rows
+also differ in something that must be placed."""
+
+from itertools import product
+from typing import Any, Callable, Dict, List, Mapping, Tuple
+
+from numpy.random import Generator
+
+Rows = List[Dict[str, Any]]
+Table = Tuple[Rows, Dict[str, Any]]
+"""The rows, and the options of the command that reads them."""
+
+MODELS = ("bert", "roberta", "cnn")
+
+
+def score(rng: Generator, model: str, effect: float, digits: int = 16, sd: float = 0.01) -> float:
+    return round(float(0.8 + effect * MODELS.index(model) + rng.normal(0, sd)), digits)
+
+
+def runs(rng: Generator, effect: float, *, num_seeds: int = 0, digits: int = 16) -> Rows:
+    """Rows of three models with numbered seeds."""
+    num_seeds = num_seeds or int(rng.integers(3, 9))
+    return [
+        {"model": model, "seed": seed, "f1": score(rng, model, effect, digits)}
+        for model, seed in product(MODELS, range(num_seeds))
+    ]
+
+
+def tracker_export(rng: Generator, effect: float) -> Table:
+    rows = [
+        {
+            "Name": f"sun-{number}",
+            "State": "finished",
+            "Created": f"2026-11-{1 + number // 7:02d}T10:00:00Z",
+            "Runtime": round(float(rng.normal(2400, 60)), 2),
+            **row,
+            "eval/loss": float(rng.normal(0.5, 0.02)),
+            "output_dir": f"out/{row['model']}-{row['seed']}",
+        }
+        for number, row in enumerate(runs(rng, effect))
+    ]
+    return rows, {"columns": {"candidate": "model"}, "score": "f1"}
+
+
+def rounded_metrics(rng: Generator, effect: float) -> Table:
+    names = ("accuracy", "precision", "recall")
+    rows = [
+        {**row, **{name: score(rng, row["model"], effect, 2, 0.02) for name in names}}
+        for row in runs(rng, effect, digits=2)
+    ]
+    return rows, {"columns": {"candidate": "model"}, "score": "f1"}
+
+
+def folds(rng: Generator, effect: float) -> Table:
+    rows = [{**row, "fit_time": float(rng.gamma(9)), "fold": row.pop("seed")} for row in runs(rng, effect)]
+    return rows, {"columns": {"candidate": "model", "split": "fold"}, "score": "f1"}
+
+
+def unseeded(rng: Generator, effect: float) -> Table:
+    rows = [
+        {"run_id": f"{rng.integers(2**30):x}", **row, "loss": float(rng.normal(0.5, 0.1))} for row in runs(rng, effect)
+    ]
+    return [{k: v for k, v in row.items() if k != "seed"} for row in rows], {
+        "columns": {"candidate": "model"},
+        "score": "f1",
+    }
+
+
+def items(rng: Generator, effect: float) -> Table:
+    subjects = rng.choice(["law", "history", "physics"], 60)
+    rows = [
+        {
+            "model": model,
+            "doc_id": item,
+            "doc": {"subject": subjects[item]},
+            "resps": [["A"]],
+            "correct": bool(rng.random() < 0.6 + 5 * effect * MODELS.index(model)),
+        }
+        for model, item in product(MODELS, range(60))
+    ]
+    return rows, {"columns": {"candidate": "model", "split": "doc_id"}, "score": "correct"}
+
+
+def trials(rng: Generator, effect: float) -> Table:
+    rows = [
+        {
+            "number": number,
+            "value": row["f1"],
+            "datetime_start": f"2026-11-01 10:{number:02d}:00",
+            "duration": f"0 days 00:0{rng.integers(3, 5)}:00",
+            "params_model": row["model"],
+            "params_seed": row["seed"],
+            "state": "COMPLETE",
+        }
+        for number, row in enumerate(runs(rng, effect))
+    ]
+    return rows, {"columns": {"candidate": "params_model", "seed": "params_seed"}, "score": "value"}
+
+
+def placed_settings(rng: Generator, effect: float) -> Table:
+    rows = [
+        {**row, "lr": lr, "epoch_time": float(rng.gamma(9))}
+        for lr in (0.1, 0.01)
+        for row in runs(rng, effect, num_seeds=4)
+    ]
+    return rows, {"columns": {"candidate": "model+lr"}, "score": "f1"}
+
+
+def placed_tasks(rng: Generator, effect: float) -> Table:
+    rows = [
+        {**row, "task": task, "size": len(task) * 100}
+        for task in ("sst2", "rte", "cola")
+        for row in runs(rng, effect, num_seeds=3)
+    ]
+    return rows, {"columns": {"candidate": "model", "split": "task"}, "score": "f1"}
+
+
+def described_models(rng: Generator, effect: float) -> Table:
+    rows = [
+        {**row, "user": "me", "parameters": 10 ** len(row["model"]), "tags": row["model"][0]}
+        for row in runs(rng, effect)
+    ]
+    return rows, {"columns": {"candidate": "model"}, "score": "f1"}
+
+
+def wide_folds(rng: Generator, effect: float) -> Table:
+    rows = []
+    for model in MODELS:
+        scores = [score(rng, model, effect) for _ in range(5)]
+        named = {f"split{fold}_test_score": value for fold, value in enumerate(scores)}
+        rows.append({"params": model, "mean_fit_time": 1.0, **named, "mean_test_score": sum(scores) / 5, "rank": 1})
+    return rows, {"columns": {"candidate": "params"}, "score": "split{split}_test_score"}
+
+
+HONEST: Mapping[str, Callable[[Generator, float], Table]] = {
+    function.__name__: function
+    for function in (
+        tracker_export,
+        rounded_metrics,
+        folds,
+        unseeded,
+        items,
+        trials,
+        placed_settings,
+        placed_tasks,
+        described_models,
+        wide_folds,
+    )
+}
+
+
+def mixture(
+    column: str, values: Tuple[Any, ...], *, num_seeds: int = 0, is_seeded: bool = False, missing: float = 0.0
+) -> Callable[[Generator, float], Table]:
+    """Return the maker of a table in which a column with these values changes the score: with `num_seeds` runs of each
+    value, which have seeds of their own if `is_seeded`, and of which a share is missing."""
+
+    def make(rng: Generator, effect: float) -> Table:
+        rows = [
+            {
+                "model": model,
+                **({"seed": number * num_seeds + seed} if is_seeded else {}),
+                "f1": score(rng, model, effect) - 0.05 * number,
+                column: value,
+                "loss": float(rng.normal(0.5, 0.1)),
+            }
+            for model, (number, value), seed in product(MODELS, enumerate(values), range(num_seeds))
+        ]
+        kept = [row for row in rows if rng.random() >= missing]
+        return kept, {"columns": {"candidate": "model"}, "score": "f1"}
+
+    return make
+
+
+def searched_rates(rng: Generator, effect: float) -> Table:
+    """Learning rates that a random search drew, each with three seeds."""
+    rows = [
+        {"model": model, "seed": seed, "lr": lr, "f1": score(rng, model, effect)}
+        for model in MODELS
+        for lr in 10 ** rng.uniform(-5, -2, 4)
+        for seed in range(3)
+    ]
+    return rows, {"columns": {"candidate": "model"}, "score": "f1"}
+
+
+MIXED: Mapping[str, Callable[[Generator, float], Table]] = {
+    "data sets": mixture("dataset", ("sst2", "cola"), num_seeds=3),
+    "data sets by number": mixture("dataset_id", (31, 37, 54), num_seeds=2, is_seeded=True),
+    "languages": mixture("lang", ("de", "fr", "zh"), num_seeds=3, is_seeded=True),
+    "missing cells": mixture("task", ("sst2", "rte", "cola", "mnli"), num_seeds=3, missing=0.3),
+    "learning rates": mixture("lr", (0.1, 0.01, 0.001), num_seeds=3),
+    "one run of each learning rate": mixture("lr", (1e-5, 2e-5, 3e-5, 5e-5), num_seeds=1),
+    "dropouts": mixture("dropout", (0.15, 0.25, 0.35), num_seeds=1, is_seeded=True),
+    "thresholds": mixture("threshold", tuple(k / 20 for k in range(1, 12)), num_seeds=1),
+    "configs": mixture("config", ("small.yaml", "large.yaml"), num_seeds=3, is_seeded=True),
+    "crashed settings": mixture("momentum", (0.85, 0.95), num_seeds=4, missing=0.2),
+    "a random search": searched_rates,
+}

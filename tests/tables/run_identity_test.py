@@ -1,0 +1,212 @@
+"""What a run is: honest tables are read, mixtures are refused, and the commands of an error place what differs."""
+
+import sys
+from itertools import product
+from pathlib import Path
+from typing import Any, Dict, List
+
+import numpy as np
+import pytest
+
+from fiesta_allennlp.core.errors import DataError
+from fiesta_allennlp.tables import columns as columns_module
+from fiesta_allennlp.tables.run_table import RunTable, read_run_table
+from fiesta_allennlp.tables.settings import NextSettings
+from tests.tables.generated import HONEST, MIXED
+from tests.tables.pasting import commands_of, paste
+
+Rows = List[Dict[str, Any]]
+
+NUM_TABLES = 20
+MAX_FALSE_REFUSALS = 2
+"""The most tables of 20 with three metrics of two digits that may be refused: it is 1 of 100."""
+
+
+def read(rows: Any, **settings: Any) -> RunTable:
+    return read_run_table(Path("rows"), NextSettings(**settings), rows)
+
+
+def is_refused(rows: Rows, options: Dict[str, Any]) -> bool:
+    try:
+        read(rows, **options)
+    except DataError as error:
+        return "differ within a candidate" in str(error) or "already has a score" in str(error)
+    return False
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_an_honest_table_is_read(name: str) -> None:
+    tables = [HONEST[name](np.random.default_rng(number), 0.02 * (number % 2)) for number in range(NUM_TABLES)]
+    num_refused = sum(is_refused(rows, options) for rows, options in tables)
+    assert num_refused <= (MAX_FALSE_REFUSALS if name == "rounded_metrics" else 0)
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_a_mixture_is_refused_with_and_without_an_effect(name: str) -> None:
+    tables = [MIXED[name](np.random.default_rng(number), 0.02 * (number % 2)) for number in range(NUM_TABLES)]
+    assert all(is_refused(rows, options) for rows, options in tables)
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_the_first_command_of_a_mixture_is_its_cure(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows, _ = MIXED[name](np.random.default_rng(3), 0.02)
+    lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
+    Path("t.csv").write_text("\n".join(lines) + "\n")
+    pasted = paste("fiesta next t.csv --columns candidate=model --score f1 --confidence 0.9")
+    assert pasted.table is not None and pasted.pastes == 1
+    assert "--confidence 0.9" in pasted.error
+    assert sum(map(len, pasted.table.scores.values())) == len(rows)
+    column = list(rows[0])[-2] if name != "a random search" else "lr"
+    placed = pasted.table.read_back.columns
+    assert column in (placed["split"] if isinstance(rows[0][column], str) else placed["candidate"]).split("+")
+    for command in commands_of(pasted.error)[1:]:
+        ignored = name == "a random search" and "--ignore" in command
+        assert paste(command).pastes == (1 if ignored else 0), "its seeds are no identity without the rates"
+
+
+def two_tasks() -> Rows:
+    """Three seeds of two models on two tasks, as an export of a tracker has them."""
+    return [
+        {"Name": f"{model}-{task}-{seed}", "model": model, "s": seed, "task": task, "score": mean + lead + seed / 1000}
+        for model, lead in (("bert", 0.0), ("roberta", 0.02))
+        for task, mean in (("sst2", 0.9), ("mrpc", 0.8))
+        for seed in range(3)
+    ]
+
+
+def test_the_factors_with_the_fewest_values_come_first_and_names_of_runs_never() -> None:
+    with pytest.raises(DataError) as error:
+        read(two_tasks(), columns={"candidate": "model"})
+    assert str(error.value) == (
+        "rows: these columns differ within a candidate, but nothing says what they are: task (mrpc, sst2); s (0, 1, "
+        "2). Put them into the split or the candidate, keep one value, or ignore them."
+        "\n    columns={'candidate': 'model+s', 'split': 'task'}"
+        "\n    where=('task=mrpc',)"
+        "\n    ignore=('task', 's')"
+    )
+    kept = read(two_tasks(), columns={"candidate": "model", "seed": "s"}, where=("task=sst2",))
+    assert kept.read_back.runs == {"bert": 3, "roberta": 3}
+    assert read(two_tasks(), columns={"candidate": "model", "seed": "s", "split": "task"}).read_back.num_repeats == 3
+
+
+def test_a_run_that_was_made_twice_has_a_place_for_its_name_or_its_line_goes(tmp_path: Path) -> None:
+    rows = [row for row in two_tasks() if row["task"] == "sst2"]
+    columns = {"candidate": "model", "seed": "s"}
+    with pytest.raises(
+        DataError, match=r"seed 0 already has a score in rows, row 1. They differ in Name \(bert-sst2-0, "
+    ):
+        read([*rows, {**rows[0], "Name": "again"}], columns=columns)
+    path = tmp_path / "t.csv"
+    path.write_text("candidate,seed,score\na,1,.5\nb,1,.6\na,1,.5\n")
+    pasted = paste(f"fiesta next {path}")
+    assert commands_of(pasted.error) == [f"sed 4d {path} | fiesta next -"]
+    assert pasted.table is not None and pasted.table.scores == {"a": [0.5], "b": [0.6]}
+
+
+def test_a_row_without_a_score_does_not_differ() -> None:
+    """A crashed run stopped at another epoch than those that finished."""
+    epochs = [(0.5, "finished", 3), (0.6, "finished", 3), (0.1, "crashed", 0.4), (0.2, "running", 1)]
+    rows = [
+        {"candidate": name, "seed": seed, "score": score, "state": state, "epoch": epoch}
+        for name in "ab"
+        for seed, (score, state, epoch) in enumerate(epochs)
+    ]
+    read_back = read(rows).read_back
+    assert (read_back.num_failed, read_back.num_unfinished) == (2, 2)
+
+
+def test_repeats_of_a_split_without_seeds_are_runs_of_one_unit() -> None:
+    rows = [
+        {"candidate": name, "split": split, "score": 0.1 * split + k / 100}
+        for name, split, k in product("ab", (1, 2), range(3))
+    ]
+    table = read(rows)
+    assert (table.read_back.num_splits, table.read_back.num_repeats, table.read_back.knows_seeds) == (2, 3, False)
+    history = table.history()
+    assert history.split_seeds("a").tolist() == [0, 0, 0, 1, 1, 1] == history.split_seeds("b").tolist()
+    assert "each row is a run with a new seed" in read([{**row, "split": ""} for row in rows]).read_back.lines[1]
+
+
+def test_one_split_is_no_unit() -> None:
+    rows = [
+        {"candidate": name, "split": "test", "seed": seed, "score": seed / 10} for name in "ab" for seed in range(3)
+    ]
+    history = read(rows).history()
+    assert len({*history.split_seeds("a"), *history.split_seeds("b")}) == 6
+
+
+@pytest.mark.parametrize("role", ["seed", "split"])
+def test_a_summary_among_numbers_is_refused_and_names_alone_are_not(role: str) -> None:
+    rows = [{"candidate": name, role: key, "score": 0.5} for name in "ab" for key in ("1", "2", "3", "mean")]
+    with pytest.raises(DataError, match=rf"row 4: the {role} is 'mean' among numbers.*\n    where=\('{role}=1,2,3',\)"):
+        read(rows)
+    for names in (("Max", "Minh", "mean"), ("sd", "all", "mean"), ("Total", "Best", "Count")):
+        named = [{"candidate": name, role: key, "score": 0.5} for name in "ab" for key in names]
+        assert read(named).read_back.runs == {"a": 3, "b": 3}
+
+
+def test_units_are_compared_and_allowed() -> None:
+    rows = [
+        {"candidate": name, "seed": k, "score": (80 if name == "a" else 0.8) + k / 100}
+        for name in "ab"
+        for k in range(3)
+    ]
+    with pytest.raises(
+        DataError, match=r"row 1: the score is 80, but in rows, row 4 it is 0.8: percents among fractions\?"
+    ):
+        read(rows)
+    assert read(rows, allow=("units",)).read_back.highest == 80.02
+    for other in ([0.2, 4.1, 3.9], [0.0, 0.0, 80.0], [-0.5, 80.0, 81.0], [0.9, 950.0, 940.0]):
+        assert read([{"candidate": "a", "seed": k, "score": value} for k, value in enumerate(other)]).rows
+
+
+def count_calls(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Count the calls of Python functions that reading these rows takes."""
+    number = 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal number
+        number += event == "call"
+
+    sys.setprofile(count)
+    try:
+        read(rows, columns={"candidate": "model"})
+    finally:
+        sys.setprofile(None)
+    return number
+
+
+def test_the_work_grows_with_the_rows_and_not_with_their_square(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rows(num_seeds: int) -> Rows:
+        rng = np.random.default_rng(1)
+        return [
+            {
+                "model": f"m{model}",
+                "split": split,
+                "seed": seed,
+                "score": float(rng.normal()),
+                "loss": float(rng.normal()),
+            }
+            for model, split, seed in product(range(5), range(4), range(num_seeds))
+        ]
+
+    few, many = (count_calls(rows(number), monkeypatch) for number in (10, 80))
+    assert many < 8.5 * few
+
+
+def test_names_with_slashes_are_candidates_and_parts_of_names() -> None:
+    rows = [{"Name": f"{name}|{seed}", "score": seed / 10} for name in ("org/a", "org/b") for seed in range(2)]
+    table = read(rows, parse=("Name={candidate}|{seed}",))
+    assert table.scores == {"org/a": [0.0, 0.1], "org/b": [0.0, 0.1]}
+
+
+def test_states_have_words_of_their_own() -> None:
+    assert {"terminated", "exited"}.isdisjoint(columns_module.STATES)
+    rows = [
+        {"candidate": name, "seed": k, "score": 0.5, "status": word}
+        for name in "ab"
+        for k, word in enumerate(("exited", "gone", "running"))
+    ]
+    read_back = read(rows, finished=("EXITED",)).read_back
+    assert (read_back.runs, read_back.num_failed, read_back.num_unfinished) == ({"a": 1, "b": 1}, 2, 2)
