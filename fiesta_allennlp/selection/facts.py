@@ -1,4 +1,4 @@
-"""The facts about a decision, declared once for all outputs: a live line, a status, the next runs, a report, JSON."""
+"""The facts about a decision, declared once for all outputs: a status, the next runs, a report, JSON."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -22,8 +22,8 @@ from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.strategies.forecast import Forecast, count_runs, forecast_selection
 
-JSON, LIVE, NEXT, STATE, NOTES = "json", "live", "next", "state", "notes"
-"""The outputs: JSON, the live line, `fiesta next`, the state of a selection in status and report, and notes below."""
+JSON, NEXT, STATE, NOTES = "json", "next", "state", "notes"
+"""The outputs: JSON, `fiesta next`, the state of a selection in status and report, and notes below."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,9 +181,9 @@ FACTS: List[Fact] = [
     Fact("target", frozenset({JSON, STATE}), sentences=_describe_target),
     Fact("gave_up", frozenset({JSON, NEXT}), lambda history, decision: decision.gave_up, _describe_inconclusive),
     Fact("margin", value=lambda history, decision: decision.margin),
-    Fact("expected_loss", SHOWN | {LIVE}, expected_loss, _describe_loss),
-    Fact("lacking", SHOWN | {LIVE}, lambda history, decision: dict(Counter(decision.lacking)), _describe_lacking),
-    Fact("forecast", SHOWN | {LIVE}, sentences=_describe_forecast),
+    Fact("expected_loss", SHOWN, expected_loss, _describe_loss),
+    Fact("lacking", SHOWN, lambda history, decision: dict(Counter(decision.lacking)), _describe_lacking),
+    Fact("forecast", SHOWN, sentences=_describe_forecast),
     Fact("collapsed", frozenset({JSON, NEXT, NOTES}), _find_collapsed, describe_collapsed, of_documents=False),
     Fact("without_runs"),
     Fact("num_evaluations"),
@@ -212,9 +212,11 @@ def fact_sentences(result: Any, output: str) -> List[str]:
     return [sentence for fact in facts_of(result, output) for sentence in fact.sentences(result)]
 
 
-def live_line(result: Any) -> str:
-    """Return the facts of a running selection as clauses, each after a semicolon."""
-    return "".join(f"; {text[0].lower()}{text[1:].rstrip('.')}" for text in fact_sentences(result, LIVE))
+def runs_left_text(result: Any) -> str:
+    """Return how many more runs a running selection makes, in a few words; empty where that is unknown."""
+    if result.lacking:
+        return f"at least {count_text(sum(result.lacking.values()), 'more run')}"
+    return "" if result.forecast is None else f"about {count_text(result.forecast.median, 'more run')}"
 
 
 def computed_facts(history: History, decision: Decision, result_class: Any) -> Dict[str, Any]:

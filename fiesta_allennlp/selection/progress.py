@@ -11,14 +11,18 @@ from typing import Callable, Collection, Dict, Iterator, Optional, Sequence, Set
 
 from rich.console import Console
 
+from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
-from fiesta_allennlp.selection.facts import live_line
+from fiesta_allennlp.selection.facts import runs_left_text
 from fiesta_allennlp.selection.listener import Listener
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.texts import count_text, describe_collapsed_runs, number_text, probability_text
 from fiesta_allennlp.strategies.decision import Decision
+
+MAX_NAME = 14
+"""Characters of a name in a line of progress before it is cut. A line has at most 100."""
 
 
 class ProgressDisplay(Listener):
@@ -100,7 +104,8 @@ class ProgressDisplay(Listener):
             self._pending_line = self._finished_text(outcome)
 
     def _finished_text(self, run: Evaluation) -> str:
-        return f"{run.request.name} {self._metric} {number_text(run.score)} in {run.seconds:.1f} s"
+        candidate, number = run.request.candidate, run.request.name.removeprefix(run.request.candidate)
+        return f"{shorten(candidate, MAX_NAME)}{number} {number_text(run.score)}"
 
     def on_waiting(self, requests: Sequence[Request]) -> None:
         self._waiting_requests = requests
@@ -108,14 +113,18 @@ class ProgressDisplay(Listener):
     def _print_pending_line(self) -> None:
         if self._pending_line is not None:
             best, confidence = self._decision.best, self._decision.confidence
-            lead = "" if confidence is None else f"; {best} leads with probability {probability_text(confidence)}"
-            self._print_line(self._pending_line + lead + self._facts_text)
+            lead = ""
+            if best is not None and confidence is not None:
+                lead = f"; {shorten(best, MAX_NAME)} P(best) {probability_text(confidence)}"
+            self._print_line(self._pending_line + lead + self._runs_left_text)
             self._pending_line = None
 
     @property
-    def _facts_text(self) -> str:
-        """The facts, each after a semicolon; not for a selection that is over."""
-        return "" if self._result is None or self._decision.stopped_by is not None else live_line(self._result)
+    def _runs_left_text(self) -> str:
+        """The further runs, after a semicolon; not for a selection that is over."""
+        is_over = self._result is None or self._decision.stopped_by is not None
+        text = "" if is_over else runs_left_text(self._result)
+        return text and f"; {text}"
 
     def _print_line(self, text: str) -> None:
         self._console.print(f"[{self._elapsed_text()}] {text}")
@@ -133,7 +142,7 @@ class ProgressDisplay(Listener):
         waiting_text = f", {num_waiting.total()} waiting for another try" if num_waiting else ""
         queued_text = f", {num_queued.total()} queued" if num_queued else ""
         running_text = f"{len(history.pending) - num_outside.total()} running{queued_text}{waiting_text}"
-        title = f"{runs_text}, {running_text}, {self._elapsed_text()} elapsed{self._facts_text}"
+        title = f"{runs_text}, {running_text}, {self._elapsed_text()} elapsed{self._runs_left_text}"
         result = self._result or self._plain_result(history, self._decision)
         candidates = tuple(
             replace(

@@ -16,7 +16,7 @@ from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.probability.collapsed import CollapsedRuns
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.console import PipeSafeConsole
-from fiesta_allennlp.selection.facts import LIVE, fact_sentences
+from fiesta_allennlp.selection.facts import STATE, fact_sentences
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import Result
@@ -39,11 +39,21 @@ def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() ->
         progress.on_outcome(outcome)
         progress.on_state(History(("able", "blind"), (outcome,) * number), Decision(best="able", lacking=lacking))
     first, second = file.getvalue().splitlines()
-    assert first.endswith(" in 1.0 s; about 9 more runs")
-    assert second.endswith(
-        " in 1.0 s; the target is reached, but before able can win, blind needs at least 1 more run and able needs at "
-        "least 1 more run"
-    )
+    assert first.endswith("] able-0 0.5000; about 9 more runs")
+    assert second.endswith("] able-0 0.5000; at least 2 more runs")
+
+
+def test_a_line_of_progress_has_at_most_100_characters() -> None:
+    file = StringIO()
+    many = Forecast(1234, 2345, 34567, is_limited=True, prob_decided=0.5, seconds_per_run=60, seconds_left=7200)
+    progress = ProgressDisplay(Console(file=file, width=400), "accuracy", make_result=partial(facts, forecast=many))
+    name = "roberta-large-with-a-long-name-and-lr=0.00003"
+    outcome = Evaluation(Request(name, 12, 1, 2, 3, 4), 1234.56789, "accuracy", seconds=4321.5)
+    progress.on_outcome(outcome)
+    progress.on_state(History((name, "blind"), (outcome,)), Decision(name, prob_within_margin={name: 0.91234}))
+    (line,) = file.getvalue().splitlines()
+    assert len(line) <= 100
+    assert line.endswith(" P(best) 0.912; about 2345 more runs")
 
 
 def test_an_error_is_shown_once() -> None:
@@ -55,7 +65,7 @@ def test_an_error_is_shown_once() -> None:
     assert [line.partition(" s: ")[2] for line in lines] == ["no file", "the error of able-0", "no GPU"]
 
 
-def test_lines_have_the_cost_of_choosing_now_and_a_collapsed_run_once() -> None:
+def test_lines_have_the_leader_and_a_collapsed_run_once() -> None:
     file = StringIO()
     collapsed = (CollapsedRuns("able", 5, {"able-0": 0.1}, sds=20.0),)
     found: Dict[int, Tuple[CollapsedRuns, ...]] = {1: (), 2: collapsed, 3: collapsed}
@@ -70,10 +80,8 @@ def test_lines_have_the_cost_of_choosing_now_and_a_collapsed_run_once() -> None:
         decision = Decision("able", prob_within_margin={"able": 0.9}, stopped_by=stopped_by)
         progress.on_state(History(("able", "blind"), (outcome,) * number), decision)
     first, note, second, last = [line.partition("] ")[2] for line in file.getvalue().splitlines()]
-    said = "able-0 accuracy 0.5000 in 1.0 s; able leads with probability 0.900"
-    assert first == second == f"{said}; choosing able now costs 0.00042 on average"
+    assert first == second == last == "able-0 0.5000; able P(best) 0.900"
     assert note.startswith("Note: 1 of 5 runs of able lies 20 robust sds below the others (able-0: 0.1)")
-    assert last == said, "a selection that is over has chosen"
 
 
 def test_the_table_tells_what_waits_from_what_runs() -> None:
@@ -156,7 +164,7 @@ def test_a_cost_that_the_scores_do_not_show_is_less_than_their_last_decimal() ->
 
     def said(loss: Optional[float], sd: float = 0.01) -> List[str]:
         candidates = (replace(leader, sd=sd), CandidateResult("b", mean=0.4))
-        return fact_sentences(Result("a", None, "f1", candidates, running=True, expected_loss=loss), LIVE)
+        return fact_sentences(Result("a", None, "f1", candidates, running=True, expected_loss=loss), STATE)
 
     assert said(0.00042) == ["Choosing a now costs 0.00042 on average."]
     assert said(2.2e-14) == ["Choosing a now costs less than 0.0001 on average."]
