@@ -97,6 +97,7 @@ def test_overrides_go_into_lists_and_keys_with_dots_and_change_a_copy() -> None:
     [
         (None, "no such config file"),
         ("{ model: ", "not valid Jsonnet.*1:10"),
+        ("{ model: { x: std.extVar('none') } }", r"variable: none \(\S+bad.jsonnet:1:\S+\). Set it with --points"),
         ("[1, 2]", "list"),
         ("{ dataset_reader: {} }", "'model' is missing"),
         ({"trainer": None}, "'trainer' is missing"),

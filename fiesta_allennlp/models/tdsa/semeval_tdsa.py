@@ -64,7 +64,10 @@ def read_sentences(path: Union[str, PathLike]) -> List[Sentence]:
     try:
         root = ElementTree.fromstring(Path(path).read_bytes())
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.") from error
+        raise DataError(
+            f"{path} cannot be read: {error.strerror}. For the configs in training_configs/tdsa, set FIESTA_DATA to "
+            "the directory of the SemEval-2014 files."
+        ) from error
     except (ElementTree.ParseError, LookupError, ValueError) as error:
         raise DataError(f"{path} is not well-formed XML: {error}.") from error
     if root.tag != "sentences":
