@@ -33,7 +33,7 @@ KEYS = [
     "forecast",
     "confirmations",
 ]
-"""The keys that docs/cluster.md calls stable."""
+"""The keys that docs/files.md calls stable."""
 PENDING_KEYS = ["run", "state", "candidate", "job", "host", "reason"]
 
 
