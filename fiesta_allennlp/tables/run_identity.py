@@ -278,12 +278,12 @@ def _refuse_repeat(row: RunRow, earlier: RunRow, roles: Roles, settings: Any) ->
     problem = f"{row.place}: candidate '{row.candidate}'{identity} already has a score in {earlier.place}."
     if not differing:
         roles_of_rows = [role for role in ("seed", "split") if getattr(row, role)][:1]
-        changes = [{"columns": {**columns, role: ""}} for role in roles_of_rows]
-        raise refusal(settings, f"{problem} Remove one, unless each row is a run of its own.", *changes)
+        own_runs = [{"columns": {**columns, role: ""}} for role in roles_of_rows]
+        raise refusal(settings, f"{problem} Remove one, unless each row is a run of its own.", *own_runs)
     differing.sort(key=lambda factor: any("." in value for value in factor.values if factor.is_numeric))
     column, value = differing[0].column, differing[0].values[-1]
     shown = join_some(list(map(str, differing)), limit=4)
-    changes = [
+    changes: List[Dict[str, Any]] = [
         _place(differing[:1], roles, settings),
         {"where": (*settings.where, f"{column}={join_names([value])}")},
         {"columns": {**columns, "seed": "+".join([*roles.columns["seed"], column])}},
