@@ -37,7 +37,6 @@ autodoc_member_order = "bysource"
 autodoc_inherit_docstrings = False
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
 napoleon_google_docstring = True
@@ -57,7 +56,7 @@ myst_url_schemes = {
 }
 
 html_theme = "furo"
-html_title = "fiesta_allennlp"
+html_title = "fiesta"
 html_static_path = ["static"]
 html_search_scorer = str(DOCS / "static" / "scorer.js")
 html_css_files = ["site.css"]

@@ -2,6 +2,7 @@
 
     python scripts/check_docs.py           # links, tables and options, in seconds
     python scripts/check_docs.py --run     # every command too, page by page, each in a copy of the repository
+    python scripts/check_docs.py --site build/docs   # the links of the built site
 
 A page's code blocks run in their order in one shell, so that a later one finds what an earlier one made. Comments above
 a block say what else there is to know: `<!-- not run: why -->`; `<!-- file: NAME -->`, write the block to this file;
@@ -24,9 +25,11 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional
+from typing import Dict, Iterator, List, Optional, Tuple
+from urllib.parse import unquote
 
 from make_command_reference import parsers
 
@@ -185,11 +188,48 @@ def wrong_arguments(parser: argparse.ArgumentParser, arguments: List[str]) -> Op
     return None
 
 
+class LinkParser(HTMLParser):
+    """Collects the local targets of a page in `links`: what its links, pictures, scripts and styles name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: List[str] = []
+
+    def handle_starttag(self, tag: str, attrs: List[Tuple[str, Optional[str]]]) -> None:
+        targets = [value for name, value in attrs if name in ("href", "src") and value]
+        self.links += [target for target in targets if not re.match(r"\w+:|//", target)]
+
+
+def wrong_site_links(site: Path) -> Iterator[str]:
+    """Links of a built site to files that it lacks, and of a page to itself by name."""
+    for page in sorted(site.rglob("*.html")):
+        parser = LinkParser()
+        parser.feed(page.read_text(encoding="utf-8"))
+        for target in sorted(set(parser.links)):
+            name, _, anchor = target.partition("#")
+            path = (page.parent / unquote(name.partition("?")[0])).resolve() if name else page
+            if not path.exists():
+                yield f"{page.relative_to(site)}: there is no {target}"
+            elif name and not anchor and path == page.resolve():
+                yield f"{page.relative_to(site)}: {target} is this page"
+
+
+def wrong_picture(page: Path) -> Iterator[str]:
+    """The picture of this page's results, if its script would not draw it of the recorded ones of the final rule."""
+    bars = import_module("real_bars")
+    if bars.PICTURE in [(page.parent / target).resolve() for target in LINK.findall(prose(page))]:
+        try:
+            if bars.PICTURE.read_text(encoding="utf-8") != bars.svg_text():
+                yield f"{bars.PICTURE.name}: not of the results. Run: python scripts/benchmarks/real_problems.py --pool"
+        except ValueError as error:
+            yield str(error)
+
+
 def problems() -> List[str]:
     """All that can be told without running anything."""
     messages: List[str] = []
     for page in pages():
-        messages += [*wrong_links(page), *wrong_tables(page)]
+        messages += [*wrong_links(page), *wrong_tables(page), *wrong_picture(page)]
         for block in blocks(page):
             messages += wrong_commands(block)
     return messages
@@ -250,8 +290,9 @@ def main() -> None:
     parser.add_argument(
         "--only", default="", metavar="PATTERN", help="run only pages whose path matches this regular expression"
     )
+    parser.add_argument("--site", type=Path, metavar="DIR", help="only check the links of the site that is built there")
     args = parser.parse_args()
-    messages = problems()
+    messages = problems() if args.site is None else list(wrong_site_links(args.site))
     for page in pages() if args.run else ():
         name = str(page.relative_to(REPOSITORY))
         if re.search(args.only, name) and any(block.script() for block in blocks(page)):

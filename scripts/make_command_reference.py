@@ -132,7 +132,7 @@ def meaning(action: argparse.Action) -> str:
 def with_code(text: str) -> str:
     """The text with names of options set as code."""
     parts: List[str] = text.split("`")
-    parts[::2] = (re.sub(r"(?<![\w`-])(--?[a-z][\w-]*(?:=-[\w-]+)?)", r"`\1`", part) for part in parts[::2])
+    parts[::2] = (re.sub(r"(?<![\w`}-])(--?[a-z][\w-]*(?:=-[\w-]+)?)", r"`\1`", part) for part in parts[::2])
     return "`".join(parts)
 
 

@@ -1,7 +1,7 @@
 """Makes the pictures of the README and the site from selections, and the example of a report.
 
 python scripts/make_pictures.py prob-best runs/restaurants      # docs/pictures/prob_best.png
-python scripts/make_pictures.py report runs/digits              # docs/live/report.html, docs/pictures/report.png
+python scripts/make_pictures.py report runs/digits              # docs/live/example-report.html, pictures/report.png
 python scripts/make_pictures.py recording 20 fiesta select ...  # docs/pictures/recording.svg: a terminal, in 20 s
 python scripts/make_pictures.py splits                          # docs/pictures/splits.svg
 
@@ -32,7 +32,7 @@ from fiesta_allennlp import report
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PICTURES = DOCS / "pictures"
-LIVE = DOCS / "live" / "report.html"
+LIVE = DOCS / "live" / "example-report.html"
 NUM_COLOURS = 64
 """Enough for lines and letters, in a third of the bytes."""
 
@@ -41,6 +41,9 @@ LINE_HEIGHT = 24.4
 """Of rich, in pixels."""
 FRAMES = 40
 """The most screens of a recording."""
+
+FIRST_SHARE = 0.12
+"""The share of the time for which a recording begins with its last screen."""
 
 SET_COLOURS = {"training": "#a9bcd0", "validation": "#e8a33d", "test": "#b5332e"}
 OFFICIAL_SPLIT = ["training"] * 14 + ["validation"] * 3 + ["test"] * 3
@@ -105,8 +108,8 @@ def draw_terminal(text: str, command: List[str]) -> str:
 
 
 def recording(seconds: float, command: List[str]) -> None:
-    """Draw all screens of a command below each other, and show one after the other. The last stays for a quarter of the
-    time, and forever where the reader wants no motion."""
+    """Draw all screens of a command below each other, and show one after the other. The last comes first, stays at the
+    end, and is shown where nothing moves."""
     typed = "$ " + shlex.join(command).replace(" '", " \\\n    '").replace("' --", "' \\\n    --") + "\n\n"
     screen_times = list(screens(command))
     frames = [screen_times[0]]
@@ -127,14 +130,13 @@ def recording(seconds: float, command: List[str]) -> None:
         picture,
         flags=re.DOTALL,
     )
-    begins = [0.0, *(0.75 * when / frames[-1][0] for when, _ in frames)]
+    begins = [FIRST_SHARE, *(FIRST_SHARE + 0.65 * when / frames[-1][0] for when, _ in frames)]
     moves = [f"translateY({-number * height * LINE_HEIGHT:.1f}px)" for number in range(len(texts))]
     steps = " ".join(f"{begin:.2%} {{ transform: {move} }}" for begin, move in zip(begins, moves, strict=True))
     style = (
-        f"@keyframes film {{ {steps} 100% {{ transform: {moves[-1]} }} }}\n"
-        f".terminal-matrix {{ animation: film {seconds:g}s step-end infinite }}\n"
-        "@media (prefers-reduced-motion: reduce) "
-        f"{{ .terminal-matrix {{ animation: none; transform: {moves[-1]} }} }}\n</style>"
+        f"@keyframes film {{ 0% {{ transform: {moves[-1]} }} {steps} 100% {{ transform: {moves[-1]} }} }}\n"
+        f".terminal-matrix {{ transform: {moves[-1]}; animation: film {seconds:g}s step-end infinite }}\n"
+        "@media (prefers-reduced-motion: reduce) { .terminal-matrix { animation: none } }\n</style>"
     )
     (PICTURES / "recording.svg").write_text(picture.replace("</style>", style), encoding="utf-8")
 

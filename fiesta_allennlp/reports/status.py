@@ -104,7 +104,7 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
 def _forecast(report: Report, *, num_running: int) -> Optional[Forecast]:
     """Forecast the further runs of an open selection, as its live line does. Their time is known while runs are
     running."""
-    if report.selection is None or not report.result.running:
+    if report.selection is None:
         return None
     meta, max_hours = report.selection.meta, getattr(report.settings, "max_hours", None)
     seconds_left = None if max_hours is None else 3600 * max_hours - meta.working_seconds

@@ -122,6 +122,11 @@ def _describe_target(result: Any) -> List[str]:
     return [f"{reason}: a margin or more runs can change that.", *gave_up]
 
 
+def _describe_inconclusive(result: Any) -> List[str]:
+    """Say what a selection misses that ended without a winner."""
+    return _describe_target(result) if result.stopped_by is not None else []
+
+
 def _describe_loss(result: Any) -> List[str]:
     """State what choosing the leader now costs. A cost that the decimals of the scores do not show is less than the
     last of them."""
@@ -173,8 +178,8 @@ FACTS: List[Fact] = [
     Fact("best_set", SHOWN, sentences=describe_best_set),
     Fact("leading", frozenset({JSON, STATE}), sentences=_describe_leading),
     Fact("confidence"),
-    Fact("target", SHOWN, sentences=_describe_target),
-    Fact("gave_up", value=lambda history, decision: decision.gave_up),
+    Fact("target", frozenset({JSON, STATE}), sentences=_describe_target),
+    Fact("gave_up", frozenset({JSON, NEXT}), lambda history, decision: decision.gave_up, _describe_inconclusive),
     Fact("margin", value=lambda history, decision: decision.margin),
     Fact("expected_loss", SHOWN | {LIVE}, expected_loss, _describe_loss),
     Fact("lacking", SHOWN | {LIVE}, lambda history, decision: dict(Counter(decision.lacking)), _describe_lacking),

@@ -58,7 +58,7 @@ from fiesta_allennlp.trainings.preparation import (
     resolve_metric,
     worker_packages,
 )
-from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
+from fiesta_allennlp.trainings.settings import Settings
 from fiesta_allennlp.trainings.studies import study_scores, trials_of
 
 
@@ -68,11 +68,11 @@ class TrainingSelection(SelectionFamily):
     `executor`, and `preparations`, which include removed candidates."""
 
     name = "trainings"
-    settings_class: ClassVar[Type[TrainingSettings]] = Settings
+    settings_class: ClassVar[Type[Settings]] = Settings
     candidates_option = "candidates"
     run_noun = "run"
 
-    settings: TrainingSettings
+    settings: Settings
     directory: RunDirectory
     candidate_set: CandidateSet
     strategy: Strategy

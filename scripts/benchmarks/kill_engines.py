@@ -132,7 +132,10 @@ class RayNodes(Engine):
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         self._cluster.remove_node(node, allow_graceful=False)  # it is dead: this only forgets it
-        self._cluster.add_node(**NODE)
+        for _ in range(5):
+            with suppress(Exception):  # Ray's own, if the machine is too busy to start a node in time
+                self._cluster.add_node(**NODE)
+                return
 
 
 def _processes_of(node: Any) -> List[psutil.Process]:

@@ -34,7 +34,7 @@ from fiesta_allennlp.selection.store import RunStore
 
 MARK = "KILLED_SELECTION"  # the variable by which the processes of a selection are found
 KILLS_PER_SELECTION = 10
-MAX_RUNS_BETWEEN = 6  # finished runs between two kills
+MAX_RUNS_BETWEEN = 3  # finished runs between two kills
 LONGEST_WAIT = 2.0  # seconds after the last of them: about as long as two runs
 LONGEST_END = 30.0  # seconds in which the processes of a selection that has ended may end
 SLEEP = "sleep $(($1 % 2)).$(($1 % 10)); echo '{\"accuracy\": '0.$(($1 % 1000))$(($2 % 1000))$3'}'"

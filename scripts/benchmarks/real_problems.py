@@ -25,6 +25,7 @@ from calibration import CONFIDENCE
 from common import append_rows, make_parser, print_table, rule_commit, show, write_tables
 from procedures import GLR, PAPER_PROCEDURE, PROCEDURES, SELECTIONS
 from published_scores import Problem, read_problems
+from real_bars import write_bars
 from real_figure import write_figure
 from real_results import APART, SETS, TUNED, SelectionOutcome, count_outcomes
 from real_tables import HEADINGS, PAGES, cells, with_tables
@@ -142,6 +143,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     args = parser.parse_args(arguments)
     if args.pool:
         write_figure()
+        write_bars()
         return write_tables(PAGES, with_tables)
     chosen_set = SETS[APART if args.problems else args.set]
     seed = secrets.randbits(32) if args.seed is None else args.seed

@@ -30,10 +30,9 @@ KEYS = [
     "error",
     "pending",
     "selection",
-    "forecast",
     "confirmations",
 ]
-"""The keys that docs/cluster.md calls stable."""
+"""The keys that docs/files.md calls stable."""
 PENDING_KEYS = ["run", "state", "candidate", "job", "host", "reason"]
 
 
@@ -88,17 +87,17 @@ def test_an_open_selection_has_a_forecast_and_a_decided_one_none(
     store = write_selection(tmp_path, scores, pending=[("a", 3), ("b", 3)], meta=meta, max_hours=max_hours)
     running, data = status.done(tmp_path), json.loads(status.done(tmp_path, "--json"))
     store.close()
-    forecast = data["forecast"]
+    forecast = data["selection"]["forecast"]
     assert 1 <= forecast["low"] < forecast["median"] < forecast["high"]
-    sentence = f"Forecast: about {forecast['median']} more runs (5-95%: {forecast['low']} to {forecast['high']}"
+    sentence = f"About {forecast['median']} more runs (5-95%: {forecast['low']} to {forecast['high']}"
     told = " ".join(running.split())
     assert sentence in told and ("within the remaining 30 min of --max-hours with probability" in told) == bool(
         max_hours
     )
     stopped = " ".join(status.done(tmp_path).split())
-    assert "Forecast: about" in stopped and "of --max-hours" not in stopped, "no run takes time"
+    assert "About " in stopped and "more run" in stopped and "of --max-hours" not in stopped, "no run takes time"
     write_selection(tmp_path / "clear", {"a": [0.9, 0.901, 0.902], "b": [0.1, 0.101, 0.102]}).close()
-    assert json.loads(status.done(tmp_path / "clear", "--json"))["forecast"] is None
+    assert json.loads(status.done(tmp_path / "clear", "--json"))["selection"]["forecast"] is None
 
 
 def test_what_is_no_selection_is_said(status: Any, tmp_path: Path) -> None:
@@ -114,7 +113,7 @@ def test_a_finished_selection_as_json_is_its_result(
     with project(tmp_path):
         data = json.loads(status.done(root, "--json"))
     assert list(data) == KEYS
-    assert (data["format"], data["version"], data["directory"]) == (2, __version__, str(root))
+    assert (data["format"], data["version"], data["directory"]) == (3, __version__, str(root))
     ended = {key: data[key] for key in ("running", "error", "pending")}
     assert ended == {"running": False, "error": None, "pending": []}
     assert data["selection"] == json.loads((root / "selection.json").read_text())

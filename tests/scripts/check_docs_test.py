@@ -44,6 +44,31 @@ def test_links_anchors_and_commands_of_all_pages_and_the_reference_is_up_to_date
             assert action.dest == "help" or all(f"`{name}" in text for name in action.option_strings)
 
 
+def test_a_link_of_the_site_needs_another_page_that_is_there(tmp_path: Path) -> None:
+    (tmp_path / "api").mkdir()
+    (tmp_path / "api" / "index.html").write_text(
+        '<a href="../report.html#top">r</a><img src="../x.png"><a href="#">t</a>'
+    )
+    (tmp_path / "report.html").write_text('<a href="report.html">r</a><a href="https://x.y">x</a><a href="api/">a</a>')
+    assert list(check_docs.wrong_site_links(tmp_path)) == [
+        "api/index.html: there is no ../x.png",
+        "report.html: report.html is this page",
+    ]
+
+
+def test_a_picture_of_other_results_is_found(
+    page: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bars = import_module("real_bars")
+    picture = tmp_path / "bars.svg"
+    picture.write_text(bars.svg_text().replace("% wrong", ".5% wrong"), encoding="utf-8")
+    monkeypatch.setattr(bars, "PICTURE", picture)
+    page("![a](bars.svg)")
+    assert [problem.partition(":")[0] for problem in check_docs.problems()] == ["bars.svg"]
+    picture.write_text(bars.svg_text(), encoding="utf-8")
+    assert check_docs.problems() == []
+
+
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [

@@ -1,0 +1,34 @@
+"""A sampling rule of your own: mostly the candidate that is most probably best.
+
+python examples/own_classes/strategy.py
+"""
+
+from typing import Any, List
+
+import numpy as np
+
+from fiesta_allennlp import replay
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.strategies.base import Strategy
+from fiesta_allennlp.strategies.decision import Decision
+from fiesta_allennlp.strategies.thompson import PosteriorSampling
+from fiesta_allennlp.tables.sources import ScorePreset
+
+
+@Strategy.register("epsilon_greedy")
+class EpsilonGreedy(PosteriorSampling):
+    """Runs the candidate that is most probably best, and with probability `epsilon` another one."""
+
+    def __init__(self, *, epsilon: float = 0.5, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.epsilon = epsilon
+
+    def choose(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
+        prob_best = decision.prob_best
+        leader = max(prob_best, key=lambda name: prob_best[name])
+        others = [name for name in prob_best if name != leader]
+        return [str(rng.choice(others)) if rng.random() < self.epsilon else leader for _ in range(slots)]
+
+
+scores = ScorePreset("models", {"cnn": 0.78, "lstm": 0.80, "bert": 0.82})
+print(replay(scores, strategy={"type": "epsilon_greedy", "epsilon": 0.3}, repetitions=5, processes=1, seed=1))
