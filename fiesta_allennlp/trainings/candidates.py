@@ -20,7 +20,7 @@ from fiesta_allennlp.trainings.config import SEED_KEYS, Config, first_difference
 from fiesta_allennlp.trainings.data_files import DataSnapshot, files_behind, take_snapshot
 from fiesta_allennlp.trainings.pool import preparation_from_facts
 from fiesta_allennlp.trainings.programs.config import check_no_lone_placeholder, config_of_command
-from fiesta_allennlp.trainings.settings import DEFAULT_TOP, Settings, TrainingSettings
+from fiesta_allennlp.trainings.settings import DEFAULT_TOP, Settings
 from fiesta_allennlp.trainings.studies import TRIAL_KEY, Trial, read_trials, trials_of
 
 
@@ -153,7 +153,7 @@ def _reads_variable(spec: CandidateSpec, name: str, overrides: str) -> bool:
     return name in os.environ or name in VARIABLE_DEFAULTS
 
 
-def load_candidate(spec: CandidateSpec, settings: TrainingSettings) -> Candidate:
+def load_candidate(spec: CandidateSpec, settings: Settings) -> Candidate:
     try:
         config = load_config(spec, settings.overrides, settings.data_of_commands)
         candidate = type_of(config)

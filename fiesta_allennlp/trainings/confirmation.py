@@ -29,7 +29,7 @@ from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
 from fiesta_allennlp.trainings.select import TrainingSelection
-from fiesta_allennlp.trainings.settings import Settings, TrainingSettings
+from fiesta_allennlp.trainings.settings import Settings
 
 
 def read_confirmations(directory: RunDirectory) -> Tuple[Confirmation, ...]:
@@ -52,7 +52,7 @@ def read_confirmation(directory: RunDirectory) -> Optional[Confirmation]:
     return _confirmation(settings, history, Decision(best=None), **facts)
 
 
-def _confirmation(settings: TrainingSettings, history: History, decision: Decision, **facts: Any) -> Confirmation:
+def _confirmation(settings: Settings, history: History, decision: Decision, **facts: Any) -> Confirmation:
     facts = {"strategy": settings.strategy_params(), "splits": settings.splits, **facts}
     return Confirmation.from_result(Result.from_decision(history, decision, settings.scored_by, **facts))
 
@@ -132,7 +132,7 @@ class FinishedSelection:
         """Return the settings of the selection for the fresh runs, with other `resources`."""
         fixed: Dict[str, Any] = {
             **dict.fromkeys(deciding_options(Settings, "confidence")),
-            **dict.fromkeys(("preset", "points", "max_hours")),
+            **dict.fromkeys(("preset", "points", "study", "top", "max_hours")),
             "candidates": tuple(f"{name}={self.candidates[name].source}" for name in plan.names),
             "strategy": "non_adaptive_fb",
             "belief": self.settings.strategy_params()["belief"],
@@ -171,7 +171,7 @@ class ConfirmationSelection(TrainingSelection):
     name = "confirmation"
 
     @classmethod
-    def load(cls, settings: TrainingSettings, stored: StoredState, *, min_count: int) -> Mapping[str, Candidate]:
+    def load(cls, settings: Settings, stored: StoredState, *, min_count: int) -> Mapping[str, Candidate]:
         return {candidate.name: candidate for candidate in stored.candidates}
 
     def conclude(self, history: History, decision: Decision) -> None:

@@ -39,10 +39,10 @@ from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import CandidateSet
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.pool import Preparation
-from fiesta_allennlp.trainings.settings import TrainingSettings
+from fiesta_allennlp.trainings.settings import Settings
 
 
-def worker_packages(settings: TrainingSettings, candidate_set: CandidateSet) -> Tuple[str, ...]:
+def worker_packages(settings: Settings, candidate_set: CandidateSet) -> Tuple[str, ...]:
     """Return what workers import first: AllenNLP if a candidate needs it, and the user's packages. The fork server
     imports the modules of this package once for all workers."""
     modules = sorted({type_of(config).worker_module for config in candidate_set.configs.values()})
@@ -53,7 +53,7 @@ BUILT_IN_EXECUTORS = ("processes", "ray", "slurm")
 """The modules of `executors/` with an executor of their name, which is registered when its module is imported."""
 
 
-def build_executor(settings: TrainingSettings, directory: RunDirectory, *, packages: Sequence[str]) -> Executor:
+def build_executor(settings: Settings, directory: RunDirectory, *, packages: Sequence[str]) -> Executor:
     """Return the executor that the settings name, ready to work. Its workers import `packages`."""
     name, options = settings.executor, settings.executor_options
     for module in (name,) if name in BUILT_IN_EXECUTORS else BUILT_IN_EXECUTORS:
@@ -119,7 +119,7 @@ class CandidateEvaluator(Evaluator):
 
 def prepare_candidates(
     candidates: Mapping[str, Candidate],
-    settings: TrainingSettings,
+    settings: Settings,
     candidate_set: CandidateSet,
     directory: RunDirectory,
     console: Console,
@@ -180,11 +180,11 @@ METRIC_ADVICE = "Choose one with --metric NAME, or with --metric=-NAME if lower 
 
 
 def resolve_metric(
-    settings: TrainingSettings,
+    settings: Settings,
     candidates: Mapping[str, Candidate],
     preparations: Mapping[str, Preparation],
     console: Console,
-) -> TrainingSettings:
+) -> Settings:
     """Return the settings with a metric that every candidate reports: the one that the user chose, the default, or else
     the only one that all of them report, which the console then prints."""
     if settings.metric is None:

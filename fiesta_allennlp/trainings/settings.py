@@ -53,14 +53,41 @@ _fixed_option = partial(_scoring_option, is_fixed=True)
 
 
 @dataclass(frozen=True)
-class TrainingSettings(SelectionSettings):
-    """The settings that a selection and a search have in common: how runs are made, scored and compared.
+class Settings(SelectionSettings):
+    """The settings of `fiesta select`, with the names and defaults of the command's options.
 
-    `points` is a JSONL file or a list. `executor` is a registered name, `workers` a number or `auto`. The keys of
-    `executor_option` are those of the engine, or the arguments of the constructor of another executor.
+    `candidates` are configs, written as `PATH` or `NAME=PATH`, or the commands of programs, written as `NAME=COMMAND`,
+    with `data` as their files. `points` is a JSONL file or a list. `executor` is a registered name, `workers` a number
+    or `auto`. The keys of `executor_option` are those of the engine, or the arguments of the constructor of another
+    executor.
     """
 
     GROUPS: ClassVar[Tuple[str, ...]] = (SCORING_GROUP, SELECTION_GROUP, RESOURCES_GROUP)
+
+    candidates: Tuple[str, ...] = option(
+        (),
+        "two or more configs for `allennlp train` or for programs. A candidate is named after its file, without the "
+        "extension; NAME=PATH sets another name. 'NAME=python train.py {train} {test} {seed}' is a program without a "
+        "config",
+        metavar="CANDIDATE.jsonnet",
+    )
+    study: Optional[str] = _scoring_option(
+        None,
+        "an Optuna study, as an SQLite file, a journal file or a URL: its best trials make the candidates from the "
+        "config or command, whose {placeholders} they fill",
+        metavar="STORAGE[#NAME]",
+    )
+    top: Optional[int] = _scoring_option(
+        None, f"with --study: number of its best trials to take (default {DEFAULT_TOP})", least=2, is_rare=True
+    )
+    data: Tuple[str, ...] = _scoring_option(
+        (),
+        "a data file for candidates that are commands: .jsonl, .json, .csv, .tsv, .conll or .txt. Repeat it for the "
+        "training and test set (with --score validation: training and validation set), or for all three sets; or pass "
+        "one file with --split-ratios",
+        metavar="FILE",
+        is_repeated=True,
+    )
 
     workers: Any = resource_option(1, "parallel runs; auto: as many as fit", metavar="N|auto", parse=_workers)
     executor: str = resource_option("processes", "processes on this machine, slurm or ray", metavar="NAME")
@@ -136,6 +163,12 @@ class TrainingSettings(SelectionSettings):
                 check_ratios(self.split_ratios, self.division.set_names)
             except DataError as error:
                 raise ConfigError(f"--split-ratios with --score {self.score}: {error}") from error
+        if len(self.data) > len(SET_NAMES):
+            raise ConfigError(f"--data takes at most 3 files ({', '.join(SET_NAMES)}) but got {len(self.data)}.")
+        if self.top is not None and self.study is None:
+            raise ConfigError("--top is for the best trials of a study. Add --study STORAGE.")
+        if self.points is not None and self.study is not None:
+            raise ConfigError("--points and --study both make the candidates of the template. Use one or the other.")
 
     @property
     def executor_options(self) -> Dict[str, str]:
@@ -156,58 +189,6 @@ class TrainingSettings(SelectionSettings):
     @property
     def data_of_commands(self) -> Optional[Dict[str, str]]:
         """The `data` of a program that is a command without a config; None if it splits its data itself."""
-        return None
-
-    @property
-    def scored_by(self) -> Metric:
-        """The metric with its direction; the default metric while `metric` is None."""
-        return Metric.parse(self.metric or METRIC)
-
-
-@dataclass(frozen=True)
-class Settings(TrainingSettings):
-    """The settings of `fiesta select`, with the names and defaults of the command's options.
-
-    `candidates` are configs, written as `CONFIG_METAVAR` or `NAME=CONFIG`, with or without `?NAME=VALUE,...` behind; or
-    the commands of programs, written as `NAME=COMMAND`, with `data` as their files.
-    """
-
-    candidates: Tuple[str, ...] = option(
-        (),
-        "two or more configs for `allennlp train` or for programs. A candidate is named after its file, without the "
-        "extension; NAME=PATH sets another name. 'NAME=python train.py {train} {test} {seed}' is a program without a "
-        "config",
-        metavar="CANDIDATE.jsonnet",
-    )
-    study: Optional[str] = _scoring_option(
-        None,
-        "an Optuna study, as an SQLite file, a journal file or a URL: its best trials make the candidates from the "
-        "config or command, whose {placeholders} they fill",
-        metavar="STORAGE[#NAME]",
-    )
-    top: Optional[int] = _scoring_option(
-        None, f"with --study: number of its best trials to take (default {DEFAULT_TOP})", least=2, is_rare=True
-    )
-    data: Tuple[str, ...] = _scoring_option(
-        (),
-        "a data file for candidates that are commands: .jsonl, .json, .csv, .tsv, .conll or .txt. Repeat it for the "
-        "training and test set (with --score validation: training and validation set), or for all three sets; or pass "
-        "one file with --split-ratios",
-        metavar="FILE",
-        is_repeated=True,
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if len(self.data) > len(SET_NAMES):
-            raise ConfigError(f"--data takes at most 3 files ({', '.join(SET_NAMES)}) but got {len(self.data)}.")
-        if self.top is not None and self.study is None:
-            raise ConfigError("--top is for the best trials of a study. Add --study STORAGE.")
-        if self.points is not None and self.study is not None:
-            raise ConfigError("--points and --study both make the candidates of the template. Use one or the other.")
-
-    @property
-    def data_of_commands(self) -> Optional[Dict[str, str]]:
         if not self.data:
             return None
         suffix = Path(self.data[0]).suffix.lower()
@@ -216,3 +197,8 @@ class Settings(TrainingSettings):
             raise ConfigError(f"--data {self.data[0]}: use one of {suffixes}, or a config with 'data.format'.")
         set_names = {1: SET_NAMES[:1], 2: (SET_NAMES[0], self.score), 3: SET_NAMES}[len(self.data)]
         return {**dict(zip(set_names, self.data, strict=True)), "format": FORMAT_BY_SUFFIX[suffix]}
+
+    @property
+    def scored_by(self) -> Metric:
+        """The metric with its direction; the default metric while `metric` is None."""
+        return Metric.parse(self.metric or METRIC)

@@ -72,9 +72,9 @@ def test_force_leaves_the_old_selection_until_the_new_one_can_begin(
     assert files(finished) == before
     prepared: List[List[str]] = []
 
-    def prepare_all(candidates: Mapping[str, Any], *args: Any) -> Any:
+    def prepare_all(candidates: Mapping[str, Any], *args: Any, **options: Any) -> Any:
         prepared.append(sorted(candidates))
-        return preparation.prepare_candidates(candidates, *args)
+        return preparation.prepare_candidates(candidates, *args, **options)
 
     monkeypatch.setattr("fiesta_allennlp.trainings.select.prepare_candidates", prepare_all)
     with project(tmp_path):

@@ -35,8 +35,9 @@ def test_a_text_reaches_the_template_as_it_is_and_all_else_as_json() -> None:
         ({"text": "a b", "dims": [1, 2]}, "text=a b,dims=[1,2]", "text=a b,dims=[1,2]"),
         ({}, "", ""),
         ({"n": np.int64(3), "x": np.float32(0.5)}, "n=3,x=0.5", "n=3,x=0.5"),
-        # A file cannot be called so: cleaned, with the first 8 digits of the SHA-256 of {"bert": "google/bert"}.
-        ({"bert": "google/bert"}, "bert=google/bert", "bert=google_bert~81986039"),
+        # A file cannot be called so: cleaned, with the first 8 digits of the SHA-256 of {"bert": "google:bert"}.
+        ({"bert": "google:bert"}, "bert=google:bert", "bert=google_bert~5a091c6b"),
+        ({"bert": "google/bert"}, "bert=google/bert", "bert=google/bert"),
         ({"n": "1"}, 'n="1"', "n=1~fbf03fa3"),
     ],
 )
