@@ -17,6 +17,7 @@ rule is in `benchmarks/results/final_rule.txt`.
 import argparse
 import contextlib
 import io
+import itertools
 import os
 import re
 import shlex
@@ -166,7 +167,7 @@ def wrong_commands(block: Block) -> Iterator[str]:
     for line in block.commands.replace("\\\n", " ").splitlines() if block.is_shell else ():
         found = OURS.search(line)
         if found:
-            arguments = shlex.split(re.split(r"\s[|>&;]", line[found.end() :])[0], comments=True)
+            arguments = first_command(line[found.end() :])
             parser = parsers().get(found[1])
             error = wrong_arguments(parser, arguments) if parser else f"unknown command fiesta {found[1]}"
             if error:
@@ -174,6 +175,13 @@ def wrong_commands(block: Block) -> Iterator[str]:
         for script in re.findall(r"\bscripts/[\w/]+\.py", line):
             if not (REPOSITORY / script).is_file():
                 yield f"{block.where}: there is no {script}"
+
+
+def first_command(text: str) -> List[str]:
+    """Return the words of a shell text up to its first operator outside of quotes."""
+    words = shlex.shlex(text, posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    return list(itertools.takewhile(lambda word: not set(word) <= set("();<>|&"), words))
 
 
 def wrong_arguments(parser: argparse.ArgumentParser, arguments: List[str]) -> Optional[str]:
