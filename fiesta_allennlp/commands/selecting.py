@@ -112,8 +112,7 @@ def required_directory(args: argparse.Namespace) -> Path:
 
 
 def print_failures(result: "Result", args: argparse.Namespace, console: "Console") -> None:
-    """Print every failure, by reason, every candidate that takes no part, and how to retry it. If no run reported the
-    metric, print how to read another one from them."""
+    """Print every failure, by reason, every candidate that takes no part, and how to retry it."""
     from fiesta_allennlp.reports.words import failures_in_words
 
     console.print(*failures_in_words(result))
@@ -124,15 +123,11 @@ def print_failures(result: "Result", args: argparse.Namespace, console: "Console
     if wrong_names and args.command == "select":
         correction = f"pass all candidates again, with the corrected command or config of {join_some(wrong_names)}"
         console.print(f"To correct a candidate, {correction}: {recover_command(args)} CANDIDATES")
-    retriable = ("max_failures", "min_score", "no metric")
-    retried = [candidate for candidate in failed if candidate.failed_because in retriable]
+    retried = [candidate for candidate in failed if candidate.failed_because in ("max_failures", "min_score")]
     if retried:
         most_failures = max(3, *(candidate.failures for candidate in retried))
         retry_command = f"{recover_command(args)} --max-failures {2 * most_failures}"
         console.print(f"If you corrected the script itself, or the cause was outside, retry with: {retry_command}")
-    lacks_metric = any("metric" in candidate.num_failures_by_kind for candidate in result.candidates)
-    if lacks_metric and not result.num_evaluations:
-        console.print(f"The runs are kept. To use another metric: {recover_command(args)} --metric NAME")
 
 
 def exit_status(result: "Result", args: argparse.Namespace, console: "Console") -> int:

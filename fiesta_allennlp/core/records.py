@@ -110,9 +110,10 @@ class Failure:
     """A run that gave no score, and the reason. It is never turned into a number.
 
     `kind` gives the reason. After `error`, the run is not tried again: it raised, and the same seeds would fail again.
-    After `timeout`, it is not tried again either. After `metric`, a run that ended without the metric, the candidate is
-    dropped at once if it has no score yet. `killed` means that its process died. `machine` means that a file or memory
-    was missing, which says nothing about the candidate. After these two, the run is tried again with the same seeds.
+    After `timeout`, it is not tried again either, nor after `metric`: it ended without the metric. If it is the first
+    run of its candidate, that ends the selection. `killed` means that its process died. `machine` means that a file or
+    memory was missing, which says nothing about the candidate. After these two, the run is tried again with the same
+    seeds.
     After `score`, a run whose score is worse than `--min-score`, it is not: the next run gets other seeds. After
     `seed`, a run that is equal to the candidate's runs before it, the candidate is dropped at once. `unfit` is the last
     `machine` failure: the machine repeatedly lacked something for this run, or for a candidate that has never finished
@@ -209,12 +210,6 @@ class History:
         deaths = Counter(f.request for f in candidate_failures if f.kind == "killed")
         num_deaths = max(deaths.values(), default=0)
         return num_excess_low_scores + max(num_errors, num_deaths)
-
-    @property
-    def candidates_without_metric(self) -> FrozenSet[str]:
-        """The candidates that have no score of this selection, and a run that ended without the metric."""
-        failures = [f for f in self.failures if f.kind == "metric" and self.machines.is_of_candidate(f)]
-        return frozenset(f.request.candidate for f in failures if not self.own.num_finished(f.request.candidate))
 
     @property
     def num_runs_of_removed(self) -> int:
@@ -325,14 +320,14 @@ class History:
 
     def with_withdrawn(self, *, max_failures: int) -> "History":
         """Return this history without the candidates that the user removed, that have `max_failures` failures that
-        count, whose first run did not report the metric, or whose first runs were equal.
+        count, or whose first runs were equal.
 
         Their names stay in `candidates`, and their runs stay in `evaluations`; only `active` excludes them.
         """
         failed_candidates = {failure.request.candidate for failure in self.failures}
         dropped_candidates = {name for name in failed_candidates if self.num_counted_failures(name) >= max_failures}
         without_seed_effect = {failure.request.candidate for failure in self.failures if failure.kind == "seed"}
-        dropped_candidates |= self.candidates_without_metric | without_seed_effect
+        dropped_candidates |= without_seed_effect
         return self._copy_with(withdrawn=self.removed | dropped_candidates)
 
     def _copy_with(self, **changes: Any) -> "History":

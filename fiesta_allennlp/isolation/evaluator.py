@@ -29,3 +29,8 @@ class Evaluator(Registrable):
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
         """Return the outcome of a run that finished in `directory` but was not recorded, if there is one."""
         return None
+
+    def remedy(self, directory: Path) -> str:
+        """Return the options, after a space, with which `--recover` may find the metric that the run in `directory` did
+        not report."""
+        return ""

@@ -4,13 +4,14 @@ import logging
 import math
 import os
 import platform
+import shlex
 import shutil
 import time
 from dataclasses import dataclass, field, replace
 from typing import List, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import FiestaError, join_some
+from fiesta_allennlp.core.errors import FiestaError, full_command, join_some
 from fiesta_allennlp.core.interrupts import raise_if_interrupted
 from fiesta_allennlp.core.records import Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
@@ -232,6 +233,7 @@ class SelectionLoop:
         history = self._read_history()
         should_retry = not history.with_outcomes([failure]).machines.is_of_candidate(failure)
         if not should_retry:
+            self._check_metric(failure, history)
             failure = self.retries.mark_unfit(failure, history, max_failures=self.max_failures)
             should_retry = should_retry_run(failure, history, max_failures=self.max_failures)
         self.store.record(failure, will_retry=should_retry)
@@ -242,6 +244,21 @@ class SelectionLoop:
         if not should_retry:
             self.retries.drop([failure.request])
         return failure, should_retry
+
+    def _check_metric(self, failure: Failure, history: History) -> None:
+        """End the selection if the first run of a candidate did not report the metric: further runs would not do so
+        either."""
+        request = failure.request
+        if (
+            failure.kind != "metric"
+            or self.store.meta().kind != "trainings"
+            or history.has_finished_own(request.candidate)
+        ):
+            return
+        remedy = self.evaluator.for_request(request).remedy(self.directory.evaluation(request.name))
+        command = f"{full_command('select')} -s {shlex.quote(str(self.directory.root))} --recover{remedy}"
+        advice = "" if remedy else "Correct the program; for another command, add all candidates to this one. "
+        raise FiestaError(f"{request.name}: {failure.error} No run is lost. {advice}Continue with: {command}")
 
     def _retry(self, outcome: Outcome, active_requests: Set[Request]) -> None:
         """Start a run again: at once if its process died, and after a pause if the machine lacked something, or may be

@@ -190,7 +190,7 @@ class _Session(Generic[Family]):
         meta = store.meta()
         check_current_directory(meta.environments)
         all_history = store.history(max_failures=1)
-        is_scored = bool(all_history.evaluations) or any(failure.kind == "score" for failure in all_history.failures)
+        is_scored = any(all_history.has_finished_own(name) for name in all_history.candidates)
         settings = self._merge_settings(new_settings, meta, is_scored=is_scored)
         history = store.history(max_failures=settings.max_failures)
         stored = StoredState(directory, meta, tuple(store.candidates()), history)
@@ -198,8 +198,6 @@ class _Session(Generic[Family]):
         num_finished = len(history.evaluations)
         self.console.print(f"{directory.root}: continuing after {count_text(num_finished, family.run_noun)}.")
         self._prepare_runs(selection, directory)
-        if meta.settings and (changed_options(meta.settings, selection.settings) or "max_failures" in new_settings):
-            store.reopen_failures("metric")  # runs may have reported another metric, or are to be tried once more
         return self._run(selection, store, changes=self._list_changes(meta, selection.settings, num_finished))
 
     def start(self, settings: SelectionSettings, *, force: bool, beginning: Optional[StoredState] = None) -> Result:

@@ -294,7 +294,9 @@ class RunStore(StoreReader):
         return outcome
 
     def _judge_again(self) -> None:
-        """Record the verdicts of the present settings instead of the stored ones."""
+        """Record the verdicts and the metric of the present settings instead of the stored ones."""
+        metric = Metric.parse((self.meta().settings or {}).get("metric") or "").name
+        self._database.execute("UPDATE evaluations SET metric = ? WHERE replicate < 0", (metric,))
         of_verdict = f"FROM failures WHERE kind IN {FINISHED_KINDS}"
         judged_runs = f"(candidate, replicate) IN (SELECT candidate, replicate {of_verdict})"
         self._database.execute(f"UPDATE evaluations SET status = 'finished' WHERE {judged_runs}")
@@ -343,11 +345,6 @@ class RunStore(StoreReader):
                 keys,
             )
             self._database.executemany(f"DELETE FROM evaluations WHERE {is_pending}", keys)
-
-    def reopen_failures(self, kind: str) -> None:
-        """Forget all failures of a kind, and make their requests pending again."""
-        with self._change_transaction():
-            self._reopen_failures("kind = ?", kind)
 
     def _reopen_failures(self, condition: str, value: str) -> None:
         failed_runs = f"FROM failures WHERE replicate >= 0 AND {condition}"  # those that were brought are not made here

@@ -3,11 +3,18 @@
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, DefaultDict, Dict, List, Mapping, NamedTuple, NoReturn, Optional, Sequence, Set, Tuple, Union
 
-from fiesta_allennlp.core.errors import MAX_CHOICES, ConfigError, DataError, did_you_mean, escape_invisible, join_some
-from fiesta_allennlp.core.errors import near_names as find_near_names
+from fiesta_allennlp.core.errors import (
+    MAX_CHOICES,
+    ConfigError,
+    DataError,
+    did_you_mean,
+    escape_invisible,
+    join_some,
+    near_names,
+)
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.names import comparison_key, split_names
 from fiesta_allennlp.core.records import MAX_SCORE
@@ -20,6 +27,8 @@ from fiesta_allennlp.tables.table_files import (
     propose_pattern,
     shown_cell,
 )
+
+NAMING_OPTIONS = ("columns", "score", "where", "wide", "parse", "ignore")
 
 JOINED_COLUMNS = ("candidate", "split", "seed")
 """The columns that may be several columns of a table, joined with `+`."""
@@ -101,37 +110,26 @@ class Roles:
         return "+".join(self.columns[role])
 
 
-@dataclass
 class RoleFinder:
     """Finds the roles of the columns of records as the settings of a command say."""
 
-    records: List[Record]
-    settings: Any
-    is_official: bool
-    columns: List[str] = field(init=False)
-    used: Set[str] = field(default_factory=set)
-    headers: Dict[str, str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.columns = list(dict.fromkeys(column for record in self.records for column in record.cells))
-        self.records = [record for record in self.records if any(record.cells.values())]
-        self.headers = dict(self.settings.columns or {})
-        if self.settings.score is not None:
-            self.headers["score"] = self.settings.score
-
-    @property
-    def name(self) -> str:
-        return self.records[0].file if self.records else "the table"
+    def __init__(self, records: Sequence[Record], settings: Any, *, is_official: bool) -> None:
+        self.settings, self.is_official = settings, is_official
+        self.name = records[0].file if records else "the table"
+        self.columns = _columns_of(records)
+        self.records = [record for record in records if any(record.cells.values())]
+        self.used: Set[str] = set()
+        score = {} if settings.score is None else {"score": settings.score}
+        self.headers: Dict[str, str] = {**(settings.columns or {}), **score}
 
     def find(self) -> Tuple[Roles, List[Record]]:
         """Return the roles, and the rows to read with them."""
         self._parse_names()
         largest = self._filter_rows()
-        for name in self.settings.ignore:
-            self.used.add(self._required_column(name, f"--ignore {name}", "ignore"))
+        self.used.update(map(self._column, self.settings.ignore))
         score_text = self.headers.get("score", "")
         numbered = self._melt()
-        columns = {role: self._columns_of(role) for role in COLUMNS}
+        columns = {role: self._role_columns(role) for role in COLUMNS}
         for role in ("candidate", "score"):
             if not columns[role]:
                 self._refuse_missing_role(role)
@@ -141,190 +139,146 @@ class RoleFinder:
         others = tuple(column for column in self.columns if column not in self.used)
         return Roles(columns, others, tuple(largest), score_text or columns["score"][0], numbered), self.records
 
-    def _find_column(self, name: str) -> Optional[str]:
+    def _find(self, name: str) -> Optional[str]:
         """Return the column with this name, or else one that differs in case or blanks; None if there is none."""
-        key = comparison_key(name)
         same = [column for column in self.columns if column == name]
-        same = same or [column for column in self.columns if comparison_key(column) == key]
+        same = same or [column for column in self.columns if comparison_key(column) == comparison_key(name)]
         if len(same) > 1:
             names = join_some([ascii(column) for column in same[:2]], " and ")
             raise DataError(f"{self.name}: the column '{name}' appears twice: {names}. Rename one.")
         return same[0] if same else None
 
-    def _required_column(self, name: str, subject: str, option: str) -> str:
-        column = self._find_column(name)
-        if column is None:
-            near = find_near_names(name, self.columns)
-            texts = getattr(self.settings, option)
-            changes = (
-                [{option: tuple(text.replace(name, near[0], 1) if name in text else text for text in texts)}]
-                if near
-                else []
-            )
-            names = join_some(list(map(shown_cell, self.columns)), limit=MAX_CHOICES)
-            raise refusal(self.settings, f"{subject}: the table has no column '{name}'. Columns: {names}.", *changes)
-        return column
+    def _column(self, name: str) -> str:
+        """Return the column with this name. Refuse one that is missing, with the options that have the nearest name."""
+        column = self._find(name)
+        if column is not None:
+            return column
+        changes = []
+        for near in near_names(name, self.columns):
+            options = {option: getattr(self.settings, option) for option in NAMING_OPTIONS}
+            corrected = {option: _replace_name(value, name, near) for option, value in options.items()}
+            changes.append({option: value for option, value in corrected.items() if value != options[option]})
+        hint = did_you_mean(name, self.columns)
+        problem = f"{self.name}: the column '{name}' is missing.{hint} Columns: {self._shown_columns()}."
+        raise refusal(self.settings, problem, *changes)
+
+    def _shown_columns(self) -> str:
+        return join_some(list(map(shown_cell, self.columns)), limit=MAX_CHOICES)
 
     def _parse_names(self) -> None:
         """Add the columns that `--parse` takes out of others."""
         for text in self.settings.parse:
-            column, pattern = self._cut_at_column(text, "parse")
-            self.used.add(column)
-            matches = [match_pattern(pattern, record.cells.get(column, "")) for record in self.records]
-            if self.records and not any(matches):
-                examples = join_some(list(dict.fromkeys(r.cells.get(column, "") for r in self.records)), limit=3)
+            column, pattern = self._cut_at_column(text)
+            texts = [record.cells.get(column, "") for record in self.records]
+            matches = [match_pattern(pattern, each) for each in texts]
+            if texts and not any(matches):
+                examples = join_some(list(dict.fromkeys(texts)), limit=3)
                 raise ConfigError(f"--parse {text}: no '{column}' matches the pattern. They are: {examples}.")
             for record, parts in zip(self.records, matches, strict=True):
                 record.cells.update(parts or {})
-            self.columns += [
-                name for parts in filter(None, matches[:1] or [{}]) for name in parts if name not in self.columns
-            ]
-            self.columns += [n for parts in filter(None, matches) for n in parts if n not in self.columns]
+            self.columns = _columns_of(self.records) or self.columns
 
-    def _cut_at_column(self, text: str, option: str) -> Tuple[str, str]:
+    def _cut_at_column(self, text: str) -> Tuple[str, str]:
         """Split `COLUMN=TEXT` at the end of the name of a column, which may have an equals sign."""
-        for cut in (position for position, character in enumerate(text) if character == "="):
-            column = self._find_column(text[:cut])
-            if column is not None:
-                return column, text[cut + 1 :]
-        name, equals, rest = text.partition("=")
-        if not equals:
-            raise ConfigError(f"--{option} {text}: must be COLUMN={'PATTERN' if option == 'parse' else 'VALUE'}.")
-        return self._required_column(name, f"--{option} {text}", option), rest
+        pairs = [(text[: match.start()], text[match.end() :]) for match in re.finditer("=", text)]
+        name, rest = next((pair for pair in pairs if self._find(pair[0])), (pairs or [(text, "")])[0])
+        column = self._column(name)
+        self.used.add(column)
+        return column, rest
 
     def _filter_rows(self) -> List[str]:
         """Keep the rows that `--where` names, and return the columns of which the largest value counts."""
         kept_values: DefaultDict[str, Set[str]] = defaultdict(set)
         largest: List[str] = []
         for text in self.settings.where:
-            column, value_list = self._cut_at_column(text, "where")
+            column, typed = self._cut_at_column(text)
             values = {cell_name(record.cells.get(column, "")) for record in self.records}
-            self.used.add(column)
-            if value_list == LARGEST and LARGEST not in values:
+            if typed == LARGEST and LARGEST not in values:
                 largest.append(column)
                 continue
-            typed = [value_list] if cell_name(value_list) in values else split_names(value_list)
-            for value in typed:
-                if cell_name(value) not in values:
-                    names = escape_invisible(join_some(sorted(values, key=_natural_key)))
-                    hint = did_you_mean(value, values)
-                    raise DataError(f"{self.name}: no row has --where {text}.{hint} Values of '{column}': {names}.")
-                kept_values[column].add(cell_name(value))
-        if kept_values:
-            self.records = [
-                record
-                for record in self.records
-                if all(cell_name(record.cells.get(column, "")) in values for column, values in kept_values.items())
-            ]
+            wanted = set(map(cell_name, [typed] if cell_name(typed) in values else split_names(typed)))
+            if not wanted <= values:
+                names = escape_invisible(join_some(sorted(values, key=_natural_key)))
+                hint = did_you_mean(min(wanted - values), values)
+                raise DataError(f"{self.name}: no row has --where {text}.{hint} Values of '{column}': {names}.")
+            kept_values[column] |= wanted
+        for column, wanted in kept_values.items():
+            self.records = [record for record in self.records if cell_name(record.cells.get(column, "")) in wanted]
         return largest
+
+    def _wide_columns(self) -> Dict[str, Dict[str, str]]:
+        """Return the columns of scores of a wide table, each with what its name says."""
+        if self.settings.wide:
+            return {self._column(name): {"candidate": name} for name in self.settings.wide}
+        pattern = self.headers.get("score", "")
+        if "{" not in pattern or self._find(pattern) is not None:
+            return {}
+        named = {self._find(name) for header in self.headers.values() for name in (header, *header.split("+"))}
+        free = [c for c in self.columns if c not in self.used | named and comparison_key(c) not in COLUMNS]
+        matches = {column: match_pattern(pattern.lstrip("+-"), column) for column in free}
+        if not any(matches.values()):
+            problem = f"--score {pattern}: no column of {self.name} matches. Columns: {self._shown_columns()}."
+            raise ConfigError(problem)
+        return {column: parts for column, parts in matches.items() if parts is not None}
 
     def _melt(self) -> str:
         """Make a row of each score of a wide table. Return what the rows number if nothing else does."""
-        parts_by_column: Dict[str, Dict[str, str]] = {}
-        header = self.headers.get("score", "")
-        if self.settings.wide:
-            for name in self.settings.wide:
-                parts_by_column[self._required_column(name, f"--wide {name}", "wide")] = {"candidate": name}
-        elif "{" in header and self._find_column(header) is None:
-            named = {self._find_column(text) for role, text in self.headers.items() if role != "score"}
-            for column in self.columns:
-                if column not in self.used and column not in named and comparison_key(column) not in COLUMNS:
-                    parts = match_pattern(header.lstrip("+-") if header[:1] in "+-" else header, column)
-                    parts_by_column.update({} if parts is None else {column: parts})
-            if not parts_by_column:
-                names = join_some(list(map(shown_cell, self.columns)), limit=MAX_CHOICES)
-                raise ConfigError(f"--score {header}: no column of {self.name} matches. Columns: {names}.")
-        if not parts_by_column:
+        wide = self._wide_columns()
+        if not wide:
             return ""
+        names = {name for parts in wide.values() for name in parts}
+        names |= {role for role in ("split", "seed") if self.headers.get(role) or self._find(role)}
+        is_numbered = "candidate" in names and names.isdisjoint(("split", "seed"))
+        numbered = "seed" if self.is_official or self.headers.get("split") == "" else "split"
         melted: List[Record] = []
-        number_name = "seed" if self.is_official or self.headers.get("split") == "" else "split"
-        has_candidates = any("candidate" in parts for parts in parts_by_column.values())
-        is_numbered = has_candidates and not any({"split", "seed"} & set(parts) for parts in parts_by_column.values())
-        is_numbered = is_numbered and not any(
-            self.headers.get(role) or self._find_column(role) for role in ("split", "seed")
-        )
         for number, record in enumerate(self.records):
-            shared = {column: text for column, text in record.cells.items() if column not in parts_by_column}
-            shared.update({number_name: str(number)} if is_numbered else {})
-            for column, parts in parts_by_column.items():
-                score = record.cells.get(column, "")
-                if cell_name(score):
-                    melted.append(record._replace(cells={**shared, **parts, "score": score}))
-        self.records = melted
-        new_columns = dict.fromkeys([name for parts in parts_by_column.values() for name in parts] + ["score"])
-        self.columns = [c for c in self.columns if c not in parts_by_column and c not in new_columns] + list(
-            new_columns
-        )
-        self.columns += [number_name] if is_numbered else []
-        if "{" in header:
-            self.headers["score"] = "score"
-        return number_name if is_numbered else ""
+            shared = {column: text for column, text in record.cells.items() if column not in wide}
+            shared.update({numbered: str(number)} if is_numbered else {})
+            for column, parts in wide.items():
+                if cell_name(record.cells.get(column, "")):
+                    cells = {**shared, **parts, "score": record.cells[column]}
+                    melted.append(record._replace(cells=cells))
+        self.records, self.columns, self.headers["score"] = melted, _columns_of(melted) or self.columns, "score"
+        return numbered if is_numbered else ""
 
-    def _columns_of(self, role: str) -> Tuple[str, ...]:
-        """Return the columns that the settings name for a role, or else the column of that name."""
+    def _role_columns(self, role: str) -> Tuple[str, ...]:
+        """Return the columns that the settings name for a role, or else the column of that name, which may be the last
+        part of a name such as `params.seed`."""
         header = self.headers.get(role)
-        if header == "":
-            self.used.update(filter(None, [self._find_column(role)]))
-            return ()
         if header is None:
             aliases = ("state", "status") if role == "state" else (role,)
-            own = tuple(column for column in map(self._find_column, aliases) if column is not None)[:1]
-            return own or (self._find_nested(aliases) if role in ("seed", "state") else ())
-        column = self._find_column(header)
-        if column is None and role == "score" and header[:1] in ("+", "-"):
-            column = self._find_column(header[1:])
-        if column is not None:
-            return (column,)
-        names = header.split("+") if role in JOINED_COLUMNS else [header]
-        columns: List[str] = []
-        for name in names:
-            found = self._find_column(name.strip())
-            if found is None:
-                self._refuse_missing_column(role, header, name.strip())
-            columns.append(found or "")
-        return tuple(columns)
-
-    def _find_nested(self, names: Sequence[str]) -> Tuple[str, ...]:
-        """Return the column whose last part is one of these names, as in `params.seed`, if there is just one."""
-        columns = [c for c in self.columns if re.split(r"[./]", c)[-1].casefold() in names and c not in self.used]
-        return tuple(columns) if len(columns) == 1 else ()
-
-    def _refuse_missing_column(self, role: str, header: str, name: str) -> NoReturn:
-        near = find_near_names(name.lstrip("+-") if role == "score" else name, self.columns)
-        corrected = header.replace(name.lstrip("+-"), near[0], 1) if near else ""
-        changes = [self._change(role, corrected)] if near else []
-        names = join_some(list(map(shown_cell, self.columns)), limit=MAX_CHOICES)
-        hint = f" Did you mean '{shown_cell(near[0])}'?" if near else ""
-        raise refusal(self.settings, f"{self.name}: the column '{name}' is missing.{hint} Columns: {names}.", *changes)
+            own = [column for column in map(self._find, aliases) if column is not None][:1]
+            ends = {c: re.split(r"[./]", c)[-1].casefold() for c in self.columns if c not in self.used}
+            nested = [column for column, end in ends.items() if end in aliases and role in ("seed", "state")]
+            return tuple(own or (nested if len(nested) == 1 else ()))
+        if header == "":
+            self.used.update(filter(None, [self._find(role)]))
+            return ()
+        if role == "score" and self._find(header) is None:
+            header = header[header[:1] in ("+", "-") :]
+        is_joined = role in JOINED_COLUMNS and self._find(header) is None
+        return tuple(self._column(name.strip()) for name in (header.split("+") if is_joined else [header]))
 
     def _change(self, role: str, header: str) -> Dict[str, Any]:
-        columns = {other: text for other, text in (self.settings.columns or {}).items() if other != role}
-        if role == "score":
-            return {**({"columns": columns} if columns != (self.settings.columns or {}) else {}), "score": header}
-        return {"columns": {**columns, role: header}}
+        """Return the change that names the columns of a role."""
+        columns = {**self.headers, role: header}
+        score = {"score": columns.pop("score")} if "score" in columns else {}
+        return {"columns": columns, **score}
 
-    def _refuse_missing_role(self, role: str) -> None:
+    def _refuse_missing_role(self, role: str) -> NoReturn:
         """Refuse a table whose candidates or scores nobody can find, with commands for what its columns suggest."""
-        names = join_some(list(map(shown_cell, self.columns)), limit=MAX_CHOICES)
-        texts = {
-            column: [text for record in self.records if (text := record.cells.get(column, ""))]
-            for column in self.columns
-            if column not in self.used and column not in self.headers.values()
-        }
-        numbers = {column: cells for column, cells in texts.items() if cells and _are_scores(cells)}
+        free = [column for column in self.columns if column not in self.used and column not in self.headers.values()]
+        texts = {column: [text for r in self.records if (text := r.cells.get(column, ""))] for column in free}
+        numbers = {column: cells for column, cells in texts.items() if cells and None not in map(_score_of, cells)}
         others = {column: cells for column, cells in texts.items() if column not in numbers}
-        lacks_score = "score" not in self.headers and self._find_column("score") is None and not self.settings.wide
+        lacks_score = "score" not in self.headers and self._find("score") is None
         score_changes = self._propose_scores(numbers) if lacks_score else [{}]
-        candidate_changes = self._propose_candidates(others) if role == "candidate" else [{}]
-        if any("{candidate}" in change.get("score", "") for change in score_changes):
-            candidate_changes = [{}]
+        has_candidates = role != "candidate" or any("{candidate}" in each.get("score", "") for each in score_changes)
+        candidate_changes = [{}] if has_candidates else self._propose_candidates(others)
         changes = [{**score, **candidate} for candidate in candidate_changes for score in score_changes]
         option = "--columns candidate=COLUMN" if role == "candidate" else "--score COLUMN"
-        raise refusal(
-            self.settings,
-            f"{self.name}: no column is the {role}. Name it with {option}. Columns: {names}.",
-            *[change for change in changes if change][:4],
-        )
+        problem = f"{self.name}: no column is the {role}. Name it with {option}. Columns: {self._shown_columns()}."
+        raise refusal(self.settings, problem, *filter(None, changes[:4]))
 
     def _propose_scores(self, numbers: Mapping[str, Sequence[str]]) -> List[Dict[str, Any]]:
         """Return patterns of columns; or else columns of numbers, the most varied first, and those of a test set."""
@@ -352,12 +306,21 @@ class RoleFinder:
         return [*changes[:2], *({"parse": (*self.settings.parse, text)} for text in parses)]
 
 
+def _columns_of(records: Sequence[Record]) -> List[str]:
+    return list(dict.fromkeys(column for record in records for column in record.cells))
+
+
+def _replace_name(value: Any, name: str, near: str) -> Any:
+    """Return the value of an option with another name in its texts."""
+    if isinstance(value, Mapping):
+        return {role: header.replace(name, near) for role, header in value.items()}
+    return (
+        value.replace(name, near) if isinstance(value, str) else value and tuple(t.replace(name, near) for t in value)
+    )
+
+
 def _score_of(text: str) -> Optional[float]:
     return SCORE_WORDS.get(text.casefold(), cell_number(text))
-
-
-def _are_scores(texts: Sequence[str]) -> bool:
-    return all(_score_of(text) is not None for text in texts)
 
 
 def _measure_rank(column: str) -> Tuple[bool, bool]:
@@ -446,8 +409,7 @@ def _read_outcome(record: Record, roles: Roles, state: Optional[str], *, has_per
         return reason or FAILED
     if not text:
         return None if state is None else "finished without a score"
-    score = cell_number(text.rstrip("%") if has_percent else text)
-    score = SCORE_WORDS.get(text.casefold()) if score is None else score
+    score = _score_of(text.rstrip("%") if has_percent else text)
     if score is None or abs(score) > MAX_SCORE:
         raise DataError(
             f"{record.place}: a score must be a number of at most {MAX_SCORE:g} in magnitude but got "

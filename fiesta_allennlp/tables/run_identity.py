@@ -5,7 +5,7 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, DefaultDict, Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import Any, DefaultDict, Dict, Iterable, List, Mapping, NoReturn, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import DataError, join_some
 from fiesta_allennlp.selection.metrics import Metric
@@ -55,7 +55,6 @@ def identify_runs(rows: Sequence[RunRow], roles: Roles, settings: Any) -> List[R
     """
     rows = _complete_rows(rows, roles, settings)
     _refuse_summaries(rows, roles, settings)
-    rows = _keep_largest(rows, roles)
     _refuse_two_metrics(rows, roles, settings)
     if UNITS.name not in settings.allow:
         _refuse_two_units(rows, settings)
@@ -179,47 +178,21 @@ def _complete_rows(rows: Sequence[RunRow], roles: Roles, settings: Any) -> List[
 
 def _refuse_summaries(rows: Sequence[RunRow], roles: Roles, settings: Any) -> None:
     """Refuse a seed without a digit among seeds with digits, and a split that is not a number among numbers."""
-    for role in ("seed", "split"):
-        scored = [row for row in rows if row.is_scored and getattr(row, role)]
-        if role == "seed":
-            odd = [row for row in scored if not any(character.isdigit() for character in row.seed)]
-        else:
-            odd = [row for row in scored if cell_number(row.split) is None]
-        if odd and 2 * len({getattr(row, role) for row in odd}) < len({getattr(row, role) for row in scored}) + 1:
-            rest = dict.fromkeys(getattr(row, role) for row in scored)
-            names = [name for name in rest if name not in {getattr(row, role) for row in odd}]
-            if not names:
-                continue
+    for role, find_number in (("seed", re.compile(r"\d").search), ("split", cell_number)):
+        first_rows: Dict[str, RunRow] = {}
+        for row in rows:
+            if row.is_scored and getattr(row, role):
+                first_rows.setdefault(getattr(row, role), row)
+        odd = [text for text in first_rows if find_number(text) is None]
+        names = [text for text in first_rows if text not in odd]
+        if odd and len(odd) <= len(names):
             change = {"where": (*settings.where, f"{roles.option_text(role)}={join_names(names)}")}
             raise refusal(
                 settings,
-                f"{odd[0].place}: the {role} is '{getattr(odd[0], role)}' among numbers, so the row looks like a "
-                "summary of others. Leave such rows out.",
+                f"{first_rows[odd[0]].place}: the {role} is '{odd[0]}' among numbers, so the row looks like a summary. "
+                "Leave such rows out.",
                 *([change] if len(roles.columns[role]) == 1 else []),
             )
-
-
-def _keep_largest(rows: Sequence[RunRow], roles: Roles) -> List[RunRow]:
-    """Return, of the scored rows of each run, the one with the largest values of `--where COLUMN=last`."""
-    if not roles.largest:
-        return list(rows)
-    best: Dict[Identity, Tuple[Any, RunRow]] = {}
-    for row in rows:
-        steps = [cell_number(row.record.cells.get(column, "")) for column in roles.largest]
-        if None in steps:
-            text = row.record.cells.get(roles.largest[steps.index(None)], "")
-            raise DataError(
-                f"{row.place}: --where {roles.largest[0]}=last needs numbers but found '{shown_cell(text)}'."
-            )
-        identity, rank = (row.candidate, row.split, row.seed), (row.is_scored, steps)
-        if identity in best and best[identity][0] == rank:
-            other = best[identity][1].place
-            raise DataError(
-                f"{row.place}: candidate '{row.candidate}' already has a score at this {roles.largest[0]} in {other}."
-            )
-        if identity not in best or rank > best[identity][0]:
-            best[identity] = (rank, row)
-    return [row for _, row in best.values()]
 
 
 def _refuse_two_metrics(rows: Sequence[RunRow], roles: Roles, settings: Any) -> None:
@@ -256,55 +229,65 @@ def _refuse_two_units(rows: Sequence[RunRow], settings: Any) -> None:
 
 
 def _merge_rows(rows: Sequence[RunRow], roles: Roles, settings: Any) -> List[RunRow]:
-    """Return one row for each identity: that with a score, or else the last. Without seeds, each row is a run with a
-    new seed. Refuse two scores, and rows that are there twice."""
+    """Return one row for each identity: of its scored rows the one of the largest step, or else its last row. Without
+    seeds, each row is a run with a new seed. Refuse two scores, and rows that are there twice."""
     rows_by_run: DefaultDict[Identity, List[RunRow]] = defaultdict(list)
     for row in rows:
-        rows_by_run[(row.candidate, row.split, row.seed)].append(row)
-    repeated = {run: [row for row in same if row.is_scored] for run, same in rows_by_run.items() if len(same) > 1}
-    differing = [same for same in repeated.values() if len({str(row.record.cells) for row in same}) > 1]
-    if not any(row.seed for row in rows) and (differing or not any(row.split for row in rows)) and not roles.largest:
-        numbers: "Counter[Tuple[str, str]]" = Counter()
-        return [row._replace(seed=str(_count_up(numbers, (row.candidate, row.split)))) for row in rows]
-    twice = [row for same in repeated.values() for row in same[1:]]
-    if twice and not differing:
-        first = next(same[0] for same in repeated.values() if len(same) > 1)
-        lines = [int(row.record.number[5:]) for row in twice if row.record.number.startswith("line ")]
-        is_removable = len({row.record.file for row in twice}) == 1 and len(lines) == len(twice)
-        change = [without_lines(first.record.file, lines)] if is_removable else []
-        raise refusal(settings, f"{twice[0].place}: the same row as in {first.place}. Remove it.", *change)
+        rows_by_run[row[:3]].append(row)
+    scored = {run: [row for row in same if row.is_scored] for run, same in rows_by_run.items()}
+    repeated = {run: _keep_largest(same, roles) for run, same in scored.items() if len(same) > 1}
+    differing = [same for same in repeated.values() if any(row.record.cells != same[0].record.cells for row in same)]
+    has_splits, has_seeds = any(row.split for row in rows), any(row.seed for row in rows)
+    if not roles.largest and not has_seeds and (differing or not has_splits):
+        numbers = {run: iter(range(1, len(same) + 1)) for run, same in rows_by_run.items()}
+        return [row._replace(seed=str(next(numbers[row[:3]]))) for row in rows]
     if differing:
-        pairs = ((same[0], row) for same in differing for row in same[1:])
-        first, second = next(pair for pair in pairs if pair[0].record.cells != pair[1].record.cells)
-        _refuse_repeat(second, first, rows, roles, settings)
-    kept = {id(([row for row in same if row.is_scored] or same)[-1]) for same in rows_by_run.values()}
+        first = differing[0][0]
+        _refuse_repeat(
+            next(row for row in differing[0] if row.record.cells != first.record.cells), first, roles, settings
+        )
+    twice = [(same[0], row) for same in repeated.values() for row in same[1:]]
+    if twice:
+        lines = [int(row.record.number[5:]) for _, row in twice if row.record.number.startswith("line ")]
+        is_removable = len({row.record.file for _, row in twice}) == 1 and len(lines) == len(twice)
+        change = [without_lines(twice[0][0].record.file, lines)] if is_removable else []
+        problem = f"{twice[0][1].place}: the same row as in {twice[0][0].place}. Remove it."
+        raise refusal(settings, problem, *change)
+    kept = {id((repeated.get(run) or scored[run] or same)[-1]) for run, same in rows_by_run.items()}
     return [row for row in rows if id(row) in kept]
 
 
-def _count_up(numbers: "Counter[Tuple[str, str]]", key: Tuple[str, str]) -> int:
-    numbers[key] += 1
-    return numbers[key]
+def _keep_largest(rows: Sequence[RunRow], roles: Roles) -> List[RunRow]:
+    """Return the rows with the largest values of `--where COLUMN=last`; all rows without it."""
+    steps: List[List[float]] = []
+    for row in rows:
+        texts = [row.record.cells.get(column, "") for column in roles.largest]
+        steps.append([number for number in map(cell_number, texts) if number is not None])
+        if len(steps[-1]) < len(texts):
+            name = roles.largest[0]
+            raise DataError(f"{row.place}: --where {name}=last needs numbers but found '{shown_cell(texts[0])}'.")
+    return [row for row, step in zip(rows, steps, strict=True) if step == max(steps)]
 
 
-def _refuse_repeat(row: RunRow, earlier: RunRow, rows: Sequence[RunRow], roles: Roles, settings: Any) -> None:
-    cells, earlier_cells = row.record.cells, earlier.record.cells
-    differing = [c for c in (*roles.others, *settings.ignore) if cells.get(c, "") != earlier_cells.get(c, "")]
-    names = "".join(f", {kind} {getattr(row, kind)}" for kind in ("split", "seed") if getattr(row, kind))
-    problem = f"{row.place}: candidate '{row.candidate}'{names} already has a score in {earlier.place}."
-    columns = settings.columns or {}
+def _refuse_repeat(row: RunRow, earlier: RunRow, roles: Roles, settings: Any) -> NoReturn:
+    """Refuse two scores of one run, with the columns in which they differ."""
+    columns, names = settings.columns or {}, (*roles.others, *settings.ignore)
+    pairs = [(name, (earlier.record.cells.get(name, ""), row.record.cells.get(name, ""))) for name in names]
+    differing = [Factor(name, values) for name, values in pairs if values[0] != values[1]]
+    identity = "".join(f", {kind} {getattr(row, kind)}" for kind in ("split", "seed") if getattr(row, kind))
+    problem = f"{row.place}: candidate '{row.candidate}'{identity} already has a score in {earlier.place}."
     if not differing:
-        role = "seed" if row.seed else "split"
-        change = {"columns": {**columns, role: ""}}
-        raise refusal(settings, f"{problem} If each row is a run with a {role} of its own:", change)
-    factors = [Factor(column, (earlier_cells.get(column, ""), cells.get(column, ""))) for column in differing]
-    factors.sort(key=lambda factor: any("." in value for value in factor.values if factor.is_numeric))
-    column, value = factors[0].column, factors[0].values[-1]
-    rest = {"ignore": tuple(name for name in settings.ignore if name != column)} if column in settings.ignore else {}
-    changes = [
-        _place(factors[:1], roles, settings),
+        roles_of_rows = [role for role in ("seed", "split") if getattr(row, role)][:1]
+        own_runs = [{"columns": {**columns, role: ""}} for role in roles_of_rows]
+        raise refusal(settings, f"{problem} Remove one, unless each row is a run of its own.", *own_runs)
+    differing.sort(key=lambda factor: any("." in value for value in factor.values if factor.is_numeric))
+    column, value = differing[0].column, differing[0].values[-1]
+    shown = join_some(list(map(str, differing)), limit=4)
+    changes: List[Dict[str, Any]] = [
+        _place(differing[:1], roles, settings),
         {"where": (*settings.where, f"{column}={join_names([value])}")},
         {"columns": {**columns, "seed": "+".join([*roles.columns["seed"], column])}},
     ]
-    shown = join_some(list(map(str, factors)), limit=4)
+    rest = {"ignore": tuple(name for name in settings.ignore if name != column)} if column in settings.ignore else {}
     message = f"{problem} They differ in {shown}. Say what that is."
-    raise refusal(settings, message, *[{**change, **rest} for change in changes])
+    raise refusal(settings, message, *({**change, **rest} for change in changes))

@@ -79,7 +79,7 @@ def _corrected_command(settings: Any, changes: Mapping[str, Any]) -> str:
     words = list(TYPED_WORDS.get())
     options = {name: value for name, value in changes.items() if name not in ("pipe", "files")}
     if not words:
-        return ", ".join(f"{name}={value!r}" for name, value in changes.items())
+        return ", ".join(f"{name}={value!r}" for name, value in changes.items() if value not in ({}, ()))
     paths = [getattr(settings, "scores", "") or getattr(settings, "source", ""), *settings.files]
     if words[0] == "select":  # it takes tables in our own columns only
         words = ["next", *paths, "--output", "runs.csv"]

@@ -69,24 +69,21 @@ def read_records(paths: Sequence[str], content: Content, settings: Any) -> List[
     if content is not None:
         return list(_records_of_object(paths[0], content))
     files = [pair for path in paths for pair in _find_files(path, settings)]
-    records_by_file = {
-        path: [_with_parts(record, parts) for record in _read_file(path, settings)] for path, parts in files
-    }
+    by_file = {path: [_add_parts(record, parts) for record in _read_file(path, settings)] for path, parts in files}
     typed = (settings.columns or {}).get("candidate", "candidate").split("+")
     if len(files) > 1 and "candidate" in typed and not any("candidate=" in text for text in settings.parse):
-        _name_candidates(records_by_file, settings)
-    return [record for records in records_by_file.values() for record in records]
+        _name_candidates(by_file, settings)
+    return [record for records in by_file.values() for record in records]
 
 
-def _with_parts(record: Record, parts: Mapping[str, str]) -> Record:
+def _add_parts(record: Record, parts: Mapping[str, str]) -> Record:
     """Add the parts of the path to the cells."""
     for name, part in parts.items():
-        if cell_name(record.cells.get(name, part)) != cell_name(part):
-            raise DataError(
-                f"{record.place}: '{name}' is '{record.cells[name]}', but '{part}' in the path. Rename "
-                f"{{{name}}} in the pattern."
-            )
-    return record._replace(cells={**record.cells, **parts}) if parts else record
+        cell = record.cells.setdefault(name, part)
+        if cell_name(cell) != cell_name(part):
+            problem = f"{record.place}: '{name}' is '{cell}', but '{part}' in the path"
+            raise DataError(f"{problem}. Rename {{{name}}} in the pattern.")
+    return record
 
 
 def _name_candidates(records_by_file: Mapping[str, List[Record]], settings: Any) -> None:
@@ -96,15 +93,11 @@ def _name_candidates(records_by_file: Mapping[str, List[Record]], settings: Any)
         for path, records in records_by_file.items()
         if not any(name.casefold() == "candidate" for record in records[:1] for name in record.cells)
     }
-    stems = Counter(Path(path).stem for path in nameless)
-    if len(stems) < len(nameless):
-        patterns = [change for path in (propose_pattern(list(nameless)),) if path for change in ({"files": (path,)},)]
-        raise refusal(
-            settings,
-            f"{join_some(list(nameless), limit=2)}: the files have no column of candidates, and {len(nameless)} files "
-            f"have {len(stems)} names. Say what the parts of their paths are.",
-            *patterns,
-        )
+    if len({Path(path).stem for path in nameless}) < len(nameless):
+        pattern = propose_pattern(list(nameless))
+        problem = f"{join_some(list(nameless), limit=2)}: {len(nameless)} files without a column of candidates have "
+        changes = [{"files": (pattern,)}] if pattern else []
+        raise refusal(settings, f"{problem}the same names. Say what the parts of their paths are.", *changes)
     for path, records in nameless.items():
         for record in records:
             record.cells["candidate"] = Path(path).stem
@@ -118,16 +111,14 @@ def propose_pattern(paths: Sequence[str]) -> str:
         return ""
     pattern: List[str] = []
     for names in zip(*parts, strict=True):
-        stems = {re.sub(r"\d+$", "", name) for name in names}
-        words = {re.search(r"[^\W\d]*$", stem)[0] for stem in stems}  # type: ignore[index]
-        is_numbered = len(set(names)) > len(stems) and all(name[-1:].isdigit() for name in names)
+        matches = [re.fullmatch(r"(.*?)([\W_]?[^\W\d_]*)(\d+)", name) for name in names]
+        stems = {match and match[1] for match in matches}
+        ends = {match and match[2] for match in matches}
+        is_numbered = None not in matches and len(ends) == 1 and len(stems) < len(set(names))
         if len(set(names)) == 1:
             pattern.append(names[0])
-        elif is_numbered and len(stems) == 1:
-            pattern.append(f"{stems.pop()}{{seed}}")
-        elif is_numbered and len(words) == 1 and all(re.search(r"[^\w]|_", stem) for stem in stems):
-            ends = {re.search(r"[\W_]*[^\W\d_]*$", stem)[0] for stem in stems}  # type: ignore[index]
-            pattern.append(f"{{candidate}}{ends.pop()}{{seed}}")
+        elif is_numbered:
+            pattern.append(f"{(stems.pop() or '') if len(stems) == 1 else '{candidate}'}{ends.pop()}{{seed}}")
         else:
             pattern.append("{candidate}" if "{candidate}" not in pattern else "{split}")
     text = "/".join(pattern)
@@ -143,10 +134,11 @@ def _find_files(path: str, settings: Any) -> List[Tuple[str, Dict[str, str]]]:
         raise refusal(settings, f"{url} is a URL. Download the table, or pipe it.", {"pipe": f"curl -sL {url}"})
     if not is_pattern(path):
         if not Path(path).is_file():
-            is_selection = (Path(path) / "store.sqlite").exists() or (Path(path) / "selection.json").exists()
-            remedy = f"It is a selection: {full_command('report')} {path}" if is_selection else "Pass a table of scores"
             problem = "is a directory" if Path(path).is_dir() else "no such file"
-            raise ConfigError(f"{path}: {problem}. {remedy}, or a pattern such as 'DIR/{{candidate}}/{{seed}}/*.json'.")
+            report = f", a selection with {full_command('report')}" if Path(path).is_dir() else ""
+            raise ConfigError(
+                f"{path}: {problem}. Pass a file{report}, or a pattern such as 'r/{{candidate}}/{{seed}}/*'."
+            )
         return [(path, {})]
     glob_text = "".join(
         glob.escape(piece) if piece[:1] not in ("{", "*") else "*" if piece[0] == "{" else piece
@@ -290,23 +282,22 @@ def _refuse_repeated_column(place: str, columns: Sequence[str]) -> None:
 
 
 def _records_of_json(name: str, text: str) -> Iterator[Record]:
+    """Read one value, or else an object on each line."""
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    place = name
     try:
-        content = _load_json(text)
+        if len(lines) < 2 or not re.fullmatch(r"\s*\{.*\}\s*", lines[0][1]):
+            return _records_of_object(name, _load_json(text), is_json=True)
+        records: List[Record] = []
+        for number, line in lines:
+            place = f"{name}, line {number}"
+            row = _load_json(line)
+            if not isinstance(row, dict):
+                raise ValueError(f"expected an object but found {shown_value(row)}")
+            records.append(Record(name, f"line {number}", _cells(row)))
+        return iter(records)
     except ValueError as error:
-        lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
-        number = 0
-        try:
-            rows = []
-            for number, line in lines:
-                rows.append((f"line {number}", _load_json(line)))
-            if not rows or not all(isinstance(row, dict) for _, row in rows):
-                raise ValueError(error)
-        except ValueError as line_error:
-            place = f", line {number}" if number > 1 else ""
-            raise DataError(f"{name}{place}: not valid JSON: {line_error}.") from line_error
-        yield from (Record(name, place, _cells(row)) for place, row in rows)
-    else:
-        yield from _records_of_object(name, content, is_json=True)
+        raise DataError(f"{place}: not valid JSON: {error}.") from error
 
 
 def _load_json(text: str) -> Any:

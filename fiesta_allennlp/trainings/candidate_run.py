@@ -1,6 +1,6 @@
 """The common base of runs of configs and of programs: their data, their time, and the outcome that each leaves.
 
-A run reports a JSON object of numbers in a known file of its directory, or else in the last line that it prints.
+A run reports a JSON object of numbers in `metrics.json` of its directory, or else as the last line that it prints.
 Anything else is no metric, and one message shows what was found and what is expected."""
 
 import json
@@ -9,42 +9,36 @@ import re
 import sys
 import time
 from abc import abstractmethod
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Mapping, Optional, Tuple, Union
 
-from fiesta_allennlp.core.directory import MODEL_DIRECTORY, OUTCOME_FILE, RUN_FILE
-from fiesta_allennlp.core.errors import FiestaError, MetricError, did_you_mean, escape_invisible, join_some
+from fiesta_allennlp.core.directory import OUTCOME_FILE, RUN_FILE
+from fiesta_allennlp.core.errors import FiestaError, MetricError, join_some, near_names
 from fiesta_allennlp.core.files import flatten, read_json, refuse_repeated_keys, shorten, shown_value, write_json_file
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.executors.base import Evaluator
 from fiesta_allennlp.isolation.machine import RUN_ORIGIN
-from fiesta_allennlp.selection.metrics import checked_score
+from fiesta_allennlp.selection.metrics import Metric, checked_score, error_word
+from fiesta_allennlp.selection.options import option_words
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.data_files import DataSnapshot, checking_unchanged
 
-# By the set that is scored. Hugging Face's Trainer writes `eval_` for its validation file and `predict_` for its test.
-METRIC_PREFIXES = {"test": ("test_", "predict_", "eval_"), "validation": ("best_validation_", "validation_", "eval_")}
+METRICS_FILE = "metrics.json"
 
-MODEL_NAME = Path(MODEL_DIRECTORY).name
-
-# Earlier ones win.
-METRIC_FILES = ("metrics.json", "all_results.json", "test_results.json", "predict_results.json", "eval_results.json")
-
-NAME_AND_VALUE_PATTERN = re.compile(r"(\S+)\s*[:=]\s*(\S+)|(\S+)\s+(\S+)")
 COLOUR_PATTERN = re.compile(r"\x1b\[[0-9;]*m")
 LINE_START_PATTERN = re.compile(r"[\r\n]|\x1b\[[0-9;?]*[A-Za-z]")
 """Where a terminal begins a line again: its end, or a sequence that moves the cursor or erases."""
 
 EXPECTED_TEXT = (
     'Expected: a JSON object of numbers, such as {"accuracy": 0.9}, in {directory}/metrics.json or as the last printed '
-    "line (print(json.dumps(metrics))), or a last line such as 'accuracy 0.9'."
+    "line (print(json.dumps(metrics)))."
 )
 MAX_LINE_CHARACTERS = 120
+MAX_FILES = 5  # of those that a run wrote, in a message
 
 
 @dataclass(frozen=True)
@@ -54,25 +48,20 @@ class ReportedMetrics:
     values: Mapping[str, Any]
     places: Tuple[str, ...] = ("its last printed line",)
 
-    def name_of(self, names: Sequence[str]) -> str:
-        """Return the first of these names that the run reports. Raise a `MetricError` if it reports none."""
-        reported_name = next((name for name in names if name in self.values), None)
-        if reported_name is not None:
-            return reported_name
-        valid_names = " or ".join(filter(None, [", ".join(map(repr, names[:-1])), repr(names[-1])]))
-        hint = did_you_mean(names[0], list(self.values))
-        reported_names = join_some(sorted(self.values)) or "nothing"
-        found = f"In {', '.join(self.places)}: {reported_names}.{hint}"
-        raise MetricError(f"the run did not report a metric named {valid_names}. {found}")
+    def score(self, name: str) -> float:
+        """Return the metric of this name.
 
-    def score(self, names: Sequence[str]) -> float:
-        """Return the score, which has the first of these names. Raise a `FiestaError` if it is missing or not a finite
-        number."""
-        name = self.name_of(names)
+        Raises:
+            MetricError: if it is missing or not a number.
+            FiestaError: if it is not finite.
+        """
+        where = ", ".join(self.places)
+        if name not in self.values:
+            found = join_some([f"{key} = {shown_value(value)}" for key, value in sorted(self.values.items())])
+            raise MetricError(f"the run did not report a metric named '{name}'. In {where}: {found or 'nothing'}.")
         value = self.values[name]
         if not is_number(value):
-            where, shown = ", ".join(self.places), shown_value(value)
-            found = f"in {where}, {name} is {shown}"
+            found = f"in {where}, {name} is {shown_value(value)}"
             raise MetricError(f"the run did not report a number: {found}. Write a number, without quotes.")
         return checked_score(value, f"the run reported {name}")
 
@@ -81,23 +70,46 @@ class ReportedMetrics:
         numbers = {name: value for name, value in self.values.items() if is_number(value)}
         return {name: value for name, value in numbers.items() if abs(value) <= sys.float_info.max}
 
+    def meant_name(self, name: str) -> str:
+        """Return the number that is probably meant by a name: the most similar one, or the only one; else `NAME`."""
+        names = list(self.numbers)
+        return next(iter(near_names(name, names) or (names if len(names) == 1 else ["NAME"])))
+
 
 def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def read_reported(directory: Path, stdout: str, files: Optional[Mapping[str, Path]] = None) -> ReportedMetrics:
-    """Return what is in `files`, by their names in messages, or else in the known files of a run's directory and its
-    model's; if there is none, what the last printed line has. Raise a `MetricError` for anything but a JSON object, or
-    a name and a number. Messages do not name the directory, so that two runs with the same fault have the same one."""
-    if not files:
-        names = [f"{folder}{name}" for name in reversed(METRIC_FILES) for folder in (f"{MODEL_NAME}/", "")]
-        files = {f"{{directory}}/{name}": directory / name for name in names if os.path.lexists(directory / name)}
-    if not files:
-        note = "no metrics file in {directory}; "
-        return ReportedMetrics(parse_last_line(stdout, note), (f"its last printed line ({note.rstrip('; ')})",))
-    contents = (read_metrics_file(path, name) for name, path in files.items())
-    return ReportedMetrics({name: value for content in contents for name, value in content.items()}, tuple(files))
+    """Return what is in `files`, by their names in messages, by default in `metrics.json` of a run's directory; without
+    any, what the last printed line has.
+
+    Messages do not name the directory, so that two runs with the same fault have the same one.
+
+    Raises:
+        MetricError: for anything but a JSON object. It names the files that the run wrote.
+    """
+    if files is None:
+        name = f"{{directory}}/{METRICS_FILE}"
+        files = {name: directory / METRICS_FILE} if os.path.lexists(directory / METRICS_FILE) else {}
+    try:
+        if not files:
+            return ReportedMetrics(parse_last_line(stdout))
+        contents = (read_metrics_file(path, name) for name, path in files.items())
+        return ReportedMetrics({name: value for content in contents for name, value in content.items()}, tuple(files))
+    except MetricError as error:
+        raise MetricError(f"{error}{_describe_written_files(directory)}") from error
+
+
+def _describe_written_files(directory: Path) -> str:
+    """Name files that a run left, those that can have its metrics first, and the ways to read one of them."""
+    paths = [path.relative_to(directory) for path in directory.rglob("*") if path.is_file()]
+    names = [path.as_posix() for path in sorted(paths, key=lambda path: (path.suffix != ".json", path))]
+    example = next(iter(names), "FILE.json")
+    found = f" In {{directory}}, the run wrote {join_some(names, limit=MAX_FILES)}." if names else ""
+    key = f'"metrics": "{{directory}}/{example if example.endswith(".json") else "FILE.json"}"'
+    extract = "sh -c 'train && extract', where extract prints such a line"
+    return f"{found} To read another JSON file, write a config with {key}; otherwise use {extract}."
 
 
 def read_metrics_file(path: Path, name: str) -> Dict[str, Any]:
@@ -106,18 +118,14 @@ def read_metrics_file(path: Path, name: str) -> Dict[str, Any]:
     return _parse_object(path.read_bytes(), name)
 
 
-def parse_last_line(stdout: str, note: str = "") -> Dict[str, Any]:
-    """Return the metrics in the last line as a terminal shows it: a JSON object, or a name and a number."""
+def parse_last_line(stdout: str) -> Dict[str, Any]:
+    """Return the metrics in the last line as a terminal shows it: a JSON object."""
     pieces = LINE_START_PATTERN.split(COLOUR_PATTERN.sub("", stdout))
     line = next((piece.strip() for piece in reversed(pieces) if piece.strip()), "")
-    if line.startswith('{"'):
-        return _parse_object(line, f"{note}the last printed line")
-    match = NAME_AND_VALUE_PATTERN.fullmatch(line)
-    if match is not None:
-        with suppress(ValueError):
-            return {escape_invisible(match[1] or match[3]): float(match[2] or match[4])}
+    if line.startswith("{"):
+        return _parse_object(line, "the last printed line")
     shown_line = line if len(line) <= MAX_LINE_CHARACTERS else f"... {line[-MAX_LINE_CHARACTERS:]}"
-    raise MetricError(f"{note}the last printed line is {shown_line!r}. {EXPECTED_TEXT}")
+    raise MetricError(f"the last printed line is {shown_line!r}. {EXPECTED_TEXT}")
 
 
 def _parse_object(content: Union[str, bytes], place: str) -> Dict[str, Any]:
@@ -132,13 +140,6 @@ def _parse_object(content: Union[str, bytes], place: str) -> Dict[str, Any]:
     except (ValueError, RecursionError) as error:
         problem = f"is not valid JSON ({error})"
     raise MetricError(f"{place} {problem}. {EXPECTED_TEXT}")
-
-
-def accepted_metric_names(metric: str, division: Division) -> List[str]:
-    """Return the names under which a program may report a metric: the name itself, or with a prefix for the set that is
-    scored. The name alone is ambiguous where a run has a test set but is scored on the validation set."""
-    plain_names = [] if division.keeps_test else [metric]
-    return [*plain_names, *(f"{prefix}{metric}" for prefix in METRIC_PREFIXES[division.scored])]
 
 
 UNSCORED_METRICS_FILE = "reported.json"  # holds the metrics of a run that did not report the one asked for
@@ -164,13 +165,9 @@ class CandidateRun(Evaluator):
         """Make the run in `directory`, and return all metrics that it reports."""
 
     @property
-    def metric_names(self) -> List[str]:
-        """The names under which a run may report the metric. Earlier ones win."""
-        return accepted_metric_names(self.metric, self.division)
-
-    def note_on_metric(self, reported_name: str) -> str:
-        """Return what is doubtful about the name under which a run reported the metric."""
-        return ""
+    def metric_name(self) -> str:
+        """The name under which a run reports the metric."""
+        return self.metric
 
     def is_directory_of(self, directory: Path, request: Request) -> bool:
         """Return whether a directory is that of this run. Raise an `OSError` or a `ValueError` if it cannot be read."""
@@ -215,12 +212,21 @@ class CandidateRun(Evaluator):
         """Return the evaluation of a run from its metrics. `facts` are its `seconds`, `started_at` and `origin`. Raise
         a `FiestaError` if the score is missing or not a finite number."""
         try:
-            score = reported.score(self.metric_names)
+            score = reported.score(self.metric_name)
         except MetricError:  # the right name may be given later
             run_record = {"reported": asdict(reported), **facts, "origin": asdict(facts["origin"])}
             write_json_file(directory / UNSCORED_METRICS_FILE, run_record)
             raise
         return Evaluation(request, score, self.metric, metrics=reported.numbers, **facts)
+
+    def remedy(self, directory: Path) -> str:
+        """Return the option that resumes a selection whose run did not report the metric."""
+        try:
+            reported = ReportedMetrics(**read_json(directory / UNSCORED_METRICS_FILE)["reported"])
+        except (OSError, ValueError, TypeError, KeyError):
+            return ""
+        name = reported.meant_name(self.metric_name)
+        return " ".join(["", *option_words("metric", Metric(name, minimise=bool(error_word(name))).option_text)])
 
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
         """Return the outcome that a worker wrote just before the parent died; or that of a run that ended without the

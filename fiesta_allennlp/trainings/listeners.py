@@ -3,17 +3,18 @@
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Collection, List, Mapping, Optional, Set
+from typing import Collection, List, Optional
 
 from rich.console import Console
 
 from fiesta_allennlp.core.blame import FINISHED_KINDS
 from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.files import delete
 from fiesta_allennlp.core.records import Evaluation, History, Outcome
 from fiesta_allennlp.selection.listener import Listener
+from fiesta_allennlp.selection.texts import number_text
 from fiesta_allennlp.strategies.decision import Decision
-from fiesta_allennlp.trainings.candidate_run import CandidateRun, ReportedMetrics
 
 logger = logging.getLogger(__name__)
 
@@ -46,17 +47,20 @@ class BestModelKeeper(Listener):
 
 
 class MetricNotes(Listener):
-    """Prints each name under which `runs` report the metric, once, if it differs from the metric's own name."""
+    """Prints once which other metrics of a run may be meant by the name of the metric, such as `test_accuracy` beside
+    `accuracy`, which may be of the training set."""
 
-    def __init__(self, metric: str, runs: Mapping[str, CandidateRun], console: Console) -> None:
-        self._metric, self._runs, self._console = metric, runs, console
-        self._noted_names: Set[str] = set()
+    def __init__(self, metric: str, console: Console) -> None:
+        self._metric, self._console, self._is_done = metric, console, False
 
     def on_outcome(self, outcome: Outcome) -> None:
-        name, run = outcome.request.candidate, self._runs.get(outcome.request.candidate)
-        if run is None or not isinstance(outcome, Evaluation):
+        if self._is_done or not isinstance(outcome, Evaluation) or self._metric not in outcome.metrics:
             return
-        source = ReportedMetrics(outcome.metrics).name_of(run.metric_names)
-        if source != self._metric and source not in self._noted_names:
-            self._noted_names.add(source)
-            self._console.print(f"Note: for {self._metric}, {name} reports '{source}'.{run.note_on_metric(source)}")
+        self._is_done = True
+        others = [f"{name} = {number_text(value)}" for name, value in outcome.metrics.items() if self._is_longer(name)]
+        if others:
+            compared = f"the metric is {self._metric} = {number_text(outcome.score)}"
+            self._console.print(f"Note: {compared}. {outcome.request.candidate} also reports {join_some(others)}.")
+
+    def _is_longer(self, name: str) -> bool:
+        return name != self._metric and name.endswith(f"_{self._metric}")

@@ -207,12 +207,6 @@ class TrainingSelection(SelectionFamily):
     def pool(self) -> Pool:
         return next(iter(self.preparations.values())).pool
 
-    def metric_notes(self, evaluator: CandidateEvaluator, console: Console) -> MetricNotes:
-        """Return the listener to the runs whose metrics are unknown before the first one."""
-        runs = {name: evaluator.runs[name] for name in self.candidate_set.active}
-        unknown_runs = {name: run for name, run in runs.items() if self.preparations[name].metrics is None}
-        return MetricNotes(self.settings.scored_by.name, unknown_runs, console)
-
     def evaluator(self, *, is_trial: bool = False) -> CandidateEvaluator:
         """Return the evaluator of all candidates, removed ones too. The runs of a trial have one epoch, or few
         records."""
@@ -241,7 +235,7 @@ class TrainingSelection(SelectionFamily):
             end_left_jobs(directory)
         with progress:
             evaluator = self.evaluator()
-            listeners: List[Listener] = [progress, self.metric_notes(evaluator, console)]
+            listeners: List[Listener] = [progress, MetricNotes(settings.scored_by.name, console)]
             if settings.keep == "best":
                 listeners.append(BestModelKeeper(directory, settings.scored_by.sign))
             yield SelectionLoop(
@@ -348,7 +342,7 @@ def plan(
 
 def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
     """Make one short run of each candidate, and keep nothing: 200 records of a program's data, or one epoch of an
-    AllenNLP config. Yield the outcomes; print under which names programs report the metric."""
+    AllenNLP config. Yield the outcomes."""
     with dry_run(TrainingSelection, settings, console) as prepared:
         if not prepared.executor.is_local:
             raise ConfigError("--trial runs only on this machine. Remove --executor.")
@@ -356,10 +350,10 @@ def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
         if not prepared.pool.official:
             console.print("Note: these programs load their own data, so a trial makes a whole run of each.")
         evaluator = prepared.evaluator(is_trial=True)
-        names = prepared.metric_notes(evaluator, console)
+        notes = MetricNotes(prepared.settings.scored_by.name, console)
         for name in prepared.candidate_set.active:
             request = make_request(seed, name, 0, shared_splits=settings.splits == "shared")
             prepared.executor.submit(evaluator.for_request(request), request)
         for outcome in prepared.executor.completed():
-            names.on_outcome(outcome)
+            notes.on_outcome(outcome)
             yield outcome

@@ -37,7 +37,7 @@ KILLS_PER_SELECTION = 10
 MAX_RUNS_BETWEEN = 3  # finished runs between two kills
 LONGEST_WAIT = 2.0  # seconds after the last of them: about as long as two runs
 LONGEST_END = 30.0  # seconds in which the processes of a selection that has ended may end
-SLEEP = "sleep $(($1 % 2)).$(($1 % 10)); echo accuracy 0.$(($1 % 1000))$(($2 % 1000))$3"
+SLEEP = "sleep $(($1 % 2)).$(($1 % 10)); echo '{\"accuracy\": '0.$(($1 % 1000))$(($2 % 1000))$3'}'"
 
 ENGINES: Dict[str, Callable[[], ContextManager[Engine]]] = {
     "processes": local_processes,

@@ -19,9 +19,9 @@ from fiesta_allennlp.selection.store import open_for_reading
 from tests.golden import make_selection
 from tests.programs import program_config
 
-GOOD = 'echo "accuracy 0.9$4"'
+GOOD = 'echo "{\\"accuracy\\": 0.9$4}"'
 """Scores a little above 0.9, by the seed."""
-POOR = 'echo "accuracy 0.1$4"'
+POOR = 'echo "{\\"accuracy\\": 0.1$4}"'
 EQUALLY = ("--strategy", "non_adaptive_fb")
 """Each candidate has as many runs as the others."""
 BLIND = {"trainer": {"optimizer": {"type": "sgd", "lr": 1e-9}, "num_epochs": 2, "cuda_device": -1}}

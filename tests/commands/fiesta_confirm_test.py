@@ -23,7 +23,7 @@ from tests.run_files import num_finished, rows_of, scores_of, summary_of
 from tests.warm import Command
 
 SEED = 7
-NOISY = 'echo "accuracy 0.5$4"'
+NOISY = 'echo "{\\"accuracy\\": 0.5$4}"'
 """Scores around 0.55, by the seed, as those of any program with this script."""
 
 
@@ -251,7 +251,7 @@ def test_equal_fresh_runs_are_accepted_like_those_of_a_selection(
     confirming: Call, candidates: List[str], write_program: Callable[..., str], call: Call, run: Path
 ) -> None:
     settled = run.with_name("settled")
-    constant = write_program("constant", f"[ ! -e {settled} ] && {NOISY} || echo accuracy 0.55")
+    constant = write_program("constant", f"[ ! -e {settled} ] && {NOISY} || echo '{{\"accuracy\": 0.55}}'")
     call.done(candidates[0], constant, "-s", run, *EQUALLY, "--budget", 6, "--metric", "accuracy")
     settled.touch()
     output = confirming.done(run, "--runs", 5)

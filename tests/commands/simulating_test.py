@@ -7,6 +7,8 @@ from typing import Any, Callable, List
 
 import pytest
 
+from fiesta_allennlp.tables.run_table import read_run_table
+from fiesta_allennlp.tables.settings import NextSettings
 from fiesta_allennlp.tables.side_by_side import MAX_CHUNK_SIZE
 from fiesta_allennlp.tables.simulator import Repetition, Simulator
 from tests.commands.conftest import Call
@@ -99,3 +101,32 @@ def test_the_command_answers_a_loop_until_it_has_ended(tmp_path: Path, in_proces
     assert "b is the best (P(best)" in told and "Stop: it is decided" in told
     told = call.done(path, "--format", "json")
     assert '"stopped_by": "confidence"' in told and '"next": []' in told
+
+
+def test_the_output_of_any_table_needs_no_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_process: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text(
+        "model,lr,fold,rep,err,status\na,1,x,1,.2,FINISHED\na,1,x,2,.3,FAILED\nb,1,x,1,.4,FINISHED\n"
+    )
+    call: Call = in_process("next")
+    options = ("--columns", "candidate=model+lr,split=fold,seed=rep", "--score=-err", "--output", "runs.csv")
+    call.done("t.csv", *options)
+    assert Path("runs.csv").read_text() == (
+        "candidate,split,seed,score,metric,seconds\na+1,x,1,0.2,'-err,\na+1,x,2,failed,'-err,\nb+1,x,1,0.4,'-err,\n"
+    )
+    first, second = (
+        read_run_table(Path(path), settings)
+        for path, settings in (
+            ("runs.csv", NextSettings()),
+            (
+                "t.csv",
+                NextSettings(columns={"candidate": "model+lr", "split": "fold", "seed": "rep"}, score="-err"),
+            ),
+        )
+    )
+    assert (first.scores, first.metric) == (second.scores, second.metric)
+    text = call.refused("t.csv", "--score", "err", "--minimise", "--output", "runs.csv", "--format", "json")
+    assert "allennlp fiesta-next t.csv --minimise --output runs.csv --format json --score err --columns" not in text
+    assert "--minimise --output runs.csv --format json" in text, "every command keeps what was typed"

@@ -18,10 +18,10 @@ from tests.run_files import entry_of, num_finished, scores_of
 optuna = pytest.importorskip("optuna")
 
 PROGRAM = """
-import sys, time
+import json, sys, time
 rate, depth, seed = float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 time.sleep(0.1)
-print("accuracy", rate * depth + seed % 1000 / 1e5)
+print(json.dumps({"accuracy": rate * depth + seed % 1000 / 1e5}))
 """
 
 
@@ -31,7 +31,7 @@ def search(storage: str, program: Path, *, num_trials: int) -> Any:
     def objective(trial: Any) -> float:
         values = trial.suggest_float("rate", 0.1, 0.3), trial.suggest_int("depth", 1, 3)
         words = [sys.executable, str(program), *map(str, values), "7"]
-        return float(subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()[1])
+        return float(json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)["accuracy"])
 
     sampler = optuna.samplers.RandomSampler(seed=1)
     study = optuna.create_study(

@@ -55,8 +55,6 @@ def test_on_one_machine_alone_every_failure_counts() -> None:
     outcomes = [("a-0", "m1", "error"), ("a-1", "m1", "error"), ("a-2", "m1", "error")]
     assert history_of(outcomes, is_only_machine=True).with_withdrawn(max_failures=3).active == ("b",)
     assert history_of(outcomes).with_withdrawn(max_failures=3).active == ("a", "b")
-    assert history_of([("a-0", "m1", "metric")], is_only_machine=True).candidates_without_metric == {"a"}
-    assert history_of([("a-0", "m1", "metric")]).candidates_without_metric == set()
 
 
 def test_a_run_has_failed_once_its_failure_counts() -> None:

@@ -28,7 +28,7 @@ def write_programs(directory: Path) -> List[str]:
     """Write two candidates whose score follows from their seeds. Return their paths."""
     paths = [directory / f"{name}.json" for name in ("one", "two")]
     for path in paths:
-        script = f"sleep 0.3; echo accuracy 0.$(($1 % 1000))$(($2 % 1000))  # {path.stem}"
+        script = f"sleep 0.3; echo '{{\"accuracy\": '0.$(($1 % 1000))$(($2 % 1000))'}}'  # {path.stem}"
         command = ["sh", "-c", script, "sh", "{seed}", "{split_seed}"]
         path.write_text(json.dumps({"type": "program", "command": command, "metrics": "stdout"}))
     return [str(path) for path in paths]

@@ -72,7 +72,6 @@ def test_numbers_of_every_candidate(history: History) -> None:
 @pytest.mark.parametrize(
     ("kinds", "reason"),
     [
-        (["metric"], "no metric"),
         (["error", "seed"], "no seed effect"),
         (["machine", "unfit", "unfit"], "unfit"),
         (["unfit", "error"], "max_failures"),

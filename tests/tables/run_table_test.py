@@ -276,15 +276,15 @@ HEADER = "candidate,seed,score\n"
         ),
         ("candidate,seed,score,metric\na,0,3,-loss\nb,0,2,loss\n", {}, "line 3: the metric is loss, but .*line 2"),
         ("candidate,seed,score,task\na,0,1,x\n", {"where": ["task=z"]}, "no row has --where task=z.* Values .*: x"),
-        ("candidate,seed,score,task\na,0,1,x\n", {"where": ["tsk=x"]}, r"no column 'tsk'.*\n    where=\('task=x',\)"),
+        ("candidate,seed,score,task\na,0,1,x\n", {"where": ["tsk=x"]}, r"'tsk' is missing.*\n    where=\('task=x',\)"),
         ("a,b\n1,2\n", {}, "no column is the candidate. Name it with --columns candidate=COLUMN. Columns: a, b"),
         ("a,a\n1,2\n", {"wide": ["a"]}, "line 1: the column 'a' appears twice"),
-        ("a,b\n1,2\n", {"wide": ["c", "b"]}, "--wide c: the table has no column 'c'. Columns: a, b"),
+        ("a,b\n1,2\n", {"wide": ["c", "b"]}, "the column 'c' is missing. Columns: a, b"),
         ("a,b\n1,2\n1,OOM\n", {"wide": ["a", "b"]}, "line 3: a score must be a number .* 'OOM'"),
         (
             "candidate,seed," + ",".join(f"metric_{number}" for number in range(99)) + ",test_acuracy\na" + "," * 101,
             {"columns": {"score": "test_accuracy"}},
-            "'test_accuracy' is missing. Did you mean 'test_acuracy'.{1,600}\n    columns={}, score='test_acuracy'",
+            "'test_accuracy' is missing. Did you mean 'test_acuracy'.{1,600}\n    columns={'score': 'test_acuracy'}",
         ),
         ("candidate,seed,score,state\na,0,1,gone\n", {}, "line 2: 'state' is 'gone'"),
         (
@@ -297,9 +297,13 @@ HEADER = "candidate,seed,score\n"
         (
             "candidate,step,score\na,1,.5\na,1,.6\n",
             {"where": ["step=last"]},
-            "line 3: candidate 'a' already has a score at this step in .*line 2",
+            "line 3: candidate 'a' already has a score in .*line 2. Remove one",
         ),
-        ("candidate,step,score\na,x,.5\n", {"where": ["step=last"]}, "line 2: --where step=last needs numbers .* 'x'"),
+        (
+            "candidate,step,score\na,1,.5\na,x,.5\n",
+            {"where": ["step=last"]},
+            "line 3: --where step=last needs numbers .* 'x'",
+        ),
     ],
 )
 def test_what_contradicts_itself_is_refused(tmp_path: Path, text: str, settings: Dict[str, Any], named: str) -> None:

@@ -5,10 +5,8 @@ from pathlib import Path
 import pytest
 
 from fiesta_allennlp.core.errors import FiestaError, MetricError
-from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.trainings.candidate_run import (
     ReportedMetrics,
-    accepted_metric_names,
     parse_last_line,
     read_metrics_file,
     read_reported,
@@ -18,14 +16,9 @@ from fiesta_allennlp.trainings.candidate_run import (
 @pytest.mark.parametrize(
     "output",
     [
-        "accuracy 0.5",
-        "epoch 1 of 2\naccuracy: 5e-1",
-        "accuracy=0.5\n\n",
-        "accuracy = 0.5",
-        "accuracy :0.5",
-        "\rtraining: 90%...\raccuracy = 0.5\r\n",
-        "training: 90%\x1b[2K\x1b[1Gaccuracy = 0.5",
-        "accuracy = \x1b[1;32m0.5\x1b[0m",
+        'epoch 1 of 2\n{"accuracy": 0.5}\n\n',
+        'training: 90%\x1b[2K\x1b[1G{"accuracy": 0.5}',
+        '{"accuracy": \x1b[1;32m0.5\x1b[0m}\r\n',
         '10%\r{"accuracy": 0.5}',
     ],
 )
@@ -41,7 +34,8 @@ def test_nested_metrics_are_joined_by_a_dot() -> None:
     "line",
     [
         "",
-        "accuracy 0.5\ndone",
+        "accuracy 0.5",
+        '{"accuracy": 0.5}\ndone',
         "{'accuracy': 0.5}",
         "accuracy = np.float64(0.5)",
         '"accuracy"',
@@ -65,7 +59,7 @@ def test_a_file_has_the_metrics(tmp_path: Path) -> None:
     path.write_text(r'{"accuracy": 0.5, "report": {"macro avg": {"f1-score": 0.25}}, "name": "x", "a\u001b": 2}')
     reported = ReportedMetrics(read_metrics_file(path, "m.json"))
     assert reported.numbers == {"accuracy": 0.5, "report.macro avg.f1-score": 0.25, r"a\x1b": 2}
-    assert reported.score(["report.macro avg.f1-score"]) == 0.25
+    assert reported.score("report.macro avg.f1-score") == 0.25
     for encoding in ("utf-16", "utf-16-le", "utf-32"):
         path.write_text('{"accuracy": 0.5}', encoding=encoding)
         assert read_metrics_file(path, "m.json") == {"accuracy": 0.5}
@@ -99,56 +93,53 @@ def test_what_is_not_a_file_is_not_read(tmp_path: Path) -> None:
             read_metrics_file(wrong, "m.json")
 
 
-def test_files_are_known_by_their_names_and_else_the_last_line_counts(tmp_path: Path) -> None:
-    printed = read_reported(tmp_path, "epoch 1\naccuracy 0.5")
-    assert printed.values == {"accuracy": 0.5}
-    with pytest.raises(MetricError, match="In its last printed line .no metrics file in {directory}.: accuracy"):
-        printed.score(["f1"])
-    with pytest.raises(MetricError, match="no metrics file in {directory}; the last printed line is ''"):
+def test_a_file_of_one_name_has_the_metrics_and_else_the_last_line(tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "all_results.json").write_text('{"accuracy": 0.1}')
+    assert read_reported(tmp_path, 'epoch 1\n{"accuracy": 0.5}').values == {"accuracy": 0.5}
+    (tmp_path / "metrics.json").write_text('{"accuracy": 0.2}')
+    assert read_reported(tmp_path, "").values == {"accuracy": 0.2}
+    named = {"model/meta.json": tmp_path / "model" / "all_results.json"}
+    assert read_reported(tmp_path, "", named).values == {"accuracy": 0.1}
+
+
+def test_without_metrics_five_files_are_named_with_the_ways_to_read_them(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.pkl", "c.txt", "d.txt", "e.txt"):
+        (tmp_path / name).touch()
+    (tmp_path / "model-best").mkdir()
+    (tmp_path / "model-best" / "meta.json").touch()
+    with pytest.raises(MetricError) as raised:
         read_reported(tmp_path, "")
-    (tmp_path / "predict_results.json").write_text('{"predict_f1": 0.1, "f1": 0.1}')
-    (tmp_path / "all_results.json").write_text('{"eval_f1": 0.2, "f1": 0.2}')
-    assert read_reported(tmp_path, "").values == {"predict_f1": 0.1, "eval_f1": 0.2, "f1": 0.2}
+    said = str(raised.value)
+    assert "wrote model-best/meta.json, a.csv, b.pkl, c.txt, d.txt, and 1 more." in said
+    assert '"metrics": "{directory}/model-best/meta.json"' in said and "sh -c 'train && extract'" in said
 
 
-def test_a_metric_is_found_by_its_name_or_with_the_set_before_it() -> None:
-    metrics = {"f1": 0.1, "test_f1": 0.2, "test_em": 0.3, "validation_em": 0.4, "best_validation_em": 0.5}
-    validation, kept = Division(scored="validation"), Division(scored="validation", keeps_test=True)
-    for values, metric, division, score in (
-        (metrics, "f1", OFFICIAL_RATIOS_DIVISION, 0.1),
-        (metrics, "em", OFFICIAL_RATIOS_DIVISION, 0.3),
-        (metrics, "em", validation, 0.5),
-        ({"em": 0.1, "validation_em": 0.4}, "em", validation, 0.1),
-        ({"em": 0.1, "validation_em": 0.4}, "em", kept, 0.4),
-        ({"eval_em": 0.1, "predict_em": 0.2}, "em", OFFICIAL_RATIOS_DIVISION, 0.2),
-        ({"eval_em": 0.1}, "em", OFFICIAL_RATIOS_DIVISION, 0.1),
+def test_the_meant_metric_is_the_most_similar_one_or_the_only_one() -> None:
+    for reported, name in (
+        ({"test_accuracy": 0.9, "loss": 1}, "test_accuracy"),
+        ({"f1": 0.9}, "f1"),
+        ({"f1": 0.9, "loss": 1}, "NAME"),
+        ({}, "NAME"),
     ):
-        assert ReportedMetrics(values).score(accepted_metric_names(metric, division)) == score
-    message = "a metric named 'best_validation_em', 'validation_em' or 'eval_em'. In its last printed line: em"
-    with pytest.raises(MetricError, match=message):
-        ReportedMetrics({"em": 0.1}).score(accepted_metric_names("em", kept))
+        assert ReportedMetrics(reported).meant_name("test/accuracy") == name
 
 
 @pytest.mark.parametrize(
     ("metrics", "kind", "message"),
     [
-        (
-            '{"f1": 1}',
-            MetricError,
-            "a metric named 'accuracy', 'test_accuracy', 'predict_accuracy' or 'eval_accuracy'. In .*: f1",
-        ),
-        ('{"Accuracy": 1}', MetricError, "Did you mean 'Accuracy'"),
+        ('{"test_accuracy": 1, "f1": 2}', MetricError, "a metric named 'accuracy'. In .*: f1 = 2, test_accuracy = 1."),
         ('{"accuracy": "0.5"}', MetricError, 'accuracy is "0.5"'),
         ('{"accuracy": true}', MetricError, "accuracy is true"),
         ('{"accuracy": [0.5]}', MetricError, r"accuracy is \[0.5\]"),
         ('{"accuracy": NaN}', FiestaError, "accuracy = nan, which is not a finite number"),
-        ('{"test_accuracy": Infinity}', FiestaError, "test_accuracy = inf, which is not a finite number"),
+        ('{"accuracy": Infinity}', FiestaError, "accuracy = inf, which is not a finite number"),
         (f'{{"accuracy": {10**400}}}', FiestaError, "diverged"),
     ],
 )
 def test_a_score_that_is_none_is_told_with_what_was_reported(metrics: str, kind: type, message: str) -> None:
     with pytest.raises(FiestaError, match=message) as raised:
-        ReportedMetrics(json.loads(metrics)).score(accepted_metric_names("accuracy", OFFICIAL_RATIOS_DIVISION))
+        ReportedMetrics(json.loads(metrics)).score("accuracy")
     assert type(raised.value) is kind
 
 

@@ -10,7 +10,7 @@ import shutil
 from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional
 
 import numpy as np
 import torch
@@ -84,8 +84,8 @@ class AllenNLPRun(CandidateRun):
         return ReportedMetrics(metrics, ("metrics.json",))
 
     @property
-    def metric_names(self) -> List[str]:
-        return [f"{METRIC_PREFIXES[self.division.scored]}_{self.metric}"]
+    def metric_name(self) -> str:
+        return f"{METRIC_PREFIXES[self.division.scored]}_{self.metric}"
 
     def describe(self, request: Request) -> Dict[str, Any]:
         """Return nothing, because `config.json` repeats the run."""

@@ -21,7 +21,6 @@ from fiesta_allennlp.trainings.programs.config import (
     STDOUT,
     fill_command,
     fill_placeholders,
-    placeholders_of,
     program_paths,
 )
 from fiesta_allennlp.trainings.programs.pool import read_data, write_sets
@@ -160,14 +159,6 @@ class ProgramRun(CandidateRun):
         _empty_needless_log(directory / LOG_FILE, stdout, reported)
         return reported
 
-    def note_on_metric(self, reported_name: str) -> str:
-        if not reported_name.startswith("eval_") or not {"validation", "test"} <= placeholders_of(self.config):
-            return ""
-        return (
-            " Hugging Face's Trainer uses eval_ for its validation file, so this may not be the test score. Make "
-            "the program predict on {test}, or pass {test} as the validation file."
-        )
-
     def _set_paths(self, request: Request, directory: Path) -> Dict[str, str]:
         """Return the files of the sets by part: new ones, or the official ones as they are."""
         paths = self.division.used_paths(program_paths(self.config))
@@ -201,7 +192,7 @@ def _empty_needless_log(log: Path, stdout: str, reported: ReportedMetrics) -> No
 
 def _read_metrics(config: Config, stdout: str, placeholder_values: Mapping[str, str]) -> ReportedMetrics:
     path = config.get("metrics")
-    if path == STDOUT:
-        return ReportedMetrics(parse_last_line(stdout))
-    files = {} if path is None else {path: Path(fill_placeholders(path, placeholder_values))}
+    files = None
+    if path is not None:
+        files = {} if path == STDOUT else {path: Path(fill_placeholders(path, placeholder_values))}
     return read_reported(Path(placeholder_values["directory"]), stdout, files)

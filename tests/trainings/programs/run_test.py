@@ -18,7 +18,7 @@ from tests.programs import program_config
 
 REQUEST = make_request(99, "a", 0, shared_splits=True)
 
-KEEP = 'cat "$1" > "$5/1"; cat "$2" > "$5/2"; cat "$3" > "$5/3"; echo "accuracy 0.$4"'
+KEEP = 'cat "$1" > "$5/1"; cat "$2" > "$5/2"; cat "$3" > "$5/3"; echo "{\\"accuracy\\": 0.$4}"'
 """Leaves the sets, and scores the seed."""
 
 
@@ -53,9 +53,9 @@ def test_a_run_gets_its_sets_and_seeds_and_leaves_what_it_wrote(reviews: Path) -
 
 
 def test_metrics_may_be_in_a_file_and_the_model_goes_unless_it_is_kept(reviews: Path) -> None:
-    script = 'mkdir "$5/model"; echo x > "$5/model/x"; echo \'{"test_accuracy": 0.5}\' > "$5/metrics.json"; echo done'
+    script = 'mkdir "$5/model"; echo x > "$5/model/x"; echo \'{"accuracy": 0.5}\' > "$5/metrics.json"; echo done'
     evaluation, directory = ran(reviews, script, config={"metrics": None})
-    assert (evaluation.score, evaluation.metrics) == (0.5, {"test_accuracy": 0.5})
+    assert (evaluation.score, evaluation.metrics) == (0.5, {"accuracy": 0.5})
     assert not (output_of(directory) / "model").exists()
     kept = make_run(program_config(reviews, script, metrics=None), keep_models=True)
     kept.evaluate(REQUEST, reviews / "kept")
@@ -79,7 +79,8 @@ def test_a_long_last_line_is_read_whole(reviews: Path) -> None:
         ("exit 128", ProgramError, "status 128"),
         ("", ProgramError, "Exec format error"),
         ("true", MetricError, "the last printed line is ''"),
-        ("echo f1 0.5", MetricError, "a metric named 'accuracy', .* or 'eval_accuracy'. In .*: f1"),
+        ("echo '{\"f1\": 0.5}'", MetricError, "a metric named 'accuracy'. In its last printed line: f1 = 0.5"),
+        ("echo f1 0.5; echo x > $5/a.txt; touch $5/b.json", MetricError, r"wrote b.json, a.txt\..*directory}/b.json"),
     ],
 )
 def test_a_run_that_gives_no_score_says_why(reviews: Path, script: str, kind: Any, message: str) -> None:
@@ -108,14 +109,14 @@ def test_a_program_with_its_own_sets_uses_variables_and_a_clock_that_jumps_back_
 ) -> None:
     days = itertools.count()
     monkeypatch.setattr("time.time", lambda: -86400.0 * next(days))
-    command = ["sh", "-c", 'echo "accuracy 0.$SPLIT"']
+    command = ["sh", "-c", 'echo "{\\"accuracy\\": 0.$SPLIT}"']
     config = {"data": None, "command": command, "environment": {"SPLIT": "{split_seed}"}}
     evaluation, _ = ran(reviews, "", config=config)
     assert evaluation.score == float(f"0.{REQUEST.split_seed}") and 0 < evaluation.seconds < 3600
 
 
 def test_a_run_over_changed_data_fails(reviews: Path) -> None:
-    config = program_config(reviews, "echo accuracy 1")
+    config = program_config(reviews, "echo '{\"accuracy\": 1}'")
     run = make_run(config, data=take_snapshot(program_paths(config)))
     assert run.evaluate(REQUEST, reviews / "before").score == 1
     (reviews / "test.jsonl").write_text('{"text": "new", "label": "good"}\n')
@@ -129,7 +130,7 @@ def test_a_finished_run_is_salvaged_and_another_one_is_not(reviews: Path) -> Non
     assert run.salvage(REQUEST, directory) == done
     assert run.salvage(make_request(98, "a", 0, shared_splits=True), directory) is None
     assert replace(run, metric="f1").salvage(REQUEST, directory) is None
-    assert make_run(program_config(reviews, "echo accuracy 1")).salvage(REQUEST, directory) is None
+    assert make_run(program_config(reviews, "echo '{\"accuracy\": 1}'")).salvage(REQUEST, directory) is None
     assert run.salvage(REQUEST, reviews) is None
     for path in (directory / "outcome.json", directory / "outcome.json"):
         whole = path.read_text()
@@ -146,7 +147,9 @@ def test_a_finished_run_is_salvaged_and_another_one_is_not(reviews: Path) -> Non
 
 
 def test_a_program_may_write_any_name_and_begins_with_an_empty_directory(reviews: Path) -> None:
-    script = 'ls -A "$5"; for name in outcome program; do echo "[1]" > "$5/$name.json"; done; echo accuracy 0.5'
+    script = (
+        'ls -A "$5"; for name in outcome program; do echo "[1]" > "$5/$name.json"; done; echo "{\\"accuracy\\": 0.5}"'
+    )
     config = program_config(reviews, f'[ -z "$(ls -A "$5")" ] || exit 3; {script}')
     for _ in range(2):
         done = make_run(config).evaluate(REQUEST, reviews / "a-0")
