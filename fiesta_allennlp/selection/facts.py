@@ -26,7 +26,7 @@ JSON, NEXT, STATE, NOTES = "json", "next", "state", "notes"
 """The outputs: JSON, `fiesta next`, the state of a selection in status and report, and notes below."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class DecisionFacts:
     """The facts about a decision that are computed from the history and the posterior.
 
