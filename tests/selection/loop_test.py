@@ -211,6 +211,7 @@ def test_a_run_that_waits_for_its_next_try_has_failed_once_its_machine_finishes_
         def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
             return (replace(outcome, origin=only) for outcome in super().completed(timeout=timeout))
 
+    run.pauses = (60.0, 60.0)  # it would wait so long, but the other run finishes first
     executor = OneMachine(slots=2, fail=lambda request, attempt: "error" if request == executor.started[1] else None)
     run.go_with(executor)
     failed_run = executor.started[1]
