@@ -120,7 +120,8 @@ def check_format(path: Path, number: Any, expected: int, *, version: Any) -> Non
     if number != expected:
         raise StoreError(
             f"{path} has format {shorten(number)}, but fiesta_allennlp {__version__} reads format {expected}. Use the "
-            f"version that wrote it: {shorten(version or 'unknown')}."
+            f"version that wrote it: {shorten(version or 'unknown')}. For a directory of 1.x: "
+            "pip install 'fiesta-allennlp<2'."
         )
 
 

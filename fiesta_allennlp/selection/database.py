@@ -18,7 +18,7 @@ from fiesta_allennlp.version import __version__
 
 OutcomeRecord = TypeVar("OutcomeRecord", Evaluation, Failure)
 
-FORMAT = 2
+FORMAT = 3
 """SQLite's `user_version` of a store. Raise it with every change of the tables and of what they contain."""
 
 REQUEST_FIELDS = [field.name for field in fields(Request)]

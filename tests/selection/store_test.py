@@ -122,7 +122,7 @@ def test_released_requests_are_forgotten_unless_they_finished_or_failed(
     [
         (
             "PRAGMA user_version = 99",
-            f"has format 99, but .* reads format 2. Use the version that wrote it: {__version__}",
+            f"has format 99, but .* reads format 3. Use the version that wrote it: {__version__}",
         ),
         ("PRAGMA user_version = 0; DELETE FROM meta", "has format 0, .*: unknown"),
         ("DROP TABLE meta", "cannot be read as a store: .*no such table: meta"),
