@@ -40,7 +40,7 @@ def test_a_selection_is_a_typed_result(programs: Dict[str, str], tmp_path: Path,
     assert capfd.readouterr() == ("", "")
     assert result == Result.read(str(tmp_path / "run"))
     assert (result.best, result.stopped_by, result.decided, result.num_evaluations) == ("td[red]", "budget", True, 4)
-    assert (result.directory, result.seed, result.belief["type"]) == (tmp_path / "run", "3", "split_paired")
+    assert (result.directory, result.seed, result.belief["type"]) == (tmp_path / "run", "3", "moderated_t")
     scores = result.scores()
     assert [candidate.name for candidate in result.candidates] == list(scores) == list(programs)
     for candidate in result.candidates:
@@ -171,7 +171,9 @@ def test_the_version_is_that_of_the_package() -> None:
 
 def test_a_script_without_a_guard_is_told_what_to_write() -> None:
     code = compile(
-        'from fiesta_allennlp import replay\nreplay({"a": [1, 2], "b": [1, 2]}, processes=2)', "script.py", "exec"
+        'from fiesta_allennlp import replay\nreplay({"a": [1, 2], "b": [1, 2]}, budget=4, processes=2)',
+        "script.py",
+        "exec",
     )
     with pytest.raises(ConfigError, match=r'`if __name__ == "__main__":`'):
         exec(code, {"__name__": "__mp_main__"})  # as a process that the call starts would import it

@@ -4,21 +4,23 @@ from typing import Sequence
 
 import numpy as np
 
-from fiesta_allennlp.beliefs.base import Belief, Posterior
+from fiesta_allennlp.beliefs.base import Belief, MeanPosterior
 from fiesta_allennlp.beliefs.paired_measure import BINARY_PAIRS, check_beta, valid_counts
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.probability import weighted_draws
-from fiesta_allennlp.probability.expected_loss import expected_loss_of_draws
 from fiesta_allennlp.probability.rates import RatePosterior, log_sum_exp
 from fiesta_allennlp.probability.weighted_draws import EmpiricalDistribution, empirical_distribution
+
+KNOWN_DF = 1e9
+"""The degrees of freedom of a spread that is as good as known."""
 
 MIN_SAMPLES = 64
 CACHE_SIZE = 1024
 """The number of single candidates' posteriors to keep, because a step changes only one of them."""
 
 
-class FMeasurePosterior(Posterior):
+class FMeasurePosterior(MeanPosterior):
     """Independent F-measures, or accuracies, in the order of `History.active`.
 
     Each is represented by weighted draws, from which `fiesta_allennlp.probability.weighted_draws` computes P(best).
@@ -28,6 +30,7 @@ class FMeasurePosterior(Posterior):
         self.distributions = distributions
         self.location = np.array([distribution.location for distribution in distributions])
         self.scale = np.array([measure.scale for measure in distributions])
+        self.df, self.noise_variance = np.full(len(distributions), KNOWN_DF), float(np.mean(self.scale**2))
 
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
         return weighted_draws.sample(self.distributions, size, rng)
@@ -43,9 +46,6 @@ class FMeasurePosterior(Posterior):
 
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
         return weighted_draws.prob_best(self.distributions, margin)
-
-    def expected_loss(self, chosen: int) -> float:
-        return expected_loss_of_draws(self.distributions, chosen)
 
 
 @Belief.register("dirichlet_f_measure")

@@ -1,15 +1,12 @@
-from dataclasses import dataclass, replace
 from typing import Dict, List, Sequence, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief, check_evaluations
-from fiesta_allennlp.beliefs.split_paired import scores_by_split
-from fiesta_allennlp.beliefs.student_t import StudentTPosterior, cache_prob_best
+from fiesta_allennlp.beliefs.moderated_t import ModeratedTPosterior, numbers_by_unit
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.core.records import COUNT_PREFIX, Counts, History
 from fiesta_allennlp.probability.pooled_measure import ITEM_WEIGHT, PseudoScores, pseudo_scores
-from fiesta_allennlp.probability.split_effects import SplitScores, mean_score_posteriors
 
 AVERAGES = ("binary", "macro", "accuracy")
 LARGEST_COUNT = 1e9
@@ -18,13 +15,16 @@ BINARY_PAIRS = {"tp": ("1", "1"), "fp": ("0", "1"), "fn": ("1", "0"), "tn": ("0"
 """Gold and predicted label of the kinds of answers in a binary task."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class MeasurePosterior(StudentTPosterior):
-    """Metrics of systems, compared on the documents that they share. `pseudo_scores` has those of each."""
+class MeasurePosterior(ModeratedTPosterior):
+    """Leads between metrics of systems, compared on the documents that they share. `pseudo_scores` has those of each
+    document."""
 
-    pseudo_scores: PseudoScores
+    def __init__(self, numbers: np.ndarray, pseudo_scores: PseudoScores) -> None:
+        super().__init__(numbers, pseudo_scores.unseen_squares)
+        self.pseudo_scores = pseudo_scores
 
     def interval(self, level: float) -> np.ndarray:
+        """Compute the interval of each metric alone, such as with `level` 0.95. Shape: `(num_systems, 2)`."""
         return self.pseudo_scores.interval(level)
 
 
@@ -35,7 +35,7 @@ class PairedMeasure(Belief):
 
     The metric is an F-measure, the mean F-measure of all labels, or the accuracy: a ratio of sums over documents, or
     the mean of some. A document therefore has a pseudo-score whose mean is the metric; see
-    `fiesta_allennlp.probability.pooled_measure.pseudo_scores`. The pseudo-scores are modelled as `split_paired` models
+    `fiesta_allennlp.probability.pooled_measure.pseudo_scores`. The pseudo-scores are compared as `moderated_t` compares
     scores: the mean of the system, plus an effect that the document has on all systems, plus noise. With accuracy and
     one item in each document, this is a paired difference of proportions.
 
@@ -61,7 +61,7 @@ class PairedMeasure(Belief):
 
     min_evaluations = 3
     needs_counts = True
-    pairs_splits = True
+    has_draws = False
 
     def __init__(self, *, beta: float = 0.5, average: str = "binary") -> None:
         check_beta(beta)
@@ -70,24 +70,8 @@ class PairedMeasure(Belief):
         self._beta, self._average = beta, average
 
     def posterior(self, history: History) -> MeasurePosterior:
-        return self.posteriors([history])[0]
-
-    def posteriors(self, histories: Sequence[History], margins: Sequence[float] = ()) -> List[MeasurePosterior]:
-        all_pseudo = [self._pseudo_scores(history) for history in histories]
-        tables = [_split_scores(history, pseudo) for history, pseudo in zip(histories, all_pseudo, strict=True)]
-        posteriors = [
-            MeasurePosterior(
-                location=measure.centre + measure.largest_deviation * means.location,
-                scales=measure.largest_deviation * means.scale,
-                df=means.df,
-                weight=means.weight,
-                pseudo_scores=measure,
-            )
-            for measure, means in zip(all_pseudo, mean_score_posteriors(tables), strict=True)
-        ]
-        for margin in margins:
-            cache_prob_best(posteriors, margin)
-        return posteriors
+        pseudo = self._pseudo_scores(history)
+        return MeasurePosterior(numbers_by_unit(history, pseudo.scores), pseudo)
 
     def _pseudo_scores(self, history: History) -> PseudoScores:
         counts = [valid_counts(history, name, self.min_evaluations) for name in history.active]
@@ -96,12 +80,6 @@ class PairedMeasure(Belief):
         kinds = list(label_pairs)
         numerators, denominators = ([table.columns_for(kinds) @ added for table in counts] for added in contributions)
         return pseudo_scores(numerators, denominators)
-
-
-def _split_scores(history: History, pseudo: PseudoScores) -> SplitScores:
-    splits = [history.split_seeds(name) for name in history.active]
-    table = scores_by_split(splits, [scores / pseudo.largest_deviation for scores in pseudo.scores])
-    return replace(table, within_squares=table.within_squares + pseudo.unseen_squares / pseudo.largest_deviation**2)
 
 
 def _contributions(pairs: Sequence[Tuple[str, str]], average: str, beta: float) -> Tuple[np.ndarray, np.ndarray]:

@@ -1,81 +1,44 @@
-from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Sequence
+from dataclasses import dataclass
+from typing import List, Optional
 
 import numpy as np
+from scipy.special import stdtrit
 
-from fiesta_allennlp.beliefs.base import Belief, Posterior, check_evaluations
+from fiesta_allennlp.beliefs.base import Belief, MeanPosterior, check_evaluations
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.core.records import MAX_SCORE, History
 from fiesta_allennlp.probability import logit, prob_best
-from fiesta_allennlp.probability.expected_loss import expected_loss
-from fiesta_allennlp.probability.student_t import prob_best_of_selections
 
 
-@dataclass(frozen=True, eq=False)
-class StudentTPosterior(Posterior):
-    """Independent mean scores: mu_i = location_i + scales_ci t(df_ci) with probability weight_ci.
+@dataclass(eq=False)
+class StudentTPosterior(MeanPosterior):
+    """Independent mean scores: mu_i = location_i + scale_i t(df_i), in the order of `History.active`.
 
-    `location` has the shape `(num_candidates,)`, in the order of `History.active`; `scales`, `df` and `weight` have the
-    shape `(num_components, num_candidates)`. A scale of 0 means that the mean score counts as known.
+    Shape of each: `(num_candidates,)`. A scale of 0 means that the mean score counts as known.
     `fiesta_allennlp.probability.prob_best` computes P(best). Mean logit scores have no margin: any margin except 0
     raises a `ConfigError`.
     """
 
     location: np.ndarray
-    scales: np.ndarray
+    scale: np.ndarray
     df: np.ndarray
-    weight: np.ndarray
+    noise_variance: float
     has_margin: bool = True
-    prob_best_by_margin: Dict[float, np.ndarray] = field(default_factory=dict)
-    """P(best) by margin, as far as it was computed."""
-
-    @classmethod
-    def simple(
-        cls, location: np.ndarray, scale: np.ndarray, df: np.ndarray, *, has_margin: bool = True
-    ) -> "StudentTPosterior":
-        """Make a posterior with one component. Shapes: `(num_candidates,)`."""
-        return cls(location, scale[None], df[None], np.ones((1, len(location))), has_margin)
-
-    @property
-    def scale(self) -> np.ndarray:
-        """Root of the mean squared scale. Shape: `(num_candidates,)`."""
-        return np.sqrt((self.weight * self.scales**2).sum(axis=0))
-
-    @property
-    def noise_df(self) -> np.ndarray:
-        return (self.weight * self.df).sum(axis=0)
 
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        shape = size, len(self.location)
-        components = (rng.random(shape) > np.cumsum(self.weight, axis=0)[:-1, None]).sum(axis=0)
-        cells = components, np.arange(shape[1])
-        return self.location + self.scales[cells] * rng.standard_t(self.df[cells])
+        return np.asarray(self.location + self.scale * rng.standard_t(self.df, (size, len(self.location))))
+
+    def interval(self, level: float) -> np.ndarray:
+        half_width = self.scale * stdtrit(self.df, (1 + level) / 2)
+        return np.stack([self.location - half_width, self.location + half_width], axis=1)
 
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
-        if margin not in self.prob_best_by_margin:
-            if margin != 0 and not self.has_margin:
-                raise ConfigError(f"margin must be 0 with logit scores, which have other units, but is {margin}.")
-            self.prob_best_by_margin[margin] = prob_best(
-                self.location, scale=self.scales, df=self.df, weight=self.weight, margin=margin
-            )
-        return self.prob_best_by_margin[margin]
+        if margin != 0 and not self.has_margin:
+            raise ConfigError(f"margin must be 0 with logit scores, which have other units, but is {margin}.")
+        return prob_best(self.location, scale=self.scale, df=self.df, margin=margin)
 
     def expected_loss(self, chosen: int) -> Optional[float]:
-        if not self.has_margin:  # a mean logit does not tell the mean score
-            return None
-        return expected_loss(self.location, scale=self.scales, df=self.df, weight=self.weight, chosen=chosen)
-
-
-def cache_prob_best(posteriors: Sequence[StudentTPosterior], margin: float) -> None:
-    """Compute P(best) of posteriors of equally many candidates and components, which takes less time together."""
-    if posteriors:
-        scale = np.stack([posterior.scales for posterior in posteriors], axis=1)
-        df = np.stack([posterior.df for posterior in posteriors], axis=1)
-        weight = np.stack([posterior.weight for posterior in posteriors], axis=1)
-        location = np.stack([posterior.location for posterior in posteriors])
-        probability_rows = prob_best_of_selections(location, scale=scale, df=df, weight=weight, margin=margin)
-        for posterior, probabilities in zip(posteriors, probability_rows, strict=True):
-            posterior.prob_best_by_margin[margin] = probabilities
+        return super().expected_loss(chosen) if self.has_margin else None  # a mean logit does not tell the mean score
 
 
 class ScoreBelief(Belief):
@@ -149,7 +112,8 @@ class StudentT(ScoreBelief):
         location = np.array([float(values[0] if np.ptp(values) == 0 else np.mean(values)) for values in scores])
         squares = np.array([np.sum((values - mean) ** 2) for values, mean in zip(scores, location, strict=True)])
         df = num_scores - self.lost_df
-        return StudentTPosterior.simple(location, np.sqrt(squares / (num_scores * df)), df, has_margin=self.has_margin)
+        noise_variance = float(squares.sum() / (num_scores - 1).sum())
+        return StudentTPosterior(location, np.sqrt(squares / (num_scores * df)), df, noise_variance, self.has_margin)
 
 
 @Belief.register("logit_student_t")

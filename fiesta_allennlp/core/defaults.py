@@ -3,7 +3,7 @@
 import os
 
 STRATEGY, BUDGET_STRATEGY = "top_two", "sequential_halving"
-BELIEF, OFFICIAL_SPLITS_BELIEF = "split_paired", "unpaired"
+BELIEF = "moderated_t"
 STOPPING_RULE = "early_looks"
 CONFIDENCE = 0.95
 MAX_EVALUATIONS_PER_CANDIDATE = 50

@@ -263,6 +263,15 @@ class History:
         is_failure = any(f.request.candidate == candidate and f.kind in FINISHED_KINDS for f in self.own.failures)
         return is_failure or self.own.num_finished(candidate) > 0
 
+    def num_units(self, candidate: str) -> int:
+        """Return the number of units of evidence of one candidate: the splits that it has finished runs on."""
+        return self._finished_runs[candidate].num_units
+
+    def num_started_units(self, candidate: str) -> int:
+        """Return the number of splits that one candidate has finished or pending runs on."""
+        pending = {request.split_seed for request in self.pending if request.candidate == candidate}
+        return self.num_units(candidate) + len(pending.difference(self.split_seeds(candidate).tolist()))
+
     def num_pending(self, candidate: str) -> int:
         return sum(r.candidate == candidate for r in self.pending)
 
@@ -360,6 +369,10 @@ class _FinishedRuns:
     @cached_property
     def split_seeds(self) -> np.ndarray:
         return _read_only(np.array([evaluation.request.split_seed for evaluation in self.by_replicate], dtype=np.int64))
+
+    @cached_property
+    def num_units(self) -> int:
+        return len({run.request.split_seed for run in self.runs})
 
     @cached_property
     def counts(self) -> Counts:

@@ -4,11 +4,11 @@ import math
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence
 
 import numpy as np
 
-from fiesta_allennlp.beliefs import Belief
+from fiesta_allennlp.beliefs import Belief, MeanPosterior, MeasurePosterior
 from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
@@ -23,12 +23,15 @@ from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.t_tests import INTERVAL_LEVEL
 from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.base import RunLimit, fill_evenly
+from fiesta_allennlp.strategies.base import RunLimit
 from fiesta_allennlp.strategies.decision import Decision
-from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule, find_lead, rule_of_three_runs
+from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule
 
 MAX_UNKNOWN_LABELS = 3
 """Answers that are no gold label, of which a result has the commonest."""
+
+RARE_KIND = 0.25
+"""Share of the documents that belong to a kind which must not be missing."""
 
 NUM_STARTS = 3
 """Documents, or batches, that every system begins with."""
@@ -45,7 +48,7 @@ class EnoughDocuments(BayesianStop):
         n >= ln(1 / delta) / 0.25
 
     that is, 7 at .8 and 12 at .95. A kind to which a quarter of all documents belong is then missing with probability
-    delta at most. `rule_of_three` also asks for more if scores are skewed, which changes nothing for documents.
+    delta at most.
 
     Args:
         batch_size: number of documents in a query.
@@ -54,17 +57,11 @@ class EnoughDocuments(BayesianStop):
     def __init__(self, *, batch_size: int = 1) -> None:
         self.batch_size = batch_size
 
-    def missing_runs(self, history: History, decision: Decision, confidence: float) -> Optional[Tuple[str, ...]]:
-        if super().missing_runs(history, decision, confidence) is None or decision.posterior is None:
-            return None
-        num_finished_by_name = {name: history.num_finished(name) for name in find_lead(history, decision).names}
-        return tuple(fill_evenly(num_finished_by_name, target_runs=self.least_runs(confidence)))
-
     def starts(self, belief: Belief) -> int:
         return max(NUM_STARTS, belief.min_evaluations)
 
     def least_runs(self, confidence: float) -> int:
-        return math.ceil(rule_of_three_runs(confidence) / self.batch_size)
+        return math.ceil(math.ceil(round(-math.log(1 - confidence) / RARE_KIND, 9)) / self.batch_size)
 
 
 @dataclass(frozen=True)
@@ -126,7 +123,7 @@ class DocumentsSetup:
             documents={**asdict(self.facts), "order": self.settings.documents_order, "batch_size": batch_size},
         )
         posterior = decision.posterior
-        ends = None if posterior is None else posterior.interval(INTERVAL_LEVEL)
+        ends = posterior.interval(INTERVAL_LEVEL) if isinstance(posterior, (MeanPosterior, MeasurePosterior)) else None
         intervals = {} if ends is None else dict(zip(history.active, map(tuple, ends.tolist()), strict=True))
         systems = (
             replace(self._with_query_counts(system, history, charges), interval=intervals.get(system.name))

@@ -60,8 +60,7 @@ class DocumentSettings(SelectionSettings):
     stop: Any = restated_option(
         SelectionSettings,
         "stop",
-        help=f"stopping rule: {DEFAULT_STOP} (default), rule_of_three, bayesian or glr (guaranteed error rate); or "
-        "JSON",
+        help=f"stopping rule: {DEFAULT_STOP} (default), bayesian or glr (guaranteed error rate); or JSON",
     )
     budget: Optional[int] = restated_option(
         SelectionSettings, "budget", help="select the leader after this many queries, whatever the confidence"

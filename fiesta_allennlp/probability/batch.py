@@ -1,7 +1,8 @@
 """Many selections at once, on scores that are drawn beforehand: the rules of a live one, by arrays."""
 
-from dataclasses import dataclass
-from typing import Callable, Optional
+import math
+from dataclasses import dataclass, fields
+from typing import Callable, Optional, Tuple
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from fiesta_allennlp.probability.rules import (
     allowed_error,
     choose_evenly,
     choose_next,
+    choose_of_pair,
     gives_up,
     nearest_rival,
     num_units_of_pair,
@@ -32,8 +34,13 @@ class Rules:
         margin: difference in units of the score within which candidates count as equally good.
         margin_share: a further margin, as a share of s0.
         num_starts: units that every candidate begins with.
+        min_runs: units that the winner and its nearest rival need.
         num_slots: runs that are made at once.
+        max_runs: most further runs; the rules do not know of it.
         choose: sampling rule, with the arguments of `choose_next`.
+        runs_missing: whether only the winner and its rival run while `min_runs` are missing.
+        allowed_error: stopping rule, with the arguments of `rules.allowed_error`.
+        gives_up: when runs are too few to go on for, with the arguments of `rules.gives_up`.
     """
 
     confidence: float
@@ -41,24 +48,35 @@ class Rules:
     margin: float = 0.0
     margin_share: float = 0.0
     num_starts: int = NUM_STARTS
+    min_runs: int = 0
     num_slots: int = 1
+    max_runs: float = math.inf
     choose: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray] = choose_next
+    runs_missing: bool = True
+    allowed_error: Callable[[np.ndarray, float], np.ndarray] = allowed_error
+    gives_up: Callable[..., np.ndarray] = gives_up
 
 
 @dataclass(frozen=True, eq=False)
 class Look:
     """What selections conclude from their runs. Shape of each: `(num_selections,)`, except `tails`.
 
-    `leader` is the candidate with the greatest mean, and `prob` its P(best within the margin). `is_sure` says that it
-    is named, `is_over` that the selection makes no further run. `tails` are `Leads.tails`, shape `(num_selections,
-    num_candidates)`.
+    `leader` is the candidate with the greatest mean, `rival` its nearest one, and `prob` its P(best within the
+    `margin`). `is_sure` says that it is named, `is_over` that the selection makes no further run, and `is_lacking` that
+    only runs of the two are missing. `tails` are `Leads.tails`, shape `(num_selections, num_candidates)`.
     """
 
     leader: np.ndarray
+    rival: np.ndarray
     prob: np.ndarray
+    margin: np.ndarray
     is_sure: np.ndarray
     is_over: np.ndarray
+    is_lacking: np.ndarray
     tails: np.ndarray
+
+    def take(self, chosen: np.ndarray) -> "Look":
+        return Look(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +86,7 @@ class Ends:
 
     leader: np.ndarray
     prob: np.ndarray
+    margin: np.ndarray
     is_named: np.ndarray
     num_runs: np.ndarray
     num_rounds: np.ndarray
@@ -92,9 +111,21 @@ def look(numbers: np.ndarray, is_open: np.ndarray, room: np.ndarray, rules: Rule
     tails = leads.tails(margin)
     prob = prob_best(tails)[np.arange(len(tails)), leads.leader]
     rival = nearest_rival(leads, tails)
-    is_sure = 1 - prob <= allowed_error(num_units_of_pair(leads, rival, is_open), rules.confidence)
-    is_over = is_sure | (room < 1) | gives_up(leads, rival, margin, room, rules.confidence)
-    return Look(leads.leader, prob, is_sure, is_over, tails)
+    num_units = np.asarray((~np.isnan(numbers)).sum(axis=2))
+    units_of_pair = num_units_of_pair(leads, rival, num_units, is_open)
+    is_met = 1 - prob <= rules.allowed_error(units_of_pair, rules.confidence)
+    is_short = units_of_pair < rules.min_runs
+    is_sure, is_lacking = is_met & ~is_short, is_met & is_short & rules.runs_missing
+    is_hopeless = ~is_met & rules.gives_up(leads, rival, num_units, margin, room, rules.confidence)
+    return Look(leads.leader, rival, prob, margin, is_sure, is_sure | (room < 1) | is_hopeless, is_lacking, tails)
+
+
+class OutOfScores(IndexError):
+    """A selection needs more scores of a candidate, given by its index, than there are."""
+
+    def __init__(self, candidate: int) -> None:
+        super().__init__(f"no score of candidate {candidate} is left")
+        self.candidate = candidate
 
 
 class Batch:
@@ -109,7 +140,7 @@ class Batch:
             both: `(num_candidates, num_units)`.
 
     Raises:
-        IndexError: by `run`, if a selection needs more scores of a candidate than there are.
+        OutOfScores: by `run`, if a selection needs more scores of a candidate than there are.
     """
 
     def __init__(
@@ -119,7 +150,7 @@ class Batch:
         rules: Rules,
         *,
         is_open: Optional[np.ndarray] = None,
-        start: "Optional[tuple[np.ndarray, np.ndarray]]" = None,
+        start: Optional[Tuple[np.ndarray, np.ndarray]] = None,
     ) -> None:
         self._scores, self._units, self._rules = scores, units, rules
         shape = scores.shape[:2]
@@ -136,14 +167,17 @@ class Batch:
         number = len(self._scores)
         self._num_rounds = np.zeros(number, dtype=int)
         self._make_starting_runs()
-        leader, prob, is_named = np.full(number, -1), np.zeros(number), np.zeros(number, dtype=bool)
+        leader, is_named = np.full(number, -1), np.zeros(number, dtype=bool)
+        prob, margin = np.zeros((2, number))
         active = np.flatnonzero(~self._lacks_starts(np.arange(number)).any(axis=1))
         while len(active):
             state = look(self._numbers_of(active), self._is_open[active], self._room(active), self._rules)
             leader[active], prob[active], is_named[active] = state.leader, state.prob, state.is_sure
-            active, goes_on = active[~state.is_over], ~state.is_over
-            self._make_round(active, state.leader[goes_on], state.tails[goes_on])
-        return Ends(leader, prob, is_named, self._num_runs, self._num_rounds)
+            margin[active] = state.margin
+            goes_on = ~state.is_over & (self._num_runs[active].sum(axis=1) < self._rules.max_runs)
+            active = active[goes_on]
+            self._make_round(active, state.take(goes_on))
+        return Ends(leader, prob, margin, is_named, self._num_runs, self._num_rounds)
 
     def _make_starting_runs(self) -> None:
         while True:
@@ -160,12 +194,17 @@ class Batch:
                 self._add_runs(active[goes_on], chosen[goes_on])
             self._num_rounds[active] += 1
 
-    def _make_round(self, active: np.ndarray, leader: np.ndarray, tails: np.ndarray) -> None:
-        num_started = self._num_units(active)
+    def _make_round(self, active: np.ndarray, state: Look) -> None:
+        num_started, rows = self._num_units(active), np.arange(len(active))
+        is_of_pair = np.zeros(num_started.shape, dtype=bool)
+        is_of_pair[rows, state.leader] = is_of_pair[rows, state.rival] = True
         for _ in range(self._rules.num_slots):
-            goes_on = self._room(active) > 0
-            chosen = self._rules.choose(tails, leader, num_started, self._is_open[active])
-            num_started[np.arange(len(active)), chosen] += 1
+            is_short = is_of_pair & self._is_open[active] & (num_started < self._rules.min_runs)
+            chosen = self._rules.choose(state.tails, state.leader, num_started, self._is_open[active])
+            of_pair = choose_of_pair(state.leader, state.rival, num_started, is_short)
+            chosen = np.where(state.is_lacking, of_pair, chosen)
+            goes_on = (self._room(active) > 0) & (~state.is_lacking | is_short.any(axis=1))
+            num_started[rows[goes_on], chosen[goes_on]] += 1
             self._add_runs(active[goes_on], chosen[goes_on])
         self._num_rounds[active] += 1
 
@@ -183,8 +222,11 @@ class Batch:
 
     def _add_runs(self, active: np.ndarray, candidates: np.ndarray) -> None:
         """Run a candidate of each active selection once."""
-        runs = active, candidates, self._num_runs[active, candidates]
+        runs = active, candidates, np.minimum(self._num_runs[active, candidates], self._scores.shape[2] - 1)
         scores, units = self._scores[runs], self._units[runs]
+        is_missing = np.isnan(scores) | (self._num_runs[active, candidates] >= self._scores.shape[2])
+        if is_missing.any():
+            raise OutOfScores(int(candidates[is_missing][0]))
         self._num_runs[active, candidates] += 1
         self._widen(int(units.max(initial=-1)) + 1)
         cells = active, candidates, units

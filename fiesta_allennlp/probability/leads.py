@@ -11,6 +11,7 @@ few further degrees of freedom come from the noise of all candidates (Smyth, 200
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Optional
 
 import numpy as np
 from scipy.special import digamma, gammaln, polygamma, stdtr
@@ -48,7 +49,55 @@ class PooledNoise:
     varied: np.ndarray
 
 
-def pool_noise(numbers: np.ndarray) -> PooledNoise:
+class Table:
+    """The numbers of each candidate around its own mean, and what is counted and summed of them.
+
+    Args:
+        numbers: shape `(num_selections, num_candidates, num_units)`.
+        unseen_squares: squared deviations that the numbers of a candidate do not show and that count as well; none by
+            default. Shape: `(num_selections, num_candidates)`.
+    """
+
+    def __init__(self, numbers: np.ndarray, unseen_squares: Optional[np.ndarray] = None) -> None:
+        is_there = ~np.isnan(numbers)
+        # float: products of matrices of it follow. Shape: (num_selections, num_candidates, num_units)
+        self.is_there = is_there.astype(float)
+        # Shape: (num_selections, num_candidates)
+        self.num_units = self.is_there.sum(axis=2)
+        numbers = np.where(is_there, numbers, 0.0)
+        self.own_means = numbers.sum(axis=2) / np.maximum(self.num_units, 1)
+        self.deviations = np.where(is_there, numbers - self.own_means[:, :, None], 0.0)
+        self.unseen_squares = np.zeros(self.num_units.shape) if unseen_squares is None else unseen_squares
+        self.resolution = (ROUNDING * np.abs(numbers).max(axis=2)) ** 2
+
+    @cached_property
+    def num_common(self) -> np.ndarray:
+        """The number of common units of each pair. Shape: `(num_selections, num_candidates, num_candidates)`."""
+        return self.is_there @ self.is_there.swapaxes(1, 2)
+
+    @property
+    def variances(self) -> np.ndarray:
+        """The variance of each candidate's numbers; 0 with a single unit. Shape: `(num_selections, num_candidates)`."""
+        sums_of_squares = (self.deviations**2).sum(axis=2) + self.unseen_squares
+        variances = sums_of_squares / np.maximum(self.num_units - 1, 1)
+        return np.where(variances > self.resolution, variances, 0.0)
+
+    @property
+    def difference_variances(self) -> np.ndarray:
+        """Half the variance of each pair's differences on common units. Shape: that of `num_common`."""
+        common = self.is_there.swapaxes(1, 2)
+        sums, squares = self.deviations @ common, self.deviations**2 @ common
+        products = self.deviations @ self.deviations.swapaxes(1, 2)
+        both = squares + squares.swapaxes(1, 2)
+        difference_sums = sums - sums.swapaxes(1, 2)
+        sums_of_squares = both - 2 * products - difference_sums**2 / np.maximum(self.num_common, 1)
+        sums_of_squares += self.unseen_squares[:, :, None] + self.unseen_squares[:, None, :]
+        resolution = self.resolution[:, :, None] + self.resolution[:, None, :] + ROUNDING * both
+        variances = sums_of_squares / np.maximum(self.num_common - 1, 1) / 2
+        return np.where(variances > resolution, variances, 0.0)
+
+
+def pool_noise(table: Table) -> PooledNoise:
     """Pool the noise of all candidates.
 
     v_i are the half variances of the differences of all pairs of candidates with at least 2 common units, each at least
@@ -62,12 +111,8 @@ def pool_noise(numbers: np.ndarray) -> PooledNoise:
 
     Without such a pair, s0 = s and b = 0. With q variances pooled into s0, d = d0 (1 - 1 / q): what a variance learns
     from itself does not count.
-
-    Args:
-        numbers: shape `(num_selections, num_candidates, num_units)`.
     """
-    table = _Table(numbers)
-    pairs = np.triu_indices(numbers.shape[1], 1)
+    pairs = np.triu_indices(table.num_units.shape[1], 1)
     of_pairs = _pool(table.difference_variances[:, pairs[0], pairs[1]], table.num_common[:, pairs[0], pairs[1]] - 1)
     of_candidates = _pool(table.variances, table.num_units - 1)
     has_pairs = of_pairs.number > 0
@@ -77,45 +122,6 @@ def pool_noise(numbers: np.ndarray) -> PooledNoise:
     variance = np.where(varied, variance, 1.0)
     unit_share = np.minimum(MAX_UNIT_SHARE, 1 - variance / np.maximum(of_candidates.variance, variance))
     return PooledNoise(variance, unit_share, PRIOR_DF * (1 - 1 / np.maximum(number, 1)), varied)
-
-
-class _Table:
-    """The numbers of each candidate around its own mean, and what is counted and summed of them."""
-
-    def __init__(self, numbers: np.ndarray) -> None:
-        is_there = ~np.isnan(numbers)
-        # float: products of matrices of it follow. Shape: (num_selections, num_candidates, num_units)
-        self.is_there = is_there.astype(float)
-        # Shape: (num_selections, num_candidates)
-        self.num_units = self.is_there.sum(axis=2)
-        numbers = np.where(is_there, numbers, 0.0)
-        self.own_means = numbers.sum(axis=2) / np.maximum(self.num_units, 1)
-        self.deviations = np.where(is_there, numbers - self.own_means[:, :, None], 0.0)
-        self.resolution = (ROUNDING * np.abs(numbers).max(axis=2)) ** 2
-
-    @cached_property
-    def num_common(self) -> np.ndarray:
-        """The number of common units of each pair. Shape: `(num_selections, num_candidates, num_candidates)`."""
-        return self.is_there @ self.is_there.swapaxes(1, 2)
-
-    @property
-    def variances(self) -> np.ndarray:
-        """The variance of each candidate's numbers; 0 with a single unit. Shape: `(num_selections, num_candidates)`."""
-        variances = (self.deviations**2).sum(axis=2) / np.maximum(self.num_units - 1, 1)
-        return np.where(variances > self.resolution, variances, 0.0)
-
-    @property
-    def difference_variances(self) -> np.ndarray:
-        """Half the variance of each pair's differences on common units. Shape: that of `num_common`."""
-        common = self.is_there.swapaxes(1, 2)
-        sums, squares = self.deviations @ common, self.deviations**2 @ common
-        products = self.deviations @ self.deviations.swapaxes(1, 2)
-        both = squares + squares.swapaxes(1, 2)
-        difference_sums = sums - sums.swapaxes(1, 2)
-        sums_of_squares = both - 2 * products - difference_sums**2 / np.maximum(self.num_common, 1)
-        resolution = self.resolution[:, :, None] + self.resolution[:, None, :] + ROUNDING * both
-        variances = sums_of_squares / np.maximum(self.num_common - 1, 1) / 2
-        return np.where(variances > resolution, variances, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,11 +137,13 @@ def _pool(variances: np.ndarray, df: np.ndarray) -> _Pool:
     is_known = df > 0
     number = is_known.sum(axis=1)
     mean = np.where(is_known, variances, 0.0).sum(axis=1) / np.maximum(number, 1)
-    half_df = np.maximum(df, 1) / 2
-    weights = np.where(is_known, 1 / polygamma(1, half_df), 0.0)
+    # df are whole numbers: the functions of each are computed once.
+    half_df = np.arange(1, max(int(df.max(initial=1)), 1) + 1) / 2
+    places = np.maximum(df.astype(int), 1) - 1
+    weights = np.where(is_known, (1 / polygamma(1, half_df))[places], 0.0)
     floored = np.maximum(variances, MIN_VARIANCE_SHARE * mean[:, None])
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_variances = np.log(floored) - digamma(half_df) + np.log(half_df)
+        log_variances = np.log(floored) + (np.log(half_df) - digamma(half_df))[places]
         pooled = np.exp(np.where(is_known, weights * log_variances, 0.0).sum(axis=1) / weights.sum(axis=1))
     return _Pool(np.where(mean > 0, pooled, 0.0), number)
 
@@ -148,31 +156,33 @@ class TwoWayModel:
         w_u = b / (1 - b + b c_u),   A = diag(n_k) - sum_u w_u m_u m_u',   C = A^-1,   mu = C z
         z_k = sum over k's units of (y_ku - w_u sum_l y_lu)
 
+    `means` is mu, `num_units` n, `is_there` M, `covariance` C, `unit_weights` w with the shape `(num_selections, 1,
+    num_units)`, and `residuals` the numbers minus their means, 0 where there is none.
+
     Args:
-        numbers: every candidate has at least one. Shape: `(num_selections, num_candidates, num_units)`.
-        noise: pooled noise of these numbers.
+        table: every candidate has at least one number.
+        noise: pooled noise of the table.
     """
 
-    def __init__(self, numbers: np.ndarray, noise: PooledNoise) -> None:
+    def __init__(self, table: Table, noise: PooledNoise) -> None:
         self.noise = noise
-        table = _Table(numbers)
-        self.num_units, self._is_there = table.num_units, table.is_there
+        self.num_units, self.is_there = table.num_units, table.is_there
         share = noise.unit_share[:, None]
         # Shape: (num_selections, 1, num_units)
-        self._weights = (share / (1 - share + share * table.is_there.sum(axis=1)))[:, None]
-        weighted = table.is_there * self._weights
+        self.unit_weights = (share / (1 - share + share * table.is_there.sum(axis=1)))[:, None]
+        weighted = table.is_there * self.unit_weights
         precision = -weighted @ table.is_there.swapaxes(1, 2)
-        diagonal = np.arange(numbers.shape[1])
+        diagonal = np.arange(self.num_units.shape[1])
         precision[:, diagonal, diagonal] += self.num_units
         # Shape: (num_selections, num_candidates, num_candidates)
-        self._covariance = np.linalg.inv(precision)
+        self.covariance = np.linalg.inv(precision)
         # The means of candidates drop out of the effects of units, so it is enough to solve for deviations from them.
         sums = -(weighted @ table.deviations.sum(axis=1)[:, :, None])
-        corrections = (self._covariance @ sums)[:, :, 0]
+        corrections = (self.covariance @ sums)[:, :, 0]
         self.means = table.own_means + corrections
         # Shape: (num_selections, num_candidates, num_units)
-        self._residuals = np.where(table.is_there > 0, table.deviations - corrections[:, :, None], 0.0)
-        self._num_common = table.num_common
+        self.residuals = np.where(table.is_there > 0, table.deviations - corrections[:, :, None], 0.0)
+        self._num_common, self._unseen_squares = table.num_common, table.unseen_squares
 
     def find_leader(self) -> np.ndarray:
         """Return the candidate with the greatest mean; among equal ones that with more units, then the first.
@@ -196,31 +206,32 @@ class TwoWayModel:
         Args:
             leader: index of a candidate. Shape: `(num_selections,)`.
         """
-        is_there, weights, covariance = self._is_there, self._weights, self._covariance
+        is_there, weights, covariance = self.is_there, self.unit_weights, self.covariance
         rows = np.arange(len(leader))
         # Shape: (num_selections, num_rivals, num_candidates), then num_units last
         gains = covariance[rows, leader][:, None] - covariance
         effects = weights * (gains @ is_there)
-        shares = gains @ self._residuals - effects * self._residuals.sum(axis=1)[:, None]
+        shares = gains @ self.residuals - effects * self.residuals.sum(axis=1)[:, None]
         expected = gains**2 @ is_there - effects**2 / np.where(weights > 0, weights, 1.0)
         unseen = self._unseen(gains, effects)
         # Shape: (num_selections, num_rivals)
+        shown = (shares**2).sum(axis=2) + (gains**2 @ self._unseen_squares[:, :, None])[:, :, 0]
         total = expected.sum(axis=2)
         seen = np.maximum(total - unseen, 0.0)
         is_seen = seen > 1e-9 * total
-        squares = np.where(is_seen, (shares**2).sum(axis=2) * total / np.where(is_seen, seen, 1.0), 0.0)
+        squares = np.where(is_seen, shown * total / np.where(is_seen, seen, 1.0), 0.0)
         df = np.where(is_seen, total * seen / np.maximum((expected**2).sum(axis=2), 1e-300), 0.0)
         prior_df = self.noise.df[:, None]
         all_df = prior_df + df
         prior = self.noise.variance[:, None] * total
         variance = np.where(all_df > 0, (prior_df * prior + df * squares) / np.where(all_df > 0, all_df, 1.0), 0.0)
         difference = self.means[rows, leader][:, None] - self.means
-        return Leads(leader, difference, variance, all_df, self.num_units, self.noise)
+        return Leads(leader, difference, variance, all_df, self.noise)
 
     def _unseen(self, gains: np.ndarray, effects: np.ndarray) -> np.ndarray:
         """sum_u h_u' C h_u, without an array of all h. Shape: `(num_selections, num_rivals)`."""
-        spread = self._is_there * (self._covariance @ self._is_there)
-        own = ((gains @ (self._covariance * self._num_common)) * gains).sum(axis=2)
+        spread = self.is_there * (self.covariance @ self.is_there)
+        own = ((gains @ (self.covariance * self._num_common)) * gains).sum(axis=2)
         return np.asarray(
             own - 2 * (effects * (gains @ spread)).sum(axis=2) + (effects**2 @ spread.sum(axis=1)[:, :, None])[:, :, 0]
         )
@@ -232,10 +243,9 @@ class Leads:
 
     Attributes:
         leader: index of the candidate that leads. Shape: `(num_selections,)`.
-        difference: D of each lead. Shape: `(num_selections, num_candidates)`, also that of the next three.
+        difference: D of each lead. Shape: `(num_selections, num_candidates)`, also that of the next two.
         variance: V, the square of the standard error of each lead; 0 where there is no estimate.
         df: the degrees of freedom of each variance.
-        num_units: number of units of each candidate.
         noise: pooled noise.
     """
 
@@ -243,7 +253,6 @@ class Leads:
     difference: np.ndarray
     variance: np.ndarray
     df: np.ndarray
-    num_units: np.ndarray
     noise: PooledNoise
 
     def tails(self, margin: "np.ndarray | float" = 0.0) -> np.ndarray:
@@ -262,6 +271,7 @@ class Leads:
 
     @property
     def is_leader(self) -> np.ndarray:
+        """Whether a candidate is the leader. Shape: `(num_selections, num_candidates)`."""
         return np.arange(self.difference.shape[1]) == self.leader[:, None]
 
     def expected_losses(self) -> np.ndarray:
@@ -296,5 +306,6 @@ def compute_leads(numbers: np.ndarray) -> Leads:
     Args:
         numbers: every candidate has at least one. Shape: `(num_selections, num_candidates, num_units)`.
     """
-    model = TwoWayModel(numbers, pool_noise(numbers))
+    table = Table(numbers)
+    model = TwoWayModel(table, pool_noise(table))
     return model.leads(model.find_leader())

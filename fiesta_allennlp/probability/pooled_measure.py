@@ -1,7 +1,6 @@
 """A metric over all items together, as the mean of pseudo-scores of the single documents."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import List, Sequence
 
 import numpy as np
@@ -23,11 +22,6 @@ class PseudoScores:
     centre: float
     scores: List[np.ndarray]
     unseen_squares: np.ndarray
-
-    @cached_property
-    def largest_deviation(self) -> float:
-        """The size of the largest deviation, above 0."""
-        return max(float(np.sqrt(self.unseen_squares.max())), *(float(np.abs(scores).max()) for scores in self.scores))
 
     def interval(self, level: float) -> np.ndarray:
         """Compute the interval of each system's metric by the t distribution of its own pseudo-scores, which must be

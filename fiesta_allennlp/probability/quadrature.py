@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import List, Sequence
+from typing import List
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -20,26 +20,19 @@ _CUMULATIVE_WEIGHTS = legendre.legval(_NODES, legendre.legint(_LEGENDRE_COEFFICI
 
 @dataclass(frozen=True, eq=False)
 class QuadraturePanels:
-    """Neighbouring intervals with `NUM_NODES` Gauss-Legendre nodes each, of several integrals one after the other.
+    """Neighbouring intervals with `NUM_NODES` Gauss-Legendre nodes each.
 
-    `start` and `half_width` have the shape `(num_panels,)`. `integral` is the index of the integral that a panel
-    belongs to, in ascending order, and `first_panels` the first panel of each. Values at the nodes have the shape
+    `start` and `half_width` have the shape `(num_panels,)`. Values at the nodes have the shape
     `(..., num_panels, NUM_NODES)`.
     """
 
     start: np.ndarray
     half_width: np.ndarray
-    integral: np.ndarray
-    first_panels: np.ndarray
 
     @classmethod
-    def from_edges(cls, edges: Sequence[np.ndarray]) -> "QuadraturePanels":
-        """Panels between the edges of each integral, in ascending order, shape `(num_panels + 1,)` each."""
-        num_panels = np.array([len(integral_edges) - 1 for integral_edges in edges])
-        start = np.concatenate([points[:-1] for points in edges])
-        end = np.concatenate([points[1:] for points in edges])
-        first_panels = np.cumsum(num_panels) - num_panels
-        return cls(start, (end - start) / 2, np.repeat(np.arange(len(edges)), num_panels), first_panels)
+    def from_edges(cls, edges: np.ndarray) -> "QuadraturePanels":
+        """Make the panels between edges in ascending order. Shape: `(num_panels + 1,)`."""
+        return cls(edges[:-1], np.diff(edges) / 2)
 
     @cached_property
     def nodes(self) -> np.ndarray:
@@ -47,15 +40,14 @@ class QuadraturePanels:
         return (self.start + self.half_width)[:, None] + self.half_width[:, None] * _NODES
 
     def integrate(self, values: np.ndarray) -> np.ndarray:
-        """Integrate over all panels of each integral, from values at the nodes. Shape: `(..., num_integrals)`."""
-        return np.add.reduceat((values @ _WEIGHTS) * self.half_width, self.first_panels, axis=-1)
+        """Integrate over all panels, from values at the nodes. Shape: `(...,)`."""
+        return np.asarray((values @ _WEIGHTS) @ self.half_width)
 
     def integrate_to_nodes(self, values: np.ndarray) -> np.ndarray:
-        """Integrate from the first edge of each integral to every node. Same shape as `values`."""
+        """Integrate from the first edge to every node. Same shape as `values`."""
         # Shape: (..., num_panels)
         panel_integrals = (values @ _WEIGHTS) * self.half_width
         integrals_before = np.cumsum(panel_integrals, axis=-1) - panel_integrals
-        integrals_before -= integrals_before[..., self.first_panels][..., self.integral]
         return integrals_before[..., None] + (values @ _CUMULATIVE_WEIGHTS) * self.half_width[:, None]
 
 

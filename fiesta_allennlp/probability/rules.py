@@ -33,10 +33,17 @@ def choose_next(tails: np.ndarray, leader: np.ndarray, num_started: np.ndarray, 
     rows = np.arange(len(leader))
     urgency = np.where(is_open, tails / num_started, -1.0)
     urgency[rows, leader] = -1.0
-    challenger = urgency.argmax(axis=1)
-    has_challenger, leader_is_open = urgency[rows, challenger] >= 0, is_open[rows, leader]
-    takes_leader = (num_started[rows, leader] <= num_started[rows, challenger]) & leader_is_open
-    return np.where(takes_leader | ~has_challenger, leader, challenger)
+    return choose_of_pair(leader, urgency.argmax(axis=1), num_started, is_open)
+
+
+def choose_of_pair(
+    leader: np.ndarray, challenger: np.ndarray, num_started: np.ndarray, is_open: np.ndarray
+) -> np.ndarray:
+    """Return the one of two candidates with fewer units, the leader among equals, of those that get further runs.
+    Shape: `(num_selections,)`."""
+    rows = np.arange(len(leader))
+    takes_leader = (num_started[rows, leader] <= num_started[rows, challenger]) & is_open[rows, leader]
+    return np.where(takes_leader | ~is_open[rows, challenger], leader, challenger)
 
 
 def choose_evenly(num_started: np.ndarray, is_open: np.ndarray) -> np.ndarray:
@@ -44,11 +51,15 @@ def choose_evenly(num_started: np.ndarray, is_open: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(is_open, num_started, np.inf).argmin(axis=1))
 
 
-def num_units_of_pair(leads: Leads, rival: np.ndarray, is_open: np.ndarray) -> np.ndarray:
+def num_units_of_pair(leads: Leads, rival: np.ndarray, num_units: np.ndarray, is_open: np.ndarray) -> np.ndarray:
     """Return the units of the leader or its nearest rival, whichever has fewer, among those that get further runs. If
-    neither does, there is nothing to wait for. Shape: `(num_selections,)`."""
+    neither does, there is nothing to wait for. Shape: `(num_selections,)`.
+
+    Args:
+        num_units: units of each candidate. Shape: `(num_selections, num_candidates)`, also that of `is_open`.
+    """
     pair = np.stack([leads.leader, rival], axis=1)
-    units, can_run = (np.take_along_axis(values, pair, axis=1) for values in (leads.num_units, is_open))
+    units, can_run = (np.take_along_axis(values, pair, axis=1) for values in (num_units, is_open))
     return np.asarray(np.where(can_run, units, np.inf).min(axis=1))
 
 
@@ -81,11 +92,18 @@ def predictive_power(
 
 
 def gives_up(
-    leads: Leads, rival: np.ndarray, margin: "np.ndarray | float", room: np.ndarray, confidence: float
+    leads: Leads,
+    rival: np.ndarray,
+    num_units: np.ndarray,
+    margin: "np.ndarray | float",
+    room: np.ndarray,
+    confidence: float,
 ) -> np.ndarray:
-    """Return whether the runs that are left are too few to go on for. Shape: `(num_selections,)`, that of `room`."""
+    """Return whether the runs that are left are too few to go on for: where nothing has varied in so many units that
+    the target would be enough, no number of runs is. Shape: `(num_selections,)`, that of `room`."""
     rows = np.arange(len(rival))
-    num_units = leads.num_units[rows, leads.leader] + leads.num_units[rows, rival]
+    is_constant = ~leads.noise.varied & (num_units.min(axis=1) >= FLOOR_UNITS)
+    units_of_both = num_units[rows, leads.leader] + num_units[rows, rival]
     lead, variance = leads.difference[rows, rival] + margin, leads.variance[rows, rival]
-    power = predictive_power(lead, variance, num_units, room, confidence)
-    return np.asarray(power < np.minimum(MIN_POWER, room / MAX_RUNS_PER_WINNER))
+    power = predictive_power(lead, variance, units_of_both, room, confidence)
+    return np.asarray((power < np.minimum(MIN_POWER, room / MAX_RUNS_PER_WINNER)) | is_constant)

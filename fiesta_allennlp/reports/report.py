@@ -39,7 +39,7 @@ def report(
         compare: the names of two candidates of `source`.
         settings: the command's other options by name, with underscores:
 
-            - `belief`: for a table: a registered name or a config (default `split_paired`).
+            - `belief`: for a table: a registered name or a config (default `moderated_t`).
             - `minimise`: for a table: the lowest mean is the best.
             - `long_table`: write all columns and the comparisons to `table.tex`, instead of runs, mean, sd and P(best).
             - `columns`, `score`, `where`, `wide`, `parse`, `finished`, `ignore`: for a table: what it means, as for

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, Mapping, Sequence, Tuple
 
-from fiesta_allennlp.core.defaults import CONFIDENCE, MAX_FAILURES
+from fiesta_allennlp.core.defaults import BELIEF, CONFIDENCE, MAX_FAILURES
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build, build_record
@@ -23,7 +23,7 @@ from fiesta_allennlp.selection.strategy_building import build_strategy, packages
 from fiesta_allennlp.selection.texts import failed_notes
 from fiesta_allennlp.selection.verdicts import ScoreThreshold
 from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.base import analyse
+from fiesta_allennlp.strategies.base import Margin, analyse
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.tables.settings import NextSettings, done_note, refuse_table_options
 from fiesta_allennlp.trainings.confirmation import read_confirmation, read_confirmations
@@ -133,7 +133,7 @@ def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Rep
     rows = read_run_table(path, settings, content)
     table = make_score_table(rows)
     history = _table_history(rows, settings)
-    belief = to_config(settings.belief or ("split_paired" if rows.is_paired else "unpaired"), "--belief")
+    belief = to_config(settings.belief or BELIEF, "--belief")
     try:
         strategy = build(Strategy, {**NextSettings().strategy_params(), "belief": belief})
     except ConfigError as error:
@@ -223,7 +223,7 @@ def restrict_to_pair(report: Report, names: Sequence[str]) -> Report:
         sign=report.history.sign,
     )
     whole = report.result
-    decision = analyse(history, report.belief, margin=whole.margin)
+    decision = analyse(history, report.belief, margin=Margin(whole.margin))
     facts = {name: getattr(whole, name) for name in PAIR_FACTS}
     for plural, name in (("num_parameters", "num_parameters"), ("study_scores", "study_score")):
         facts[plural] = {candidate.name: getattr(candidate, name) for candidate in whole.candidates}

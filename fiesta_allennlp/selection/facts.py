@@ -9,13 +9,12 @@ from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.probability.collapsed import CollapsedRuns, find_collapsed_runs
+from fiesta_allennlp.probability.rules import nearest_rival
 from fiesta_allennlp.selection.candidate_table import num_decimals
-from fiesta_allennlp.selection.t_tests import LeadOverRival, lead_over_rival
 from fiesta_allennlp.selection.texts import (
     count_text,
     describe_collapsed_runs,
     forecast_text,
-    interval_text,
     probability_text,
 )
 from fiesta_allennlp.strategies.base import Strategy
@@ -26,6 +25,22 @@ JSON, NEXT, STATE, NOTES = "json", "next", "state", "notes"
 """The outputs: JSON, `fiesta next`, the state of a selection in status and report, and notes below."""
 
 
+@dataclass(frozen=True)
+class LeadOverRival:
+    """The lead of the leading candidate over `rival`, the other active candidate that is most probably better.
+
+    `difference` is that of their means, above 0, and `standard_error` its error, in units of the metric. `t` is their
+    ratio, with `df` degrees of freedom. On other splits than the leader's, the rival may have the better mean.
+    """
+
+    rival: str
+    difference: float
+    standard_error: float
+    t: float
+    df: float
+    rival_has_better_mean: bool = False
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DecisionFacts:
     """The facts about a decision that are computed from the history and the posterior.
@@ -34,10 +49,11 @@ class DecisionFacts:
         margin: the margin within which a candidate is as good as the best.
         target: the target confidence, or its default if a budget ends the selection.
         gave_up: whether an inconclusive selection ended because its limit left too few runs to decide.
-        expected_loss: what choosing `leading` costs on average, in units of the metric.
+        varied: whether the scores showed any noise, without which there is no estimate.
+        expected_loss: what choosing `leading` costs on average at least, in units of the metric.
         lacking: if `leading` reached the target confidence, but was not named because candidates had too few runs: the
             number of runs that each still needs.
-        lead: `leading` compared with the other candidate of the best mean.
+        lead: lead of `leading` over its nearest rival.
         collapsed: runs far below (or above) their candidate's others, by candidate.
         forecast: how many more runs an open selection makes, where that is known.
     """
@@ -45,6 +61,7 @@ class DecisionFacts:
     margin: float = 0.0
     target: float = CONFIDENCE
     gave_up: bool = False
+    varied: bool = True
     expected_loss: Optional[float] = None
     lacking: Mapping[str, int] = field(default_factory=dict)
     lead: Optional[LeadOverRival] = None
@@ -77,8 +94,23 @@ def expected_loss(history: History, decision: Decision) -> Optional[float]:
     return decision.posterior.expected_loss(history.active.index(decision.best))
 
 
-def _find_lead(history: History, decision: Decision) -> Optional[LeadOverRival]:
-    return lead_over_rival(history, decision.best)
+def find_lead(history: History, decision: Decision) -> Optional[LeadOverRival]:
+    """Return the lead of the best candidate over its rival; None if it has none, or if nothing varied."""
+    names, posterior = history.active, decision.posterior
+    if posterior is None or decision.best not in names or not posterior.has_margin:
+        return None
+    leads = posterior.leads_of(names.index(decision.best))
+    rival = int(nearest_rival(leads, leads.tails(decision.margin))[0])
+    lead = posterior.lead(rival, names.index(decision.best))
+    if lead is None or lead.difference <= 0:
+        return None
+    best_mean, rival_mean = (float(history.scores(name).mean()) for name in (decision.best, names[rival]))
+    is_better = rival_mean > best_mean
+    return LeadOverRival(names[rival], lead.difference, lead.standard_error, lead.t, lead.df, is_better)
+
+
+def _has_varied(history: History, decision: Decision) -> bool:
+    return decision.posterior is None or decision.posterior.noise_sd > 0
 
 
 def _find_collapsed(history: History, decision: Decision) -> Tuple[CollapsedRuns, ...]:
@@ -127,6 +159,16 @@ def _describe_inconclusive(result: Any) -> List[str]:
     return _describe_target(result) if result.stopped_by is not None else []
 
 
+def _describe_constant(result: Any) -> List[str]:
+    """Ask why nothing varied."""
+    if result.varied or result.leading is None:
+        return []
+    return [
+        "Nothing varied: the candidates differ by the same on every split, so there is no estimate. Does each run use "
+        "its own seed and split?"
+    ]
+
+
 def _describe_loss(result: Any) -> List[str]:
     """State what choosing the leader now costs. A cost that the decimals of the scores do not show is less than the
     last of them."""
@@ -135,7 +177,7 @@ def _describe_loss(result: Any) -> List[str]:
     digits = num_decimals(result.candidates)
     unit = 10.0**-digits
     loss = result.expected_loss
-    cost = f"less than {unit:.{digits}f}" if loss < unit else f"{loss:.2g}"
+    cost = f"less than {unit:.{digits}f}" if loss < unit else f"at least {loss:.2g}"
     return [f"Choosing {result.leading} now costs {cost} on average."]
 
 
@@ -146,18 +188,16 @@ def _describe_lacking(result: Any) -> List[str]:
 
 
 def _describe_lead(result: Any) -> List[str]:
-    """State the lead of the winner."""
+    """State the lead of the leading candidate, with what tests it."""
     lead = result.lead
-    if lead is None or not result.decided:
+    if lead is None or result.running:
         return []
-    gap = f"{lead.difference:.2g}{f' (95% interval {interval_text(lead.interval)})' if lead.interval else ''}"
-    if not lead.num_splits:
-        return [f"Its mean is {gap} ahead of {lead.rival}."]
-    splits = f"the {lead.num_splits} splits that both ran on"
-    if not lead.rival_has_better_mean:
-        return [f"It is ahead of {lead.rival} by {gap} on {splits}."]
-    better = "lower" if result.minimise else "higher"
-    return [f"{lead.rival} has a {better} mean, but on other splits. On {splits}, {result.leading} is ahead by {gap}."]
+    error = f"standard error {lead.standard_error:.2g}, t {lead.t:.2f} with {lead.df:.1f} degrees of freedom"
+    sentences = [f"{result.leading} leads {lead.rival} by {lead.difference:.2g} ({error})."]
+    if lead.rival_has_better_mean:
+        better = "lower" if result.minimise else "higher"
+        sentences.append(f"{lead.rival} has a {better} mean, but on other splits.")
+    return sentences
 
 
 def describe_collapsed(result: Any) -> List[str]:
@@ -174,11 +214,12 @@ SHOWN = frozenset({JSON, NEXT, STATE})
 FACTS: List[Fact] = [
     Fact("best"),
     Fact("stopped_by"),
-    Fact("lead", frozenset({JSON, STATE}), _find_lead, _describe_lead, of_documents=False),
     Fact("best_set", SHOWN, sentences=describe_best_set),
     Fact("leading", frozenset({JSON, STATE}), sentences=_describe_leading),
     Fact("confidence"),
     Fact("target", frozenset({JSON, STATE}), sentences=_describe_target),
+    Fact("lead", SHOWN, find_lead, _describe_lead),
+    Fact("varied", SHOWN, _has_varied, _describe_constant),
     Fact("gave_up", frozenset({JSON, NEXT}), lambda history, decision: decision.gave_up, _describe_inconclusive),
     Fact("margin", value=lambda history, decision: decision.margin),
     Fact("expected_loss", SHOWN, expected_loss, _describe_loss),

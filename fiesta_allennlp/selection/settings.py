@@ -13,7 +13,6 @@ from fiesta_allennlp.core.defaults import (
     CONFIDENCE,
     MAX_EVALUATIONS_PER_CANDIDATE,
     MAX_FAILURES,
-    OFFICIAL_SPLITS_BELIEF,
     STOPPING_RULE,
     STRATEGY,
 )
@@ -80,8 +79,8 @@ class ChoiceSettings:
     )
     belief: Any = selection_option(
         None,
-        f"model of the scores: {BELIEF} (default), {OFFICIAL_SPLITS_BELIEF} (default with --splits official) or "
-        "student_t, each optionally with the prefix logit_; or a JSON object",
+        f"model of the scores: {BELIEF} (default), student_t or logit_student_t (both as in the paper); or a JSON "
+        "object",
         metavar=CONFIG_METAVAR,
         decides="both",
         is_rare=True,
@@ -93,8 +92,7 @@ class ChoiceSettings:
     )
     stop: Any = selection_option(
         None,
-        f"stopping rule: {STOPPING_RULE} (default), rule_of_three (for models that fail at times), bayesian (as in the "
-        "paper) or glr (guaranteed error rate); or JSON",
+        f"stopping rule: {STOPPING_RULE} (default), bayesian (as in the paper) or glr (guaranteed error rate); or JSON",
         metavar=CONFIG_METAVAR,
         decides="confidence",
         is_rare=True,
@@ -110,6 +108,13 @@ class ChoiceSettings:
         parse=parse_margin,
         decides="confidence",
         is_rare=True,
+    )
+    min_runs: Optional[int] = selection_option(
+        None,
+        "require N runs of the winner and of its closest rival, for models that collapse at times (default 0)",
+        metavar="N",
+        decides="confidence",
+        least=0,
     )
     max_evaluations: Optional[int] = selection_option(
         None,
@@ -130,10 +135,6 @@ class ChoiceSettings:
     def on_official_splits(self) -> bool:
         """True if only seeds vary between runs, so that no two runs share a random split."""
         return getattr(self, "splits", None) == OFFICIAL
-
-    @property
-    def default_belief(self) -> str:
-        return OFFICIAL_SPLITS_BELIEF if self.on_official_splits else BELIEF
 
     @property
     def set_by_preset(self) -> Dict[str, Any]:
@@ -165,7 +166,7 @@ class ChoiceSettings:
         options = {name: getattr(self, name) for name in names if name not in ("strategy", "belief")}
         options["stop"] = None if self.stop is None else to_config(self.stop, "--stop")
         fill_options(params, options, "--strategy")
-        params.setdefault("belief", to_config(self.belief or self.default_belief, "--belief"))
+        params.setdefault("belief", to_config(self.belief or BELIEF, "--belief"))
         return params
 
 

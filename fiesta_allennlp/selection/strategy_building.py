@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, TypeVar
 
+from fiesta_allennlp.core.defaults import BELIEF
 from fiesta_allennlp.core.errors import ConfigError, OptionError
 from fiesta_allennlp.core.registry import build, import_package
 from fiesta_allennlp.selection.options import deciding_options, flag
@@ -31,12 +32,9 @@ def build_strategy(
         raise ConfigError(f"--strategy {params['type']} with --belief {params['belief']['type']}: {error}") from error
     with translated_option_errors(choice):
         strategy.check(names)
-    if choice.on_official_splits and strategy.belief.pairs_splits:
-        reason = "compares candidates on shared random splits, not on official ones"
-        raise ConfigError(f"--belief {params['belief']['type']} {reason}. Use --belief {choice.default_belief}.")
     if strategy.belief.needs_counts and (minimise or not has_counts):
         reason = "needs counts of right and wrong answers, which these runs do not report"
-        raise ConfigError(f"--belief {params['belief']['type']} {reason}. Use --belief {choice.default_belief}.")
+        raise ConfigError(f"--belief {params['belief']['type']} {reason}. Use --belief {BELIEF}.")
     strategy.run_limit = run_limit
     return strategy
 

@@ -6,8 +6,6 @@ from typing import Dict, List, Optional, Sequence, Tuple
 import numpy as np
 from scipy.special import nctdtr, stdtr, stdtrit
 
-from fiesta_allennlp.core.records import History
-
 INTERVAL_LEVEL = 0.95
 """The probability of every interval in a result."""
 
@@ -130,43 +128,3 @@ def _means_by_split(split_scores: SplitScores) -> Dict[int, float]:
     for seed, score in zip(*split_scores, strict=True):
         scores_by_split.setdefault(seed, []).append(score)
     return {seed: float(np.mean(scores)) for seed, scores in scores_by_split.items()}
-
-
-@dataclass(frozen=True)
-class LeadOverRival:
-    """The lead of the leading candidate over `rival`, the other active candidate of the best mean.
-
-    `difference` is the mean difference on `num_splits` shared splits, or that of the means if fewer than two are shared
-    (0); it is above 0. `interval` is its 95% interval, None for fewer than 3 splits or scores.
-    """
-
-    rival: str
-    difference: float
-    interval: Optional[Interval]
-    num_splits: int = 0
-    rival_has_better_mean: bool = False
-
-
-def lead_over_rival(history: History, best: Optional[str]) -> Optional[LeadOverRival]:
-    """Compare `best` with its rival, on shared splits where there are two. None if `best` is not ahead there."""
-    means = {name: float(history.scores(name).mean()) for name in history.active if len(history.scores(name))}
-    if best not in means or len(means) < 2:
-        return None
-    rival = max((name for name in means if name != best), key=means.__getitem__)
-    first, second = (history.scores(name) for name in (best, rival))
-    differences = differences_on_shared_splits((history.split_seeds(best), first), (history.split_seeds(rival), second))
-    is_paired, test = len(differences) > 1, None
-    if is_paired:
-        test = TTest.paired(differences) if len(differences) >= MIN_NUM_SCORES else None
-    elif min(len(first), len(second)) >= MIN_NUM_SCORES:
-        test = TTest.welch(first, second)
-    difference = float(differences.mean()) if is_paired else means[best] - means[rival]
-    if difference <= 0:
-        return None
-    return LeadOverRival(
-        rival,
-        difference,
-        interval=None if test is None else test.interval(INTERVAL_LEVEL),
-        num_splits=len(differences) if is_paired else 0,
-        rival_has_better_mean=means[rival] > means[best],
-    )

@@ -8,12 +8,13 @@ from typing import Any, Callable, Collection, FrozenSet, List, Mapping, Optional
 
 import numpy as np
 
-from fiesta_allennlp.beliefs.base import Belief
+from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.core.errors import ConfigError, OptionError, did_you_mean, join_some
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable, convert_value
 from fiesta_allennlp.probability import check_margin
+from fiesta_allennlp.probability.rules import nearest_rival
 from fiesta_allennlp.strategies.decision import Decision
 
 
@@ -26,10 +27,6 @@ class RunLimit:
 
     num_runs: int
     measure: Callable[[History, str], float]
-
-
-TIE_DIGITS = 9
-"""Probabilities that are equal to so many digits are a tie: the quadrature is not exact to the last one."""
 
 
 class Strategy(Registrable):
@@ -165,28 +162,27 @@ def check_candidates(candidates: Sequence[str]) -> None:
         raise ConfigError(f"candidate names must be unique, but '{duplicates[0]}' appears more than once.")
 
 
-def analyse(history: History, belief: Belief, *, margin: float = 0.0) -> Decision:
-    """Compute the posterior after `history`, and the candidate that is most probably within `margin` of the best.
+def analyse(history: History, belief: Belief, *, margin: "Optional[Margin]" = None) -> Decision:
+    """Compute the posterior after `history`, and the candidate that leads.
 
-    In a tie, `best` is the candidate with the highest probability of being the best, then the first. `best` is `None`
-    while the model of the scores needs more runs. With fewer than two active candidates there is nothing to compare:
-    `best` is then the one that is left.
+    `best` is `None` while the model of the scores needs more runs. With fewer than two active candidates there is
+    nothing to compare: `best` is then the one that is left.
     """
-    active = history.active
+    margin, active = margin or Margin(), history.active
     if len(active) < 2:
         best = next((name for name in active if history.num_finished(name)), None)
-        return Decision(best=best, margin=margin)
+        return Decision(best=best, margin=margin.to_score(0.0))
     if not have_finished(history, active, belief.min_evaluations):
-        return Decision(best=None, margin=margin)
+        return Decision(best=None, margin=margin.to_score(0.0))
     posterior = belief.posterior(history)
-    if not hasattr(posterior, "prob_best"):
+    if not isinstance(posterior, Posterior):
         raise ConfigError(f"{type(belief).__name__}.posterior must be a Posterior but got {shorten(posterior)}.")
+    size = margin.to_score(posterior.noise_sd)
     prob_best = dict(zip(active, posterior.prob_best().tolist(), strict=True))
-    prob_within = prob_best
-    if margin > 0:
-        prob_within = dict(zip(active, posterior.prob_best(margin).tolist(), strict=True))
-    best = max(active, key=lambda name: (round(prob_within[name], TIE_DIGITS), round(prob_best[name], TIE_DIGITS)))
-    return Decision(best, margin, prob_best=prob_best, prob_within_margin=prob_within, posterior=posterior)
+    prob_within = dict(zip(active, posterior.prob_best(size).tolist(), strict=True)) if size > 0 else prob_best
+    rival = int(nearest_rival(posterior.leads, posterior.leads.tails(size))[0])
+    best = active[posterior.leader]
+    return Decision(best, size, None, prob_best, prob_within, rival=active[rival], posterior=posterior)
 
 
 def valid_names(returned: Any, history: History, method: str) -> List[str]:
@@ -200,6 +196,11 @@ def valid_names(returned: Any, history: History, method: str) -> List[str]:
         if name not in history.candidates:
             raise ConfigError(f"{method} must be candidates, {join_some(history.candidates)}, but one is '{name}'.")
     return names
+
+
+def have_units(history: History, names: Sequence[str], min_units: int) -> bool:
+    """Return whether each of `names` has at least `min_units` units with a finished run."""
+    return all(history.num_units(name) >= min_units for name in names)
 
 
 def have_finished(history: History, names: Sequence[str], min_runs: int) -> bool:
@@ -251,8 +252,8 @@ class Margin:
         return margin
 
     def to_score(self, sd: float) -> float:
-        """Return the margin in units of the score, with two digits for a share of this run-to-run sd."""
-        return float(f"{self.size * sd:.2g}") if self.is_in_sds else self.size
+        """Return the margin in units of the score, for this run-to-run sd."""
+        return self.size * sd if self.is_in_sds else self.size
 
     @property
     def text(self) -> str:

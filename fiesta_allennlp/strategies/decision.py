@@ -1,5 +1,6 @@
 """The conclusion of a strategy from a history."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Mapping, Optional, Tuple
 
@@ -19,7 +20,9 @@ class Decision:
     `confidence`, `budget`, `max_evaluations`, `max_hours`, `documents` (no more are left), `failures` (fewer than two
     candidates are left) or `interrupted`. With `gave_up`, the runs that the limit left were too few to go on for.
     `lacking` names the candidates that must run again before `best` is named, one for each run, even though its
-    probability is high enough. `posterior` is `None` while the model of the scores needs more runs.
+    probability is high enough. `rival` is the other candidate that is most probably better than `best`. `num_units` are
+    the units of the two, of the one that has fewer: only of those that get further runs, and infinite if neither does.
+    `posterior` is `None` while the model of the scores needs more runs.
     """
 
     best: Optional[str]
@@ -29,6 +32,8 @@ class Decision:
     prob_within_margin: Mapping[str, float] = field(default_factory=dict)
     lacking: Tuple[str, ...] = ()
     gave_up: bool = False
+    rival: Optional[str] = None
+    num_units: float = math.inf
     posterior: Optional[Posterior] = field(default=None, repr=False, compare=False)
 
     @property

@@ -3,13 +3,15 @@
 from abc import abstractmethod
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import List, Tuple
+from typing import List, Optional, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.core.errors import OptionError
 from fiesta_allennlp.core.records import History
+from fiesta_allennlp.probability.batch import Rules
+from fiesta_allennlp.probability.rules import choose_evenly
 from fiesta_allennlp.strategies.base import Strategy, analyse, check_candidates, fill_evenly, have_finished
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
@@ -183,6 +185,16 @@ class NonAdaptiveFixedConfidence(FixedConfidence):
     def fill(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
         num_started_by_name = history.started_by(self.open(history.active))
         return fill_evenly(num_started_by_name, target_runs=self._num_complete_rounds(history) + 1, slots=slots)
+
+    def choose_at_once(
+        self, tails: np.ndarray, leader: np.ndarray, num_started: np.ndarray, is_open: np.ndarray
+    ) -> np.ndarray:
+        return choose_evenly(num_started, is_open)
+
+    def rules(self, limit: int, num_slots: int) -> Optional[Rules]:
+        """Return the rules with complete rounds: `num_slots` is the number of candidates that get further runs."""
+        rules = super().rules(limit // num_slots * num_slots, num_slots)
+        return rules and replace(rules, runs_missing=False)
 
     def may_stop(self, history: History, decision: Decision) -> bool:
         num_started = history.started_by(self.open(history.active)).values()

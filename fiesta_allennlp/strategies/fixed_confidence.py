@@ -1,5 +1,6 @@
 """When a selection for a fixed confidence is over."""
 
+import math
 from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, List, Optional, Tuple, Union
@@ -10,24 +11,25 @@ from fiesta_allennlp.beliefs.base import Belief
 from fiesta_allennlp.core.defaults import CONFIDENCE, MAX_EVALUATIONS_PER_CANDIDATE
 from fiesta_allennlp.core.errors import ConfigError, OptionError
 from fiesta_allennlp.core.records import History
+from fiesta_allennlp.probability.batch import Rules
 from fiesta_allennlp.strategies.base import (
     Margin,
     Strategy,
     analyse,
     check_candidates,
-    have_finished,
+    fill_evenly,
+    have_units,
     valid_names,
 )
 from fiesta_allennlp.strategies.decision import Decision
-from fiesta_allennlp.strategies.stopping_rules import EarlyLooks, StoppingRule
+from fiesta_allennlp.strategies.stopping_rules import BayesianStop, EarlyLooks, StoppingRule
 
 
 class FixedConfidence(Strategy):
     """Continues until one candidate is the best, within `margin`, with the target confidence.
 
-    The selection stops as soon as every active candidate has `num_starts` finished runs and the stopping rule is met,
-    even if runs are still pending. The recommended candidate is the i with the largest P(mean_i >= max_j mean_j -
-    margin). If these probabilities are equal, it is the candidate that is more probably the very best.
+    The selection stops as soon as every active candidate has runs on `num_starts` splits and the stopping rule is met,
+    even if runs are still pending. The recommended candidate is the one that leads.
 
     Args:
         belief: model of the scores, which computes the probabilities.
@@ -36,6 +38,8 @@ class FixedConfidence(Strategy):
             Or a text such as `0.25sd`, a share of the run-to-run sd, computed after each run.
         num_starts: number of runs that every candidate begins with, at least `belief.min_evaluations`. The default is
             what the stopping rule begins with: three runs for `early_looks` unless the belief is of counts.
+        min_runs: number of runs that the winner and its nearest rival need, on different splits. Use it for models that
+            collapse at times: 12 runs show a collapse that happens in one run of four.
         max_evaluations: limit on the finished and pending runs of all candidates together. The default is 50 for each
             candidate.
         stop: the stopping rule, `early_looks` by default.
@@ -48,13 +52,14 @@ class FixedConfidence(Strategy):
         confidence: float = CONFIDENCE,
         margin: Union[float, str] = 0.0,
         num_starts: Optional[int] = None,
+        min_runs: int = 0,
         max_evaluations: Optional[int] = None,
         stop: Optional[StoppingRule] = None,
     ) -> None:
         self.belief = belief
         self.confidence: float = confidence
         self.margin, self.parsed_margin = margin, Margin.parse(margin)
-        self.max_evaluations = max_evaluations
+        self.min_runs, self.max_evaluations = min_runs, max_evaluations
         self.stop = EarlyLooks() if stop is None else stop
         self.num_starts: int = self.stop.starts(belief) if num_starts is None else num_starts
         self._latest_decision: Tuple[Any, Decision] = (None, Decision(best=None))
@@ -83,6 +88,8 @@ class FixedConfidence(Strategy):
                 f"must be a number with the posterior {type(self.belief).__name__}, which has no run-to-run "
                 f"sd, but is {margin.text}.",
             )
+        if self.min_runs < 0:
+            raise OptionError("min_runs", f"must be 0 or more but is {self.min_runs}.")
         if self.num_starts < self.belief.min_evaluations:
             raise ConfigError(
                 f"num_starts must be at least {self.belief.min_evaluations} with the posterior "
@@ -117,7 +124,7 @@ class FixedConfidence(Strategy):
     def _analyse(self, history: History) -> Decision:
         """Return the current decision; kept for the next question about an equal history."""
         if self._latest_decision[0] != (history, self.done):
-            decision = analyse(history, self.belief, margin=self.margin_after(history))
+            decision = self._with_units(history, analyse(history, self.belief, margin=self.parsed_margin))
             missing_runs = self._missing_runs(history, decision)
             stopped_by = "failures" if len(history.active) < 2 else "confidence" if missing_runs == () else None
             if stopped_by is None and self._has_reached_limit(history, decision, missing_runs):
@@ -144,33 +151,68 @@ class FixedConfidence(Strategy):
             return room < 1
         return self.stop.is_hopeless(history, decision, self.confidence, room)
 
-    def margin_after(self, history: History) -> float:
-        """Return the margin in units of the score. A share of the run-to-run sd, which is that of `Belief.noise_sd`
-        after each run, is 0 until the starting runs are done."""
-        margin = self.parsed_margin
-        if not margin.is_in_sds:
-            return margin.size
-        num_runs = max(self.num_starts, self.belief.min_evaluations)
-        is_known = have_finished(history, history.active, self.belief.min_evaluations)
-        is_known = is_known and have_finished(history, self.open(history.active), num_runs)
-        return margin.to_score(self.belief.noise_sd(history)) if is_known and history.active else 0.0
+    def _with_units(self, history: History, decision: Decision) -> Decision:
+        """Return the decision with the units of its best candidate and the rival."""
+        if decision.best is None or decision.rival is None:
+            return decision
+        pair = [name for name in (decision.best, decision.rival) if self.num_left(history, name) >= 1]
+        return replace(decision, num_units=min(map(history.num_units, pair), default=math.inf))
 
     @property
     def to_win(self) -> int:
         """Number of finished runs that the winner and its nearest rival need."""
-        return self.stop.least_runs(self.confidence)
+        return max(self.min_runs, self.stop.least_runs(self.confidence))
 
     def _missing_runs(self, history: History, decision: Decision) -> Optional[Tuple[str, ...]]:
-        """The runs that the stopping rule misses, once it may be asked; see `StoppingRule.missing_runs`."""
+        """Return the runs that are missing before the winner is named, once the stopping rule may be asked; see
+        `StoppingRule.missing_runs`."""
         if len(history.active) < 2 or not self.may_stop(history, decision):
             return None
         missing_runs = self.stop.missing_runs(history, decision, self.confidence)
+        if missing_runs == ():
+            pair = self.open([name for name in (decision.best, decision.rival) if name is not None])
+            missing_runs = tuple(fill_evenly({n: history.num_units(n) for n in pair}, target_runs=self.to_win))
         method = f"{type(self.stop).__name__}.missing_runs"
         return None if missing_runs is None else self.open(valid_names(missing_runs, history, method))
 
     def may_stop(self, history: History, decision: Decision) -> bool:
         """Return whether enough runs have finished to ask the stopping rule."""
-        return decision.best is not None and have_finished(history, self.open(history.active), self.num_starts)
+        return decision.best is not None and have_units(history, self.open(history.active), self.num_starts)
+
+    def choose_at_once(
+        self, tails: np.ndarray, leader: np.ndarray, num_started: np.ndarray, is_open: np.ndarray
+    ) -> np.ndarray:
+        """Return the next candidate of many selections, with the arguments of `probability.rules.choose_next`.
+
+        Raises:
+            NotImplementedError: for a strategy that needs the history.
+        """
+        raise NotImplementedError
+
+    def rules(self, limit: int, num_slots: int) -> Optional[Rules]:
+        """Return the same rules for many selections at once; None for a strategy or a stopping rule that needs the
+        history.
+
+        Args:
+            limit: most runs of all candidates together.
+            num_slots: runs that are made at once.
+        """
+        has_choice = type(self).choose_at_once is not FixedConfidence.choose_at_once
+        if not has_choice or type(self.stop).missing_runs is not BayesianStop.missing_runs:
+            return None
+        margin = self.parsed_margin
+        return Rules(
+            self.confidence,
+            limit,
+            margin=0.0 if margin.is_in_sds else margin.size,
+            margin_share=margin.size if margin.is_in_sds else 0.0,
+            num_starts=self.num_starts,
+            min_runs=self.to_win,
+            num_slots=num_slots,
+            choose=self.choose_at_once,
+            allowed_error=self.stop.allowed_error,
+            gives_up=self.stop.gives_up,
+        )
 
     def limit(self, num_candidates: int) -> int:
         """Return `max_evaluations`, or its default."""

@@ -2,13 +2,14 @@
 
 from abc import abstractmethod
 from collections import Counter
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.strategies.base import Strategy, analyse, fill_evenly, have_finished, valid_names
+from fiesta_allennlp.probability.rules import choose_next
+from fiesta_allennlp.strategies.base import Strategy, analyse, fill_evenly, have_units, valid_names
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 
@@ -16,17 +17,17 @@ from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 class PosteriorSampling(FixedConfidence):
     """Makes the starting runs of all candidates in turn, and then draws names from the posterior.
 
-    If the stopping rule misses runs of some candidates before it names the winner, only these run, so that many workers
-    do not make runs that nobody needs. A run of a candidate of `done` goes to the most probable of
-    the others.
+    If runs of some candidates are missing before the winner is named, only these run, so that many workers do not make
+    runs that nobody needs. A run of a candidate of `done` goes to the most probable of the others.
 
     The parameters are those of `FixedConfidence`.
     """
 
     def fill(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
         names = self.open(history.active)
-        starting_runs = fill_evenly(history.started_by(names), target_runs=self.num_starts, slots=slots)
-        if starting_runs or not have_finished(history, names, self.num_starts):
+        num_started = {name: history.num_started_units(name) for name in names}
+        starting_runs = fill_evenly(num_started, target_runs=self.num_starts, slots=slots)
+        if starting_runs or not have_units(history, names, self.num_starts):
             return starting_runs
         if decision.lacking:
             return _subtract_pending(decision.lacking, history)[:slots]
@@ -40,8 +41,23 @@ class PosteriorSampling(FixedConfidence):
         """
 
 
+class Drawing(PosteriorSampling):
+    """A sampling rule of the papers, which draws from a posterior of means.
+
+    The parameters are those of `FixedConfidence`.
+    """
+
+    def check(self, candidates: List[str]) -> None:
+        super().check(candidates)
+        if not self.belief.has_draws:
+            raise ConfigError(
+                f"the strategy draws from a posterior of means, but that of {type(self.belief).__name__} is of leads "
+                "alone. Use --belief student_t, or --strategy top_two."
+            )
+
+
 @Strategy.register("thompson")
-class Thompson(PosteriorSampling):
+class Thompson(Drawing):
     """Thompson sampling: draws a candidate for every free slot by its probability of being the best (FIESTA, section
     4.2).
 
@@ -57,7 +73,7 @@ class Thompson(PosteriorSampling):
 
 
 @Strategy.register("bts")
-class BatchThompson(PosteriorSampling):
+class BatchThompson(Drawing):
     """Batch Thompson sampling, synchronous (FIESTA, section 4.3 and table 3; Kandasamy et al., 2018).
 
     The strategy draws a whole batch from the posterior at the start of the batch. The next batch begins when all runs
@@ -103,71 +119,40 @@ class BatchThompson(PosteriorSampling):
 
 @Strategy.register("top_two")
 class TopTwo(PosteriorSampling):
-    """Top-two sampling with a challenger by transportation cost: the sampling rule to use for a fixed confidence.
+    """Runs the leader or its challenger, whichever has fewer runs: the sampling rule to use for a fixed confidence.
 
-    With pi_i the probability that candidate i is the best, the rule draws a leader I from pi. The challenger J != I is
-    the candidate with the least evidence that separates it from I. The one of the two with fewer runs is run next, I if
-    they are equal. Every free slot gets its own pair.
+    With p_j the probability that j is better than the leader, and n_j its units with finished and pending runs, the
+    challenger has the greatest p_j / n_j of all candidates that get further runs. A margin counts in p_j. Every free
+    slot gets a run of its own. Pending runs count as made, so that many workers do not all choose the same one. There
+    are no draws.
 
-    The leader is that of Russo (2016), the challenger belongs to the family T3C (Shang et al., 2020). Let n_i be the
-    finished and pending runs of i, and z_ij = (mean_i - mean_j) / sqrt(v_i + v_j), with each posterior variance v
-    scaled by finished / n. J minimises::
+    Rules with a leader and a challenger go back to Russo (2016). The paper's own rule is `ttts`, which needs more runs.
 
-        sign(z_IJ) z_IJ^2 / 2 + log n_J
-
-    the improved transportation cost (Jourdan et al., 2022). Pending runs count as made, so that many workers do not all
-    choose the same pair. Equal numbers of runs keep scores on shared splits in pairs.
-
-    The paper's own rule is `ttts`, which needs more runs.
-
-    Args:
-        beta: probability that I is run instead of J, above 0 and at most 1; with 1, I always runs. By default, the one
-            with fewer runs is run.
-
-    The other parameters are those of `FixedConfidence`.
+    The parameters are those of `FixedConfidence`.
     """
 
-    def __init__(self, *, beta: Optional[float] = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.beta = beta
-
-    def check(self, candidates: List[str]) -> None:
-        super().check(candidates)
-        if self.beta is not None and not 0 < self.beta <= 1:
-            raise ConfigError(f"beta must be above 0 and at most 1, such as 0.5, but is {self.beta}.")
-
     def choose(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
-        num_started = history.started_by(decision.prob_best)
+        assert decision.posterior is not None
+        names, leads = history.active, decision.posterior.leads
+        tails = leads.tails(decision.margin)
+        num_started = np.array([[history.num_started_units(name) for name in names]])
+        num_left = np.array([[self.num_left(history, name) for name in names]])
         chosen: List[str] = []
-        for _ in range(slots):
-            name = leader = draw_names(decision.prob_best, 1, rng)[0]
-            if self.beta is None or rng.random() >= self.beta:
-                name = self.challenger(leader, history, decision, num_started, rng)
-            if self.beta is None and num_started[leader] <= num_started[name]:
-                name = leader
-            num_started[name] += 1
-            chosen.append(name)
+        while len(chosen) < slots and (num_left >= 1).any():
+            index = int(self.choose_at_once(tails, leads.leader, num_started, num_left >= 1)[0])
+            num_started[0, index] += 1
+            num_left[0, index] -= 1
+            chosen.append(names[index])
         return chosen
 
-    def challenger(
-        self, leader: str, history: History, decision: Decision, num_started: Dict[str, int], rng: np.random.Generator
-    ) -> str:
-        """Return the challenger of a leader: the candidate of least transportation cost from it.
-
-        `num_started` counts the runs of each candidate, earlier slots included.
-        """
-        assert decision.posterior is not None
-        names, num_started = list(num_started), np.array(list(num_started.values()), dtype=float)
-        num_finished = np.array([history.num_finished(name) for name in names])
-        location, variance = decision.posterior.location, decision.posterior.scale**2 * num_finished / num_started
-        leader_index = names.index(leader)
-        cost = transportation_cost(location[leader_index] - location, variance[leader_index] + variance, num_started)
-        cost[leader_index] = np.inf
-        return names[int(np.argmin(cost))]
+    def choose_at_once(
+        self, tails: np.ndarray, leader: np.ndarray, num_started: np.ndarray, is_open: np.ndarray
+    ) -> np.ndarray:
+        return choose_next(tails, leader, num_started, is_open)
 
 
 @Strategy.register("ttts")
-class TopTwoThompson(TopTwo):
+class TopTwoThompson(Drawing):
     """Top-two Thompson sampling as in the FIESTA paper (algorithm 2; Russo, 2016).
 
     With pi_i the probability that candidate i is the best, the rule draws a leader I from pi and a challenger J != I
@@ -182,13 +167,23 @@ class TopTwoThompson(TopTwo):
     """
 
     def __init__(self, *, beta: float = 0.5, **kwargs: Any) -> None:
-        super().__init__(beta=beta, **kwargs)
+        super().__init__(**kwargs)
+        self.beta = beta
 
-    def challenger(
-        self, leader: str, history: History, decision: Decision, num_started: Dict[str, int], rng: np.random.Generator
-    ) -> str:
-        weights = {name: prob for name, prob in decision.prob_best.items() if name != leader}
-        return draw_names(weights if any(weights.values()) else dict.fromkeys(weights, 1.0), 1, rng)[0]
+    def check(self, candidates: List[str]) -> None:
+        super().check(candidates)
+        if not 0 < self.beta <= 1:
+            raise ConfigError(f"beta must be above 0 and at most 1, such as 0.5, but is {self.beta}.")
+
+    def choose(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
+        chosen: List[str] = []
+        for _ in range(slots):
+            leader = draw_names(decision.prob_best, 1, rng)[0]
+            is_leader = rng.random() < self.beta
+            weights = {name: prob for name, prob in decision.prob_best.items() if name != leader}
+            others = weights if any(weights.values()) else dict.fromkeys(weights, 1.0)
+            chosen.append(leader if is_leader else draw_names(others, 1, rng)[0])
+        return chosen
 
 
 def _subtract_pending(names: Sequence[str], history: History) -> List[str]:

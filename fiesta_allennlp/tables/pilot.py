@@ -12,13 +12,13 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import expit
 
-from fiesta_allennlp.beliefs.split_paired import StandardisedScores
+from fiesta_allennlp.beliefs.moderated_t import ModeratedTPosterior, numbers_by_unit
 from fiesta_allennlp.core.defaults import MAX_FAILURES, METRIC
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, DataError, full_command
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.probability import logit
-from fiesta_allennlp.probability.split_draws import EffectsPosterior, effects_posterior
+from fiesta_allennlp.probability.continuation import draw_continuation
 from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.metrics import UNNAMED, Metric
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED, ChoiceSettings
@@ -49,7 +49,7 @@ MIN_RUNS = 2
 
 @dataclass(frozen=True, eq=False)
 class PosteriorScores(ScoreSource):
-    """Continues a pilot: true means, split effects and sds are one draw from their posterior by `split_paired`.
+    """Continues a pilot: true means, split effects and sds are one draw from their posterior by `moderated_t`.
 
     A new run takes the first split of the pilot that its candidate has not used, then new splits. `seconds` is the
     duration of a run, by candidate. With `takes_logits`, the model and the true means are on the logit scale."""
@@ -82,54 +82,37 @@ class PosteriorScores(ScoreSource):
             )
 
     @cached_property
-    def standardised_scores(self) -> StandardisedScores:
-        names = self.start.active
-        scores = [self.start.scores(name) for name in names]
-        if self.takes_logits:
-            scores = [logit(values, candidate=name) for name, values in zip(names, scores, strict=True)]
-        return StandardisedScores.from_scores(scores, [self.start.split_seeds(name) for name in names])
+    def posterior(self) -> ModeratedTPosterior:
+        """The leads among the candidates, of logits with `takes_logits`."""
+        return ModeratedTPosterior(numbers_by_unit(self.start, self._modelled_scores))
 
     @cached_property
-    def posterior(self) -> EffectsPosterior:
-        return effects_posterior(self.standardised_scores.table)
+    def _modelled_scores(self) -> List[np.ndarray]:
+        scores = {name: self.start.scores(name) for name in self.start.active}
+        return [logit(own, candidate=name) if self.takes_logits else own for name, own in scores.items()]
 
     def true_means(self) -> Dict[str, float]:
-        return self._in_score_units(self.posterior.location)
+        return dict(zip(self.start.active, self.posterior.means.tolist(), strict=True))
 
     @property
     def noise_sd(self) -> float:
         """The pilot's estimate of the run-to-run sd of a typical candidate on one split."""
-        return self.standardised_scores.unit * self.posterior.noise_sd
+        return self.posterior.noise_sd
 
     def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
-        effects, fit, length = self.posterior.draw(split_rng), self.standardised_scores, sampling.length
-        new = split_rng.normal(0, effects.split_sd, length)
-        splits, scores = {}, {}
-        for position, name in enumerate(self.start.active):
-            rng = score_rngs[name]
-            if sampling.shared_splits:
-                seeds, shifts = self._remaining_splits(name, effects.split_effects, new)
-            else:
-                seeds, shifts = -1 - position * length - np.arange(length), rng.normal(0, effects.split_sd, length)
-            noise = rng.normal(0, effects.noise_sds[position], len(seeds))
-            values = fit.centre + fit.unit * (effects.means[position] + shifts + noise)
-            splits[name] = np.concatenate([self.start.split_seeds(name), seeds])
-            scores[name] = np.concatenate([self.start.scores(name), expit(values) if self.takes_logits else values])
-        return DrawnScores(splits, scores, self.name, self._in_score_units(effects.means), self.seconds)
-
-    def _remaining_splits(self, name: str, seen: np.ndarray, new: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """Return the seeds and effects of the pilot's splits that are left, then those of new ones, with negative
-        seeds."""
-        requests = [e.request for e in self.start.evaluations if e.request.candidate in self.start.active]
-        split_order = dict.fromkeys(r.split_seed for r in sorted(requests, key=lambda request: request.replicate))
-        own = set(self.start.split_seeds(name).tolist())
-        remaining = np.array([seed for seed in split_order if seed not in own], dtype=np.int64)
-        columns = np.searchsorted(np.sort(list(split_order)), remaining)
-        return np.concatenate([remaining, -1 - np.arange(len(new))]), np.concatenate([seen[columns], new])
-
-    def _in_score_units(self, means: np.ndarray) -> Dict[str, float]:
-        values = self.standardised_scores.centre + self.standardised_scores.unit * means
-        return dict(zip(self.start.active, values.tolist(), strict=True))
+        names, length = self.start.active, sampling.length
+        drawn = draw_continuation(self.posterior.model, 1, length, split_rng, shares_units=sampling.shared_splits)
+        numbers = expit(drawn.numbers[0]) if self.takes_logits else drawn.numbers[0]
+        seen = np.unique(np.concatenate([self.start.split_seeds(name) for name in names]))
+        # New splits have negative seeds.
+        seeds = np.concatenate([seen, -1 - np.arange(drawn.units.max() + 1)])[drawn.units]
+        return DrawnScores(
+            {n: np.concatenate([self.start.split_seeds(n), row]) for n, row in zip(names, seeds, strict=True)},
+            {n: np.concatenate([self.start.scores(n), row]) for n, row in zip(names, numbers, strict=True)},
+            self.name,
+            dict(zip(names, drawn.means[0].tolist(), strict=True)),
+            self.seconds,
+        )
 
 
 BEST_MEAN = 0.5

@@ -2,13 +2,14 @@
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Callable, Dict, Generator, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from scipy.special import ndtri
 
+from fiesta_allennlp.beliefs.moderated_t import ModeratedT, count_on_units
 from fiesta_allennlp.core.defaults import MAX_FAILURES
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import (
@@ -18,12 +19,15 @@ from fiesta_allennlp.core.seeding import (
     fresh_seed,
     replay_rng,
 )
+from fiesta_allennlp.probability.batch import Batch, OutOfScores, Rules
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.verdicts import ScoreThreshold
 from fiesta_allennlp.strategies.base import Margin, Strategy
+from fiesta_allennlp.strategies.fixed_budget import NonAdaptiveFixedConfidence
+from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
+from fiesta_allennlp.tables.chunks import run_chunks
 from fiesta_allennlp.tables.settings import MAX_REPEATS, MIN_REPEATS, ReplaySettings
-from fiesta_allennlp.tables.side_by_side import prepare_belief, run_chunks, run_side_by_side
 from fiesta_allennlp.tables.sources import DrawnScores, OutOfScoresError, Sampling, ScoreSource, restrict
 from fiesta_allennlp.tables.table import open_scores
 
@@ -40,7 +44,8 @@ OnRepetitions = Callable[[int, Optional[int]], None]
 @dataclass(frozen=True)
 class Repetition:
     """The outcome of one simulated selection. `correct`: `best` is, within the margin, a candidate with the best true
-    mean. A round makes a batch of parallel evaluations. `seconds` is the sum over all workers."""
+    mean. A round makes a batch of parallel evaluations. `seconds` is the sum over all workers, and
+    `confidence` P(best within the margin)."""
 
     best: Optional[str]
     stopped_by: str
@@ -48,6 +53,7 @@ class Repetition:
     num_evaluations: int
     num_rounds: int
     seconds: float = 0.0
+    confidence: Optional[float] = field(default=None, compare=False)
 
     @property
     def is_undecided(self) -> bool:
@@ -188,7 +194,7 @@ class Simulator:
                 more, interrupted = run_chunks(
                     self.run_all,
                     numbers,
-                    num_processes=min(processes, len(numbers)),
+                    num_processes=1 if self.rules else min(processes, len(numbers)),
                     report=lambda number: on_repetitions(number, None),
                 )
                 finished += more
@@ -206,31 +212,93 @@ class Simulator:
             max_seconds=max_seconds,
         )
 
+    @cached_property
+    def rules(self) -> Optional[Rules]:
+        """The rules for many selections at once; None if each needs its history."""
+        strategy, history = self.strategy, self.first_history
+        if not isinstance(strategy, FixedConfidence) or type(strategy.belief) is not ModeratedT:
+            return None
+        if self.settings.min_score is not None or history.failures:
+            return None
+        in_rounds = isinstance(strategy, NonAdaptiveFixedConfidence)
+        num_slots = len(strategy.open(history.active)) if in_rounds else self.settings.batch_size
+        return strategy.rules(strategy.limit_of(history), num_slots)
+
     def run_all(self, repetitions: range) -> List[Repetition]:
         """Simulate these repetitions, with the scores and the draws that belong to their numbers."""
-        return run_side_by_side(self.strategy, [self.simulate(repetition) for repetition in repetitions])
+        if self.rules is None:
+            return [self.simulate_alone(repetition) for repetition in repetitions]
+        return self._simulate_together(self.rules, [self.draw(repetition) for repetition in repetitions])
 
-    def simulate(self, repetition: int) -> Generator[History, None, Repetition]:
-        """Yield each history of a repetition before the strategy decides from it, and return the outcome."""
+    def _simulate_together(self, rules: Rules, drawn: Sequence[DrawnScores]) -> List[Repetition]:
+        history, names = self.first_history, self.first_history.active
+        tables = [scores.further_runs(history) for scores in drawn]
+        is_open = np.array([name not in self.strategy.done for name in names])
+        batch = Batch(
+            history.sign * np.stack([table.scores for table in tables]),
+            np.stack([table.units for table in tables]),
+            rules,
+            is_open=is_open,
+            start=count_on_units(history, names),
+        )
+        try:
+            ends = batch.run()
+        except OutOfScores as error:
+            raise drawn[0].out_of_scores(names[error.candidate]) from None
+        num_batches = -(-rules.num_slots // self.settings.batch_size)
+        seconds = ends.num_runs @ np.array([drawn[0].seconds.get(name, 0.0) for name in names])
+        return [
+            self._repetition(
+                scores,
+                names[leader] if leader >= 0 else None,
+                "confidence" if is_named else "max_evaluations",
+                margin,
+                num_evaluations=self.num_done + num_runs,
+                num_rounds=num_batches * num_rounds,
+                seconds=own_seconds,
+                confidence=prob,
+            )
+            for scores, leader, is_named, margin, num_runs, num_rounds, own_seconds, prob in zip(
+                drawn,
+                ends.leader.tolist(),
+                ends.is_named.tolist(),
+                ends.margin.tolist(),
+                ends.num_runs.sum(axis=1).tolist(),
+                ends.num_rounds.tolist(),
+                seconds.tolist(),
+                ends.prob.tolist(),
+                strict=True,
+            )
+        ]
+
+    def simulate_alone(self, repetition: int) -> Repetition:
+        """Simulate a repetition run by run."""
         scores = self.draw(repetition)
         for num_rounds, history in enumerate(self.iterate_histories(scores, repetition)):  # noqa: B007
-            yield history
+            pass
         decision = self.strategy.recommend(history)
         if decision.stopped_by is None:
             raise RuntimeError(
                 f"{self.strategy} is stuck: it proposes no run, waits for none, and does not stop. Fix its `propose` "
                 "or its stopping rule."
             )
-        means = scores.true_means or self.true_means
-        best_names = find_best(means, decision.margin or self.margin, minimise=self.minimise)
-        return Repetition(
-            best=decision.best,
-            stopped_by=decision.stopped_by,
-            correct=decision.best in best_names,
+        return self._repetition(
+            scores,
+            decision.best,
+            decision.stopped_by,
+            decision.margin,
             num_evaluations=len(history.evaluations) + len(history.failures),
             num_rounds=num_rounds,
             seconds=sum(run.seconds for run in history.evaluations[self.num_done :]),
+            confidence=decision.confidence,
         )
+
+    def _repetition(
+        self, scores: DrawnScores, best: Optional[str], stopped_by: str, margin: float, **counts: Any
+    ) -> Repetition:
+        means = scores.true_means or self.true_means
+        best_names = find_best(means, margin or self.margin, minimise=self.minimise)
+        return Repetition(best, stopped_by, correct=best in best_names, **counts)
 
     def iterate_histories(self, scores: DrawnScores, repetition: int) -> Iterator[History]:
         """Yield the history before the first round and after every one."""
@@ -282,7 +350,6 @@ def prepare_simulator(
     strategy = build_strategy(settings, names, has_counts=source.reports_counts, minimise=minimise)
     if settings.done:
         strategy.without_further_runs(settings.done, source.start or History(tuple(names)))
-    prepare_belief(strategy)
     _, max_runs = strategy.bounds(len(names))
     parsed_margin = Margin.parse(settings.strategy_params().get("margin", margin))
     sampling = replace(sampling, length=max_runs)

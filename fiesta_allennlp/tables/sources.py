@@ -29,6 +29,15 @@ class Sampling:
 
 
 @dataclass(frozen=True, eq=False)
+class FurtherRuns:
+    """The scores of further runs, NaN after the last one of a candidate, and the number of the unit of each.
+    Shape of both: `(num_candidates, num_runs)`."""
+
+    scores: np.ndarray
+    units: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class DrawnScores:
     """The scores of one repetition: replicate k of a candidate has the k-th of its scores in any order of evaluation.
 
@@ -45,13 +54,33 @@ class DrawnScores:
         """Return a run of a candidate. The split's number stands for its seed, and no other seed plays a part."""
         splits = self.splits[candidate]
         if replicate >= len(splits):
-            raise OutOfScoresError(
-                f"{self.source}: candidate '{candidate}' ran out of scores: all {len(splits)} have been drawn. Reuse "
-                "scores with --with-replacement, or stop earlier with --max-evaluations or a lower --confidence."
-            )
+            raise self.out_of_scores(candidate)
         request = Request(candidate, replicate, int(splits[replicate]), random_seed=0, numpy_seed=0, pytorch_seed=0)
         score = float(self.scores[candidate][replicate])
         return Evaluation(request, score, UNNAMED.name, seconds=self.seconds.get(candidate, 0.0))
+
+    def out_of_scores(self, candidate: str) -> OutOfScoresError:
+        return OutOfScoresError(
+            f"{self.source}: candidate '{candidate}' ran out of scores: all {len(self.splits[candidate])} have been "
+            "drawn. Reuse scores with --with-replacement, or stop earlier with --max-evaluations or a lower "
+            "--confidence."
+        )
+
+    def further_runs(self, history: History) -> FurtherRuns:
+        """Return the scores that follow on a history, with the units of its splits first, in ascending order."""
+        names, num_done = history.active, [history.num_finished(name) for name in history.active]
+        rows = [
+            (self.scores[name][done:], self.splits[name][done:]) for name, done in zip(names, num_done, strict=True)
+        ]
+        shape = len(names), max(len(scores) for scores, _ in rows)
+        scores, splits = np.full(shape, np.nan), np.full(shape, -1)
+        for index, (own_scores, own_splits) in enumerate(rows):
+            scores[index, : len(own_scores)], splits[index, : len(own_splits)] = own_scores, own_splits
+        seen = np.unique(np.concatenate([history.split_seeds(name) for name in names]))
+        # Units are numbered by the order of runs, so that the first runs of all candidates have low numbers.
+        _, first, inverse = np.unique(np.concatenate([seen, splits.T.ravel()]), return_index=True, return_inverse=True)
+        unit_by_label = np.argsort(np.argsort(first))
+        return FurtherRuns(scores, unit_by_label[inverse[len(seen) :]].reshape(shape[::-1]).T)
 
 
 class ScoreSource(ABC):

@@ -43,7 +43,6 @@ from fiesta_allennlp.selection.t_tests import t_test_power
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.side_by_side import run_side_by_side
 from fiesta_allennlp.tables.simulator import prepare_simulator, wilson_interval
 from fiesta_allennlp.tables.sources import ScorePreset
 
@@ -161,7 +160,7 @@ def measure(splits: str, gap: float, repetitions: int, seed: int) -> ResultRow:
     sums: Counter = Counter()
     for start in range(0, repetitions, SELECTIONS_PER_GROUP):
         numbers = range(start, min(start + SELECTIONS_PER_GROUP, repetitions))
-        for history in run_side_by_side(replayer.strategy, [last_history(replayer, number) for number in numbers]):
+        for history in (last_history(replayer, number) for number in numbers):
             sums.update(count(confirm(replayer.strategy, history, gap, splits, rng), gap))
     return ResultRow(rule_commit(), splits, gap, seed, **{name: sums[name] for name in COUNTS})
 

@@ -55,7 +55,7 @@ def time_decision(belief: str, num_candidates: int, num_evaluations: int, repeti
 
 
 def decision_rows(repetitions: int) -> Iterator[Sequence[object]]:
-    for belief in ("student_t", "split_paired"):
+    for belief in ("student_t", "moderated_t"):
         for num_candidates, num_evaluations in SIZES:
             median = time_decision(belief, num_candidates, num_evaluations, repetitions)
             yield belief, num_candidates, num_evaluations, f"{median:.2f}"

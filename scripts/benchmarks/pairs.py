@@ -33,7 +33,6 @@ from real_problems import last_history
 from fiesta_allennlp.reports.comparisons import compute_welch_interval
 from fiesta_allennlp.selection.t_tests import compute_mean_interval
 from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.side_by_side import run_side_by_side
 from fiesta_allennlp.tables.simulator import prepare_simulator, wilson_interval
 from fiesta_allennlp.tables.sources import ScorePreset
 
@@ -76,7 +75,7 @@ def count_selections(stop: str, gap: float, splits: str, repetitions: int, seed:
     sums = dict(named=0, wrong=0, runs=0, covered=0, above=0, excess=0.0, squares=0.0)
     for start in range(0, repetitions, SELECTIONS_PER_GROUP):
         numbers = range(start, min(start + SELECTIONS_PER_GROUP, repetitions))
-        for history in run_side_by_side(replayer.strategy, [last_history(replayer, number) for number in numbers]):
+        for history in (last_history(replayer, number) for number in numbers):
             decision = replayer.strategy.recommend(history)
             sums["runs"] += len(history.evaluations)
             if decision.best is None or decision.stopped_by != "confidence":

@@ -25,7 +25,7 @@ from common import (
     write_tables,
 )
 
-from fiesta_allennlp.probability.student_t import prob_best_of_selections
+from fiesta_allennlp.probability import student_t
 
 RESULTS = BENCHMARKS / "results" / "paper_variants.csv"
 PAGE = BENCHMARKS / "reproduce.md"
@@ -89,7 +89,9 @@ def prob_best(variant: Variant, sums: np.ndarray) -> np.ndarray:
     number, total, squares = sums
     mean, df = total / number, number - variant.lost_df
     scale = np.sqrt(np.maximum(squares - total**2 / number, 1e-12) / (number * df))
-    return prob_best_of_selections(mean, scale=scale[None], df=df[None], weight=np.ones_like(df)[None])
+    return np.stack(
+        [student_t.prob_best(*row[:1], scale=row[1], df=row[2]) for row in zip(mean, scale, df, strict=True)]
+    )
 
 
 def draw(weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:

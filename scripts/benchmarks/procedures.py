@@ -28,13 +28,13 @@ class RestingLoop(PosteriorSampling):
 
 
 DEFAULT, PLAIN_LOOP, RESTING_LOOP, PAPER_PROCEDURE = "default", "plain loop", "resting loop", "the paper's procedure"
-GLR = "glr"
+GLR, AT_LEAST_12 = "glr", "at least 12 runs"
 SELECTIONS: Mapping[str, Mapping[str, Any]] = {
     PLAIN_LOOP: {"strategy": "non_adaptive_fc"},
     RESTING_LOOP: {"strategy": "resting_loop"},
     PAPER_PROCEDURE: {"strategy": "ttts", "belief": "student_t", "splits": "independent", "stop": "bayesian"},
     DEFAULT: {},
-    "rule_of_three": {"stop": "rule_of_three"},
+    AT_LEAST_12: {"min_runs": 12},
     GLR: {"stop": "glr"},
     "margin of 0.25 sd": {"margin": "0.25sd"},
 }

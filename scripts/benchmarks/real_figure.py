@@ -35,7 +35,6 @@ class Kind:
 
 KINDS = (
     Kind("the default", "#c0271d", ("default",)),
-    Kind("rule_of_three", "#c0271d", ("rule_of_three",), is_filled=False),
     Kind("loop over all models", "#6b3fa0", ("plain loop",)),
     Kind("loop that rests losers", "#6b3fa0", ("resting loop",), is_filled=False),
     Kind(

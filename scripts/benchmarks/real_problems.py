@@ -1,6 +1,6 @@
 """Measure selections among real models: published tables of repeated scores, drawn from with replacement.
 
-    OMP_NUM_THREADS=1 python scripts/benchmarks/real_problems.py --set opened --only "default|rule_of_three"
+    OMP_NUM_THREADS=1 python scripts/benchmarks/real_problems.py --set opened --only "default|loop"
     python scripts/benchmarks/real_problems.py --pool
 
 A problem has 2 to 8 candidates with 10 to 200 scores each. The truth of a problem is the mean of all scores of each
@@ -16,9 +16,9 @@ import re
 import secrets
 from collections import defaultdict
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Dict, Generator, Iterator, List, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from baselines import BASELINES, MAX_RUNS
 from calibration import CONFIDENCE
@@ -32,7 +32,6 @@ from real_tables import HEADINGS, PAGES, cells, with_tables
 
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.side_by_side import run_side_by_side
 from fiesta_allennlp.tables.simulator import Simulator, prepare_simulator
 
 SELECTIONS_PER_GROUP = 120
@@ -63,28 +62,22 @@ def choose_all(name: str, problems: Sequence[SeededProblem], num_selections: int
     return outcomes
 
 
-def last_history(replayer: Simulator, repetition: int) -> Generator[History, None, History]:
-    """Yield each history of a selection, and return the last one."""
-    for history in replayer.iterate_histories(replayer.draw(repetition), repetition):
-        yield history
+def last_history(replayer: Simulator, repetition: int) -> History:
+    """Return the history at the end of a selection that is simulated run by run."""
+    *_, history = replayer.iterate_histories(replayer.draw(repetition), repetition)
     return history
 
 
 def select_all(name: str, problems: Sequence[SeededProblem], num_selections: int) -> List[SelectionOutcome]:
-    """Simulate selections of problems with equally many candidates side by side, by one strategy."""
-    replayers: List[Simulator] = []
+    """Simulate selections of each problem by one strategy."""
+    outcomes: List[SelectionOutcome] = []
     for seeded in problems:
         settings = ReplaySettings(**SELECTIONS[name], scores="", confidence=CONFIDENCE, seed=seeded.seed)
-        replayers.append(prepare_simulator(settings, seeded.problem))
-    strategy = replayers[0].strategy
-    replayers_alike = (replace(replayer, strategy=strategy) for replayer in replayers)
-    runs = [last_history(replayer, repetition) for replayer in replayers_alike for repetition in range(num_selections)]
-    problem_by_run = [seeded.problem for seeded in problems for _ in range(num_selections)]
-    outcomes: List[SelectionOutcome] = []
-    for problem, history in zip(problem_by_run, run_side_by_side(strategy, runs), strict=True):
-        decision, num_runs = strategy.recommend(history), len(history.evaluations)
-        is_named = decision.stopped_by == "confidence"
-        outcomes.append(SelectionOutcome(problem, str(decision.best), is_named, num_runs, decision.confidence))
+        for end in prepare_simulator(settings, seeded.problem).run_all(range(num_selections)):
+            is_named = end.stopped_by == "confidence"
+            outcomes.append(
+                SelectionOutcome(seeded.problem, str(end.best), is_named, end.num_evaluations, end.confidence)
+            )
     return outcomes
 
 

@@ -3,8 +3,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import stats
 
-from fiesta_allennlp.beliefs import Belief
+from fiesta_allennlp.beliefs import Belief, MeanPosterior
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.core.registry import build
 from tests.strategies.histories import THREE_EACH, history
@@ -27,6 +28,9 @@ class TestEveryBelief:
 
     def test_draws_agree_with_the_probabilities(self, belief: Belief) -> None:
         posterior = belief.posterior(history(THREE_EACH))
+        assert isinstance(posterior, MeanPosterior) == belief.has_draws
+        if not isinstance(posterior, MeanPosterior):
+            return
         draws = posterior.sample(20000, np.random.default_rng(7))
         wins = np.bincount(draws.argmax(axis=1), minlength=3) / len(draws)
         assert_allclose(wins, posterior.prob_best(), atol=0.015)
@@ -40,15 +44,24 @@ class TestEveryBelief:
         assert (posterior.prob_best(0.01) >= posterior.prob_best() - 1e-9).all()
         assert_allclose(posterior.prob_best(1e6), 1, atol=1e-6)
 
-    def test_what_two_choices_cost_differs_by_their_means(self, belief: Belief) -> None:
-        """Whichever is chosen, E[max - mean] has the same first part."""
+    def test_what_a_choice_costs_is_at_least_its_distance_from_the_leader(self, belief: Belief) -> None:
         posterior = belief.posterior(history({name: [*scores, 0.5] for name, scores in THREE_EACH.items()}))
         costs = [posterior.expected_loss(taken) for taken in range(3)]
         if not belief.has_margin:
             assert costs == [None] * 3
             return
-        assert_allclose(np.array(costs) + posterior.location, costs[0] + posterior.location[0], atol=1e-4)
-        assert min(costs) >= 0 and np.ptp(costs) > 0.01
+        lead = posterior.lead(2)
+        assert lead is not None and costs[2] is not None and costs[posterior.leader] is not None
+        assert costs[2] > lead.difference > 0
+        assert 0 <= costs[posterior.leader] < costs[2]
+
+    def test_the_lead_is_that_of_the_best_candidate(self, belief: Belief) -> None:
+        posterior = belief.posterior(history(THREE_EACH))
+        assert posterior.prob_best()[posterior.leader] == pytest.approx(posterior.prob_best().max())
+        lead = posterior.lead(2)
+        assert lead is not None and posterior.lead(posterior.leader) is None
+        assert lead.t == pytest.approx(lead.difference / lead.standard_error)
+        assert lead.prob_behind == pytest.approx(stats.t.sf(lead.t, lead.df))
 
     def test_too_few_evaluations_name_the_candidate(self, belief: Belief) -> None:
         few = {**THREE_EACH, "b": [0.5] * (belief.min_evaluations - 1)}

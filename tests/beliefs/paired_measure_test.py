@@ -33,8 +33,11 @@ def test_accuracy_of_one_item_documents_is_a_paired_difference_of_proportions(nu
     posterior = PairedMeasure(average="accuracy").posterior(one_item({"a": a, "b": b}))
     difference = (9 - 4) * share / num_documents
     sd = ((13 * share - (5 * share) ** 2 / num_documents) / num_documents**2) ** 0.5
-    found = posterior.location[0] - posterior.location[1], np.hypot(*posterior.scale)
-    assert found == pytest.approx((difference, sd), rel=2 / num_documents if share > 1 else 0.1)
+    lead = posterior.lead(1)
+    assert lead is not None and posterior.leader == 0
+    assert (lead.difference, lead.standard_error) == pytest.approx(
+        (difference, sd), rel=2 / num_documents if share > 1 else 0.1
+    )
     assert posterior.prob_best()[0] == pytest.approx(stats.t.cdf(difference / sd, num_documents - 1), abs=0.02 / share)
     # A margin is in units of the metric.
     within = stats.norm.cdf((0.01 - difference) / sd)
@@ -64,7 +67,7 @@ def test_the_location_is_the_metric_of_all_items(average: str) -> None:
     posterior = PairedMeasure(average=average).posterior(history)
     task = Classification(metric="macro_f1" if average == "macro" else "accuracy")
     measures = [task.measure(history, name) for name in rows]
-    assert np.diff(posterior.location) == pytest.approx(np.diff(measures), abs=5e-4)
+    assert np.diff(posterior.means) == pytest.approx(np.diff(measures), abs=5e-4)
     middle = posterior.interval(0.95).mean(axis=1)
     assert_allclose(middle, measures, atol=1e-3)
 
@@ -81,7 +84,7 @@ def test_a_rare_label_keeps_the_posterior_wide_until_it_is_seen() -> None:
     common = [[9, 1, 0, 0, 1, 9, 0, 0, 0, 0, 0, 0], [8, 2, 0, 0, 2, 8, 0, 0, 0, 0, 0, 0]] * 20
     right, wrong = ([0] * 8 + [0, 0, 1, 0]), ([0] * 8 + [1, 0, 0, 0])
     posterior = PairedMeasure(average="macro").posterior(labelled({"a": [*common, right], "b": [*common, wrong]}))
-    assert posterior.location[0] - posterior.location[1] == pytest.approx(2 / 4 / 3, rel=0.3)
+    assert posterior.means[0] - posterior.means[1] == pytest.approx(2 / 4 / 3, rel=0.3)
     assert 0.6 < posterior.prob_best()[0] < 0.9
 
 
@@ -123,7 +126,7 @@ def test_probabilities_are_calibrated_among_systems_drawn_from_a_wide_prior() ->
         labelled({name: rows_of(rng, share, 30, (0.6, 0.3, 0.1)) for name, share in zip("ab", pair, strict=True)})
         for pair in shares
     ]
-    prob = np.array([posterior.prob_best() for posterior in belief.posteriors(histories, [0.0])])
+    prob = np.array([belief.posterior(history).prob_best() for history in histories])
     right = prob.argmax(axis=1) == shares.argmax(axis=1)
     assert right.mean() == pytest.approx(prob.max(axis=1).mean(), abs=3 * right.std() / 300**0.5)
 

@@ -1,4 +1,4 @@
-"""Models of scores: Student's t, and splits as pairs."""
+"""Models of scores: Student's t of the paper, and the t-test of leads."""
 
 import re
 from dataclasses import replace
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from fiesta_allennlp.beliefs import Belief, LogitSplitPaired, LogitUnpaired, SplitPaired, StudentT, Unpaired
+from fiesta_allennlp.beliefs import Belief, ModeratedT, StudentT
 from fiesta_allennlp.beliefs.student_t import LogitStudentT
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.core.records import History
@@ -20,7 +20,7 @@ def test_posterior_by_hand() -> None:
     posterior = StudentT().posterior(history({"a": [0.5, 0.6, 0.7], "b": [0.4, 0.6, 0.4, 0.6]}))
     assert_allclose(posterior.location, [0.6, 0.5])
     assert_allclose(posterior.scale, [np.sqrt(0.02 / 3), np.sqrt(0.04 / 8)])
-    assert_allclose(posterior.df, [[1, 2]])
+    assert_allclose(posterior.df, [1, 2])
     # Both have S = 0.02 and n = 3, so the difference of the means is a Cauchy with twice the scale.
     posterior = StudentT().posterior(history({"a": [0.5, 0.6, 0.7], "b": [0.6, 0.7, 0.8]}))
     assert_allclose(posterior.prob_best(0.1), [0.5, 0.5 + np.arctan(0.1 / np.sqrt(0.02 / 3)) / np.pi], atol=1e-9)
@@ -33,7 +33,7 @@ def test_jeffreys_prior_by_hand() -> None:
     posterior = belief.posterior(history({"a": [0.5, 0.6, 0.7], "b": [0.5, 0.6]}))
     assert_allclose(posterior.location, [0.6, 0.55])
     assert_allclose(posterior.scale, [np.sqrt(0.02 / 6), np.sqrt(0.005 / 2)])
-    assert_allclose(posterior.df, [[2, 1]])
+    assert_allclose(posterior.df, [2, 1])
     with pytest.raises(ConfigError, match="prior must be uniform or jeffreys but is 'flat'"):
         StudentT(prior="flat")
 
@@ -63,47 +63,40 @@ def drawn(seed: int, *, split_sd: float) -> History:
 
 
 def test_two_evaluations_are_enough_and_equal_ones_share_equally() -> None:
-    probabilities = SplitPaired().posterior(history({"a": [0.60, 0.70], "b": [0.50, 0.61]})).prob_best()
+    probabilities = ModeratedT().posterior(history({"a": [0.60, 0.70], "b": [0.50, 0.61]})).prob_best()
     assert 0.6 < probabilities[0] < 0.999
-    equal = SplitPaired().posterior(history(dict.fromkeys("abc", [0.5] * 3)))
+    equal = ModeratedT().posterior(history(dict.fromkeys("abc", [0.5] * 3)))
     assert_allclose(equal.prob_best(), 1 / 3)
-    # Two evaluations on each of two splits; the splits differ by .2 and the seeds by .01.
-    rows = {
-        name: [(k // 2, mean + 0.2 * (k // 2) + 0.01 * (k % 2)) for k in range(4)]
-        for name, mean in (("a", 0.6), ("b", 0.65))
-    }
-    assert SplitPaired().posterior(on_splits(rows)).prob_best()[1] > 0.98
+    # Two runs on each of three splits count as their mean.
+    pairs = {"a": (0.60, 0.63, 0.61), "b": (0.65, 0.66, 0.67)}
+    rows = {name: [(k // 2, means[k // 2] + 0.01 * (-1) ** k) for k in range(6)] for name, means in pairs.items()}
+    means_alone = ModeratedT().posterior(history(pairs)).prob_best()
+    assert_allclose(ModeratedT().posterior(on_splits(rows)).prob_best(), means_alone)
 
 
-@pytest.mark.parametrize("num_shared", [0, 1])
-@pytest.mark.parametrize("most_cells", [10**7, 10])
-def test_unpaired_is_the_answer_where_no_two_candidates_share_two_splits(
-    monkeypatch: pytest.MonkeyPatch, num_shared: int, most_cells: int
-) -> None:
+def test_runs_on_splits_of_their_own_are_two_samples() -> None:
     together = drawn(3, split_sd=0.1)
-    renamed = [
-        e if e.request.replicate < num_shared else replace(e, request=replace(e.request, split_seed=100 + number))
-        for number, e in enumerate(together.evaluations)
+    apart = [
+        replace(run, request=replace(run.request, split_seed=100 + number))
+        for number, run in enumerate(together.evaluations)
     ]
-    for belief, paired in ((Unpaired(), SplitPaired()), (LogitUnpaired(), LogitSplitPaired())):
-        mine = belief.posterior(together).prob_best()
-        monkeypatch.setattr("fiesta_allennlp.beliefs.split_paired.MAX_CELLS", most_cells)
-        assert_allclose(mine, paired.posterior(replace(together, evaluations=tuple(renamed))).prob_best())
-        monkeypatch.undo()
-        assert not np.allclose(mine, paired.posterior(together).prob_best())
+    paired, unpaired = (ModeratedT().posterior(now) for now in (together, replace(together, evaluations=tuple(apart))))
+    assert unpaired.noise_sd > 0.1
+    assert paired.noise_sd == pytest.approx(0.02, rel=0.3)
+    assert unpaired.prob_best().max() < 0.9 < paired.prob_best().max()
 
 
 def test_a_table_that_is_too_large_to_pair_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     together = drawn(3, split_sd=0.1)
-    monkeypatch.setattr("fiesta_allennlp.beliefs.split_paired.MAX_CELLS", 10)
-    with pytest.raises(ScoreError, match="candidates on .* splits are too many to pair"):
-        SplitPaired().posterior(together)
+    monkeypatch.setattr("fiesta_allennlp.beliefs.moderated_t.MAX_CELLS", 10)
+    with pytest.raises(ScoreError, match="candidates on .* splits are too many to compare"):
+        ModeratedT().posterior(together)
 
 
 def test_a_single_shared_split_is_enough_for_an_answer() -> None:
     """As when the first runs of two candidates failed on different splits."""
     rows = {"a": [(0, 0.607), (1, 0.612)], "b": [(1, 0.639), (2, 0.648)]}
-    assert 0.5 < SplitPaired().posterior(on_splits(rows)).prob_best()[1] < 1
+    assert 0.5 < ModeratedT().posterior(on_splits(rows)).prob_best()[1] < 1
 
 
 def on_splits(scores: "dict[str, list[tuple[int, float]]]") -> History:
@@ -133,31 +126,19 @@ def test_candidates_that_share_no_split_are_compared_too(splits: "dict[str, tupl
         name: [(k, 0.60 + 0.01 * place + rng.normal(0, 0.02)) for k in numbers]
         for place, (name, numbers) in enumerate(splits.items())
     }
-    posterior = SplitPaired().posterior(on_splits(rows))
+    posterior = ModeratedT().posterior(on_splits(rows))
     assert posterior.prob_best().sum() == pytest.approx(1)
-    assert posterior.prob_best().max() < 0.9
-    assert (posterior.scale > 0.002).all()
+    assert posterior.prob_best().max() < 0.97
+    leads = [posterior.lead(rival) for rival in range(len(splits)) if rival != posterior.leader]
+    assert all(lead is not None and lead.standard_error > 0.002 for lead in leads)
 
 
 def scored(now: History, function: Callable[[float], float]) -> History:
     return replace(now, evaluations=tuple(replace(e, score=function(e.score)) for e in now.evaluations))
 
 
-def test_the_unit_of_the_score_plays_no_part_and_the_logit_is_taken_first() -> None:
+def test_the_unit_of_the_score_plays_no_part() -> None:
     now = drawn(5, split_sd=0.02)
     for unit in (1e-6, 100.0):
-        scaled = SplitPaired().posterior(scored(now, lambda score, unit=unit: score * unit))
-        assert_allclose(scaled.prob_best(), SplitPaired().posterior(now).prob_best(), atol=1e-6)
-    found = LogitSplitPaired().posterior(now)
-    expected = SplitPaired().posterior(scored(now, lambda score: float(np.log(score / (1 - score)))))
-    assert_allclose(found.location, expected.location)
-    assert_allclose(found.prob_best(), expected.prob_best())
-
-
-def test_a_run_that_diverged_does_not_hide_the_difference_of_others() -> None:
-    rng = np.random.default_rng(0)
-    split = rng.normal(0, 1, 10)
-    a, b, c = (mean - split - rng.normal(0, 0.5, 10) for mean in (-50, -55, -60))
-    c[3] = -1e9
-    a_is_best, b_is_best, _ = SplitPaired().posterior(history({"a": a, "b": b, "c": c})).prob_best()
-    assert a_is_best > 0.7 and b_is_best < 1e-5
+        scaled = ModeratedT().posterior(scored(now, lambda score, unit=unit: score * unit))
+        assert_allclose(scaled.prob_best(), ModeratedT().posterior(now).prob_best(), atol=1e-6)

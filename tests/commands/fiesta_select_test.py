@@ -22,7 +22,7 @@ def test_a_selection_decides_and_leaves_its_files(trained: List[str], run: Path,
     assert "able is the best with probability" in call.done(*trained, "-s", run, "--metric", "accuracy", *options)
     summary = summary_of(run)
     assert (summary["best"], summary["stopped_by"], summary["strategy"]["type"]) == ("able", "confidence", "top_two")
-    assert summary["confidence"] >= 0.95 and summary["belief"] == {"type": "split_paired"}
+    assert summary["confidence"] >= 0.95 and summary["belief"] == {"type": "moderated_t"}
     assert (summary["metric"], summary["splits"], summary["margin"]) == ("accuracy", "shared", 0.0)
     rows = rows_of(run)
     assert len(rows) == summary["num_evaluations"] == sum(c["num_evaluations"] for c in summary["candidates"])
@@ -174,12 +174,11 @@ def test_official_splits_repeat_from_the_config_alone(selections_of_trained: Sel
     assert config["dataset_reader"] == json.loads(able.read_text())["dataset_reader"]
     assert config["test_data_path"] == str(reviews / "test.jsonl")
     summary = summary_of(run)
-    assert (summary["splits"], summary["score"], summary["belief"]) == ("official", "test", {"type": "unpaired"})
+    assert (summary["splits"], summary["score"], summary["belief"]) == ("official", "test", {"type": "moderated_t"})
     assert len({row["split_seed"] for row in rows_of(run)}) == 4
     made = report(run)
     assert "--splits official" in dict(made.checklist)["command to repeat it all"]
     assert {comparison.num_pairs for comparison in made.comparisons} == {0}
-    assert "--belief split_paired" in refused("--recover", "--belief", "split_paired")
     assert '--splits was "official" and is now "shared"' in refused("--recover", "--splits", "shared")
 
 

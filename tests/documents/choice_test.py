@@ -1,17 +1,14 @@
-from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any, Dict
 
 import numpy as np
 import pytest
 
-from fiesta_allennlp.beliefs import Belief
+from fiesta_allennlp.beliefs import Belief, MeanPosterior
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.documents.choice import EnoughDocuments, check_num_batches
 from fiesta_allennlp.strategies import NonAdaptiveFixedBudget, SequentialHalving, Thompson, TopTwo
 from fiesta_allennlp.strategies.base import RunLimit
-from fiesta_allennlp.strategies.decision import Decision
 from tests.strategies.histories import history as of_scores
 
 RNG = np.random.default_rng(0)
@@ -26,9 +23,22 @@ class Given(Belief):
     def __init__(self, **prob: float) -> None:
         self.prob = prob
 
-    def posterior(self, history: History) -> Any:
-        prob = np.array([self.prob[name] for name in history.active])
-        return SimpleNamespace(prob_best=lambda margin=0.0: prob, location=prob, scale=np.ones(len(prob)))
+    def posterior(self, history: History) -> MeanPosterior:
+        return GivenPosterior(np.array([self.prob[name] for name in history.active]))
+
+
+class GivenPosterior(MeanPosterior):
+    def __init__(self, prob: np.ndarray) -> None:
+        self.location, self.scale, self.df, self.noise_variance = prob, np.ones(len(prob)), np.ones(len(prob)), 1.0
+
+    def prob_best(self, margin: float = 0.0) -> np.ndarray:
+        return self.location
+
+    def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        raise NotImplementedError
+
+    def interval(self, level: float) -> np.ndarray:
+        return np.stack([self.location, self.location], axis=1)
 
 
 def history(counts: Dict[str, int], **rest: Any) -> History:
@@ -107,12 +117,11 @@ def test_who_fails_on_every_document_ends_with_the_others() -> None:
     assert ended(limited(4, a=0.5, b=0.9), history({"a": 0, "b": 0}, failed="aaaabbbb")) == (None, "failures")
 
 
-def missing(stop: EnoughDocuments, counts: Dict[str, int], *, reached: float, confidence: float = 0.95) -> object:
+def missing(stop: EnoughDocuments, counts: Dict[str, int], *, reached: float) -> object:
     """`a` is best and `b` its nearest rival."""
-    now = history(counts)
-    decision = Decision(best="a", prob_within_margin={"a": reached, "b": 1 - reached, "c": 0.0})
-    posterior = SimpleNamespace(location=np.array([0.7, 0.6, 0.5]), scale=np.full(3, 0.1))
-    return stop.missing_runs(now, replace(decision, posterior=posterior), confidence)  # type: ignore[arg-type]
+    strategy = TopTwo(belief=Given(a=reached, b=1 - reached, c=0.0), stop=stop, confidence=0.95)
+    decision = strategy.recommend(history(counts))
+    return () if decision.stopped_by == "confidence" else decision.lacking or None
 
 
 def test_the_winner_and_its_nearest_rival_need_enough_documents() -> None:

@@ -6,7 +6,15 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 from fiesta_allennlp.probability import leads
-from fiesta_allennlp.probability.leads import Leads, PooledNoise, TwoWayModel, compute_leads, pool_noise, prob_best
+from fiesta_allennlp.probability.leads import (
+    Leads,
+    PooledNoise,
+    Table,
+    TwoWayModel,
+    compute_leads,
+    pool_noise,
+    prob_best,
+)
 
 NONE = np.nan
 WORKED = np.array([[[10, 13, 11, 14], [8, 10, 10, NONE], [6, NONE, 8, NONE]]])
@@ -15,7 +23,7 @@ WORKED = np.array([[[10, 13, 11, 14], [8, 10, 10, NONE], [6, NONE, 8, NONE]]])
 
 def worked_model(numbers: np.ndarray = WORKED) -> TwoWayModel:
     noise = PooledNoise(*(np.array([value]) for value in (1.0, 0.5, 4.0)), varied=np.array([True]))
-    return TwoWayModel(numbers, noise)
+    return TwoWayModel(Table(numbers), noise)
 
 
 def two_samples(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -52,7 +60,7 @@ def test_adding_a_number_to_all_scores_changes_nothing(number: float) -> None:
     expected, shifted = (worked_model(numbers).leads(np.array([0])) for numbers in (WORKED, WORKED + number))
     for name in ("difference", "variance", "df"):
         assert_allclose(getattr(shifted, name), getattr(expected, name), rtol=1e-9)
-    assert_allclose(pool_noise(WORKED + number).variance, pool_noise(WORKED).variance, rtol=1e-9)
+    assert_allclose(pool_noise(Table(WORKED + number)).variance, pool_noise(Table(WORKED)).variance, rtol=1e-9)
 
 
 @pytest.mark.parametrize("num_candidates", [2, 3, 8])
@@ -81,7 +89,7 @@ def test_without_shared_units_and_with_equally_many_it_is_students_t_test() -> N
 def test_pooled_variances_of_two_samples_are_weighted_by_their_degrees_of_freedom() -> None:
     """Two samples of equal variance: the pooled one is v exp(log(d / 2) - psi(d / 2)), unbiased on the log scale."""
     sample = np.array([1.0, 2.0, 4.0, 7.0])
-    noise = pool_noise(two_samples(sample, sample + 9))
+    noise = pool_noise(Table(two_samples(sample, sample + 9)))
     euler = 0.5772156649015329
     digamma_of_1_5 = 2 - euler - 2 * np.log(2)
     assert noise.variance[0] == pytest.approx(np.var(sample, ddof=1) * 1.5 / np.exp(digamma_of_1_5))
@@ -90,12 +98,12 @@ def test_pooled_variances_of_two_samples_are_weighted_by_their_degrees_of_freedo
 
 
 def test_a_variance_learns_nothing_from_itself() -> None:
-    assert pool_noise(tables(np.random.default_rng(0), (1, 2, 5))).df[0] == 0
-    assert pool_noise(tables(np.random.default_rng(0), (1, 4, 5))).df[0] == pytest.approx(leads.PRIOR_DF * 5 / 6)
+    assert pool_noise(Table(tables(np.random.default_rng(0), (1, 2, 5)))).df[0] == 0
+    assert pool_noise(Table(tables(np.random.default_rng(0), (1, 4, 5)))).df[0] == pytest.approx(leads.PRIOR_DF * 5 / 6)
 
 
 def test_units_explain_the_share_of_the_variance_that_they_have() -> None:
-    noise = pool_noise(tables(np.random.default_rng(5), (1, 6, 4000), unit_sd=2.0))
+    noise = pool_noise(Table(tables(np.random.default_rng(5), (1, 6, 4000), unit_sd=2.0)))
     assert noise.variance[0] == pytest.approx(1, rel=0.03)
     assert noise.unit_share[0] == pytest.approx(0.8, abs=0.02)
 
@@ -137,7 +145,7 @@ def test_equal_candidates_are_the_best_equally_often() -> None:
 
 def test_a_margin_moves_the_lead() -> None:
     result = compute_leads(tables(np.random.default_rng(8), (3, 4, 6)))
-    moved = Leads(result.leader, result.difference + 0.3, result.variance, result.df, result.num_units, result.noise)
+    moved = Leads(result.leader, result.difference + 0.3, result.variance, result.df, result.noise)
     assert_allclose(result.tails(0.3), moved.tails(), rtol=1e-12)
     assert_allclose(result.tails(np.array([0.0, 0.3, 0.0]))[1], moved.tails()[1], rtol=1e-12)
 
@@ -169,7 +177,7 @@ def test_equal_candidates_differ_as_rarely_as_the_level_says(gaps: float) -> Non
     numbers = np.where(rng.random((4000, 3, 10)) < gaps, NONE, tables(rng, (4000, 3, 10)))
     numbers = numbers[((~np.isnan(numbers)).sum(axis=2) >= 3).all(axis=1)]
     first = np.zeros(len(numbers), dtype=int)
-    tails = TwoWayModel(numbers, pool_noise(numbers)).leads(first).tails()[:, 1]
+    tails = TwoWayModel(Table(numbers), pool_noise(Table(numbers))).leads(first).tails()[:, 1]
     assert np.mean(tails < 0.05) == pytest.approx(0.05, abs=0.02)
     assert np.mean(tails > 0.95) == pytest.approx(0.05, abs=0.02)
 

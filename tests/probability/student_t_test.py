@@ -7,7 +7,7 @@ from scipy import stats
 
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.probability import logit, prob_best
-from fiesta_allennlp.probability.student_t import LOGIT_CLIP, prob_best_of_selections
+from fiesta_allennlp.probability.student_t import LOGIT_CLIP
 
 TOLERANCE = 1e-7
 
@@ -111,35 +111,6 @@ def test_refuses_what_is_no_distribution(given: Any) -> None:
     for margin in (-0.1, np.inf):
         with pytest.raises(ConfigError):
             prob_best(np.zeros(2), scale=1, df=1, margin=margin)
-
-
-@pytest.mark.parametrize("margin", [0.0, 0.3])
-def test_a_mixture_of_two_parts_by_simulation(margin: float) -> None:
-    location, scale = np.array([0.5, 0.2, 0.0]), np.array([[3.0, 1.0, 0.5], [0.2, 0.4, 0.5]])
-    df, weight = np.array([[1.0, 2.0, 5.0], [30.0, 8.0, 5.0]]), np.array([[0.3, 0.6, 0.5], [0.7, 0.4, 0.5]])
-    rng = np.random.default_rng(4)
-    part = (rng.random((400_000, 3)) > weight[0]).astype(int)
-    draws = location + scale[part, range(3)] * rng.standard_t(df[part, range(3)])
-    expected = (draws >= draws.max(axis=1, keepdims=True) - margin).mean(axis=0)
-    assert_allclose(prob_best(location, scale=scale, df=df, weight=weight, margin=margin), expected, atol=0.003)
-
-
-@pytest.mark.parametrize("margin", [0.0, 0.02])
-def test_several_selections_together_are_as_one_by_one(margin: float) -> None:
-    rng = np.random.default_rng(2)
-    shape = (2, 5, 4)
-    location, scale = rng.normal(0.6, 0.03, shape[1:]), rng.uniform(0.001, 0.1, shape)
-    df, odd = rng.uniform(1, 30, shape), rng.random(shape[1:])
-    weight = np.stack([odd, 1 - odd])
-    location[1, 2], scale[:, 1, 2] = location[1].max(), 0.0  # a point mass
-    weight[:, 2] = [[0.0], [1.0]]
-    found = prob_best_of_selections(location, scale=scale, df=df, weight=weight, margin=margin)
-    for place in range(shape[1]):
-        at = slice(None), place
-        alone = prob_best(location[place], scale=scale[at], df=df[at], weight=weight[at], margin=margin)
-        assert_allclose(found[place], alone, atol=1e-12)
-    simple = prob_best(location[2], scale=scale[1, 2], df=df[1, 2], margin=margin)
-    assert_allclose(found[2], simple, atol=1e-9)
 
 
 def test_logit_by_hand() -> None:

@@ -13,12 +13,12 @@ from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.base import analyse
+from fiesta_allennlp.strategies.base import Margin, analyse
 
 LONG_NAME = "bert-base-uncased-with-adapters-lr-3e-5-warmup-0.1-layers-frozen-0-to-{}-seed-free-run"
 UGLY_NAMES = ('<script>alert("x")</script>', 'a & b\'s "best" <b>', "100 % $x_1$ {{ name }} \\frac", "模型 ünïcode ☃")
 
-TOP_TWO = {"type": "top_two", "belief": {"type": "split_paired"}, "confidence": 0.95}
+TOP_TWO = {"type": "top_two", "belief": {"type": "moderated_t"}, "confidence": 0.95}
 RUN_FACTS: Dict[str, Any] = {
     "strategy": TOP_TWO,
     "belief": TOP_TWO["belief"],
@@ -31,7 +31,7 @@ def report_of(history: History, *, leading: Optional[str], margin: float = 0.0, 
     """The report of a selection that named `leading` after these runs."""
     facts = {**RUN_FACTS, **facts}
     strategy = build(Strategy, facts["strategy"] or TOP_TWO)
-    decision = replace(analyse(history, strategy.belief, margin=margin), best=leading)
+    decision = replace(analyse(history, strategy.belief, margin=Margin(margin)), best=leading)
     metric, stopped_by = Metric.parse(facts.pop("metric", "macro_f1")), facts.pop("stopped_by", "confidence")
     parameters = dict.fromkeys(history.candidates, 123456)
     decision = replace(decision, stopped_by=stopped_by)

@@ -19,7 +19,7 @@ from fiesta_allennlp.version import __version__
 from tests.reports.made_up import TABLE, TOP_TWO, by_documents, just_begun, made_up, of_table, with_failures
 from tests.selections import write_selection
 
-HALVING = {"type": "sequential_halving", "budget": 20, "belief": {"type": "split_paired"}}
+HALVING = {"type": "sequential_halving", "budget": 20, "belief": {"type": "moderated_t"}}
 PAPER = {"type": "ttts", "belief": {"type": "student_t"}, "stop": {"type": "bayesian"}, "confidence": 0.95}
 
 
@@ -76,7 +76,7 @@ def test_a_paragraph_has_the_facts(facts: Dict[str, Any], told: Tuple[str, ...])
 @pytest.mark.parametrize(
     ("made", "told"),
     [
-        (made_up(2), "Every model began with 3 runs; P(best) comes from split_paired"),
+        (made_up(2), "Every model began with 3 runs; P(best) comes from moderated_t"),
         (
             made_up(2, strategy=PAPER, belief=PAPER["belief"]),
             "independent normal models of the scores (Moss et al., 2019)",

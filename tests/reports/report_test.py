@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fiesta_allennlp.beliefs import SplitPaired, StudentT
+from fiesta_allennlp.beliefs import ModeratedT, StudentT
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
@@ -154,7 +154,7 @@ def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:
     path = write_split_table(path, scores)
     assert report(path).read_back is not None and report(path).notes == report(path).read_back.lines
     history = report(path).history
-    assert report(path).result.confidence == pytest.approx(SplitPaired().posterior(history).prob_best()[1])
+    assert report(path).result.confidence == pytest.approx(ModeratedT().posterior(history).prob_best()[1])
 
 
 def test_the_page_is_there_where_drawing_fails(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,9 +238,9 @@ NOISE = np.random.default_rng(2)
 HISTORY = history({name: NOISE.normal(ord(name) / 50, 0.01, 6).tolist() for name in "abc"})
 
 
-@pytest.mark.parametrize(("belief", "begin"), [(SplitPaired(), 6), (StudentT(), 9)])
+@pytest.mark.parametrize(("belief", "begin"), [(ModeratedT(), 6), (StudentT(), 9)])
 def test_every_point_is_the_belief_of_that_moment(
-    belief: SplitPaired, begin: int, monkeypatch: pytest.MonkeyPatch
+    belief: ModeratedT, begin: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = compute_belief_path(HISTORY, belief)
     assert [point.num_evaluations for point in path] == list(range(begin, 19))
@@ -254,12 +254,12 @@ def test_every_point_is_the_belief_of_that_moment(
 
 def test_one_that_joined_late_is_there_from_then_on_and_a_withdrawn_one_has_no_part() -> None:
     late = sorted(HISTORY.evaluations, key=lambda evaluation: evaluation.request.candidate == "c")
-    path = compute_belief_path(replace(HISTORY, evaluations=tuple(late)), SplitPaired())
+    path = compute_belief_path(replace(HISTORY, evaluations=tuple(late)), ModeratedT())
     numbers = {point.num_evaluations: len(point.prob_best) for point in path if point.num_evaluations > 10}
     assert numbers == {11: 2, 12: 2, 14: 3, 15: 3, 16: 3, 17: 3, 18: 3}
-    without = compute_belief_path(replace(HISTORY, withdrawn=frozenset("b")), SplitPaired())
+    without = compute_belief_path(replace(HISTORY, withdrawn=frozenset("b")), ModeratedT())
     assert set(without[-1].prob_best) == {"a", "c"}
-    assert compute_belief_path(History(("a", "b")), SplitPaired()) == ()
+    assert compute_belief_path(History(("a", "b")), ModeratedT()) == ()
 
 
 def test_two_candidates_keep_their_splits_and_get_a_decision_of_their_own(run: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Dict
 
 import pytest
 
-from fiesta_allennlp.beliefs import SplitPaired
+from fiesta_allennlp.beliefs import ModeratedT
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.core.records import Evaluation
@@ -37,7 +37,7 @@ def test_a_running_selection_is_read_and_left_alone(tmp_path: Path) -> None:
     assert (source.result.running, source.result.stopped_by, source.is_selection) == (True, None, True)
     assert [e.request.name for e in source.history.evaluations] == ["a-0", "b-0", "c-0", "a-1", "b-1", "c-1", "a-2"]
     assert len(source.history.pending) == 2
-    decision = analyse(store.history(max_failures=3), SplitPaired())
+    decision = analyse(store.history(max_failures=3), ModeratedT())
     assert {candidate.name: candidate.prob_best for candidate in source.result.candidates} == decision.prob_best
     store.record(Evaluation(source.history.pending[0], 0.8, METRIC))
     assert len(read_directory(tmp_path / "run").history.evaluations) == 8

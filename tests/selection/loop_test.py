@@ -519,7 +519,7 @@ def test_a_candidate_that_fails_after_all_others_have_finished_is_withdrawn_afte
     run: Run, simulated: Simulate
 ) -> None:
     """As with a long batch at the end of an epoch: the strategy waits for it, and nothing else is left to do."""
-    run.params = {"type": "top_two", "belief": {"type": "split_paired"}, "num_starts": 2}
+    run.params = {"type": "top_two", "belief": {"type": "moderated_t"}, "num_starts": 2}
     executor = simulated(1800.0, slots=6, is_lacking=lambda request, now: request.candidate == "a")
     executor.seconds_of_failure = 3600.0
     decision = run.go_with(executor)

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 import numpy as np
 import pytest
 
+from fiesta_allennlp.beliefs import ModeratedT
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.files import write_json_file
 from fiesta_allennlp.core.records import Evaluation, Failure, History
@@ -15,10 +16,11 @@ from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.words import ended_in_words, selection_in_words
 from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selection.candidate_table import num_decimals
+from fiesta_allennlp.selection.facts import LeadOverRival
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.t_tests import LeadOverRival
 from fiesta_allennlp.selection.texts import describe_collapsed_runs, number_text
+from fiesta_allennlp.strategies.base import analyse
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.strategies.forecast import Forecast
 
@@ -41,16 +43,6 @@ def history() -> History:
 
 def result(history: History, metric: str = "f1", **decision: Any) -> Result:
     return Result.from_decision(history, Decision(**{"best": "a", **decision}), Metric.parse(metric))
-
-
-def test_the_lower_mean_is_ahead_where_the_metric_is_minimised() -> None:
-    """On splits 0 and 1 a is .1 below b, but b has a third, easy one, which makes its mean the lowest."""
-    scores = {"a": [0.5, 0.7], "b": [0.6, 0.8, 0.1]}
-    history = History(("a", "b"), runs(scores), sign=-1)
-    made = result(history, "-loss", stopped_by="budget")
-    assert made.lead == LeadOverRival("b", pytest.approx(0.1), None, num_splits=2, rival_has_better_mean=True)
-    assert made.candidates[0].scores == (0.5, 0.7)
-    assert result(replace(history, sign=1), "loss").lead is None
 
 
 def test_numbers_of_every_candidate(history: History) -> None:
@@ -90,26 +82,32 @@ def test_what_an_undecided_selection_lacks_is_counted(history: History) -> None:
     assert result(history, **undecided, lacking=("b", "a", "b")).lacking == {"b": 2, "a": 1}
 
 
-def test_a_winner_with_a_lower_mean_is_explained() -> None:
-    """Worked by hand: a leads by .02 on the two splits that both have seen, and has a third, hard one to itself."""
-    scores = {"a": (0.52, 0.62, 0.30), "b": (0.50, 0.60), "c": (0.1,)}
-    evaluations = runs(scores)
-    made = result(History(tuple(scores), evaluations), stopped_by="confidence")
-    assert made.lead == LeadOverRival("b", pytest.approx(0.02), None, num_splits=2, rival_has_better_mean=True)
-    said = "b has a higher mean, but on other splits. On the 2 splits that both ran on, a is ahead by 0.02."
-    assert said in " ".join(selection_in_words(made))
-    for best in ("b", "c", None):
-        assert result(History(tuple(scores), evaluations), best=best).lead is None
+def decided(scores: Mapping[str, Sequence[float]], metric: str = "f1") -> Result:
+    """What the default model says of these scores, higher or lower being better by the metric."""
+    history = History(tuple(scores), runs(scores), sign=-1 if metric.startswith("-") else 1)
+    decision = replace(analyse(history, ModeratedT()), stopped_by="confidence")
+    return Result.from_decision(history, decision, Metric.parse(metric))
 
 
-def test_a_lead_has_its_interval() -> None:
-    """Differences of .01, .02 and .03: sd .01, error .01 / sqrt(3), and t(.975; 2) is 4.3027."""
+@pytest.mark.parametrize("metric", ["f1", "-loss"])
+def test_the_lead_is_that_of_the_paired_t_test(metric: str) -> None:
+    """Differences of .01, .02 and .03: mean .02, error .01 / sqrt(3), and two candidates pool no noise."""
+    sign = -1 if metric == "-loss" else 1
     paired = {"a": (0.51, 0.62, 0.73), "b": (0.50, 0.60, 0.70)}
-    lead = result(History(tuple(paired), runs(paired))).lead
-    assert lead is not None and (lead.difference, lead.num_splits) == (pytest.approx(0.02), 3)
-    assert lead.interval == pytest.approx((0.02 - 4.3027 * 0.01 / 3**0.5, 0.02 + 4.3027 * 0.01 / 3**0.5), rel=1e-4)
-    errors = {name: [-score for score in scores] for name, scores in paired.items()}
-    assert result(History(tuple(paired), runs(errors), sign=-1), "-loss").lead == lead
+    made = decided({name: [sign * score for score in scores] for name, scores in paired.items()}, metric)
+    error = 0.01 / 3**0.5
+    assert made.lead == LeadOverRival("b", *map(pytest.approx, (0.02, error, 0.02 / error, 2.0)))
+    said = "a leads b by 0.02 (standard error 0.0058, t 3.46 with 2.0 degrees of freedom)."
+    assert said in " ".join(selection_in_words(made))
+    assert made.lead.rival_has_better_mean is False
+
+
+def test_a_winner_with_a_lower_mean_is_explained() -> None:
+    """a leads on the splits that both have seen, and has a third, hard one to itself."""
+    made = decided({"a": (0.52, 0.63, 0.30), "b": (0.50, 0.60)})
+    assert made.lead is not None and made.lead.rival_has_better_mean
+    assert "b has a higher mean, but on other splits." in " ".join(selection_in_words(made))
+    assert decided({"a": (0.5, 0.6), "b": (0.4, 0.5)}).lead is None, "nothing varied"
 
 
 @pytest.mark.parametrize("metric", ["f1", "-loss"])

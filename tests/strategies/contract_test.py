@@ -90,7 +90,7 @@ def test_check_refuses_candidates(name: str, candidates: "list[str]", named: str
 def test_any_order_of_finishing_failing_joining_and_leaving_ends_within_the_budget(data: some.DataObject) -> None:
     """Whatever the scores are, whoever finishes first, whatever fails, and while candidates come and go."""
     name = data.draw(some.sampled_from(Strategy.available()))
-    belief = data.draw(some.sampled_from(["student_t", "student_t", "split_paired", ON_COUNTS]))
+    belief = data.draw(some.sampled_from(["student_t", "student_t", "moderated_t", ON_COUNTS]))
     rule = data.draw(some.sampled_from(StoppingRule.available()))
     margin = data.draw(some.sampled_from([0.0, 0.01]))
     limits = {"budget": 24, "max_evaluations": 24, "confidence": 0.999, "margin": margin}

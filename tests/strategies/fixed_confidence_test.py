@@ -47,14 +47,13 @@ def test_stops_by_confidence_when_all_starts_have_finished() -> None:
     assert longer.recommend(history(CLEAR)).stopped_by == "confidence"
 
 
-def test_margin_chooses_by_the_probability_within_it_and_then_by_that_of_the_best() -> None:
-    # "a" varies and may be far ahead or far behind; "b" and "c" are near to each other and share what it leaves.
+def test_a_margin_adds_to_the_probability_of_the_leader() -> None:
     near = [0.615, 0.616, 0.617, 0.616, 0.615, 0.617]
     scores = {"a": [0.54, 0.59, 0.63, 0.69, 0.58, 0.65], "b": near, "c": near}
-    decision = built("top_two", margin=0.03).recommend(history(scores))
-    within = decision.prob_within_margin
-    assert decision.prob_best["a"] > decision.prob_best["b"] and within["b"] > within["a"]
-    assert (decision.best, decision.confidence, decision.margin) == ("b", within["b"], 0.03)
+    without, within = (built("top_two", margin=margin).recommend(history(scores)) for margin in (0.0, 0.03))
+    assert without.best == within.best == max(without.prob_best, key=without.prob_best.__getitem__)
+    assert within.prob_best == without.prob_best and within.margin == 0.03
+    assert within.confidence is not None and without.confidence is not None and within.confidence > without.confidence
     decision = built("top_two", margin=0.1).recommend(history({"a": [0.5] * 3, "b": [0.55] * 3, "c": [0.55] * 3}))
     assert decision.prob_within_margin == {"a": 1, "b": 1, "c": 1}
     assert (decision.best, decision.prob_best) == ("b", {"a": 0, "b": 0.5, "c": 0.5})
@@ -65,6 +64,7 @@ def test_check_names_rule_and_value() -> None:
         ({"confidence": 1.0}, "confidence .* 1.0"),
         ({"confidence": float("nan")}, "confidence .* NaN"),
         ({"margin": -0.01}, "margin .* -0.01"),
+        ({"min_runs": -1}, "min_runs .* -1"),
         ({"margin": 0.01, "belief": "logit_student_t"}, "margin must be 0 .*LogitStudentT"),
         ({"num_starts": 2}, "num_starts must be at least 3 .*StudentT .* 2"),
         ({"max_evaluations": 11}, "max_evaluations must be at least 12, .* candidate 3 times .* 11"),
@@ -75,12 +75,16 @@ def test_check_names_rule_and_value() -> None:
     assert built("top_two").bounds(3) == (9, 150), "fifty for each by default"
 
 
-CAREFUL = {"belief": "split_paired", "stop": "rule_of_three"}
+CAREFUL = {"belief": "moderated_t", "stop": "early_looks"}
 
 
 def test_a_winner_and_its_rival_need_enough_runs_for_the_rule() -> None:
-    strategy = built("top_two", confidence=0.8, **CAREFUL)
-    early = {"a": [0.70, 0.71] * 3, "b": [0.60, 0.61] * 3, "c": [0.50, 0.51, 0.50]}
+    strategy = built("top_two", confidence=0.8, min_runs=7, **CAREFUL)
+    early = {
+        "a": [0.70, 0.71, 0.705, 0.70, 0.71, 0.70],
+        "b": [0.68, 0.69, 0.68, 0.685, 0.69, 0.68],
+        "c": [0.50, 0.51, 0.50],
+    }
     decision = strategy.recommend(history(early))
     assert decision.confidence is not None and decision.confidence > 0.8
     assert (decision.stopped_by, decision.lacking) == (None, ("a", "b"))
@@ -98,9 +102,9 @@ def test_three_runs_begin_unless_the_user_or_a_belief_of_counts_says_otherwise()
     def starts(**options: Any) -> int:
         return cast(FixedConfidence, built("top_two", **options)).num_starts
 
-    for belief, num_starts in (("student_t", 3), ("split_paired", 3), ("dirichlet_f_measure", 1)):
-        assert starts(belief=belief, stop="rule_of_three") == num_starts
-    assert starts(**CAREFUL, num_starts=2) == starts(belief="split_paired", stop="bayesian") == 2
+    for belief, num_starts in (("student_t", 3), ("moderated_t", 3), ("dirichlet_f_measure", 1)):
+        assert starts(belief=belief, stop="early_looks") == num_starts
+    assert starts(**CAREFUL, num_starts=2) == starts(belief="moderated_t", stop="bayesian") == 2
 
 
 def test_candidates_that_join_need_room_and_withdrawn_ones_do_not() -> None:
@@ -121,14 +125,14 @@ def test_candidates_that_join_need_room_and_withdrawn_ones_do_not() -> None:
 
 
 def test_the_check_leaves_room_for_a_winner_and_a_rival_also_of_candidates_that_join() -> None:
-    built("top_two", max_evaluations=30, **CAREFUL).check(["a", "b", "c", "d"])
+    built("top_two", max_evaluations=30, min_runs=12, **CAREFUL).check(["a", "b", "c", "d"])
     with pytest.raises(ConfigError, match="at least 30, .* 3 times .* 12 runs each.* is 29"):
-        built("top_two", max_evaluations=29, **CAREFUL).check(["a", "b", "c", "d"])
+        built("top_two", max_evaluations=29, min_runs=12, **CAREFUL).check(["a", "b", "c", "d"])
     # Eight so far, two to start c, and a and b lack four each of seven.
     now = history({"a": [0.5, 0.6, 0.5], "b": [0.4, 0.5, 0.4], "c": [0.3], "d": [0.5]}, removed=["d"])
-    built("top_two", confidence=0.8, max_evaluations=18, **CAREFUL).check_room(now)
+    built("top_two", min_runs=7, max_evaluations=18, **CAREFUL).check_room(now)
     with pytest.raises(ConfigError, match="at least 18, .* 7 runs each.* is 17"):
-        built("top_two", confidence=0.8, max_evaluations=17, **CAREFUL).check_room(now)
+        built("top_two", min_runs=7, max_evaluations=17, **CAREFUL).check_room(now)
 
 
 def test_removed_candidates_have_no_part_in_the_default_limit() -> None:

@@ -28,7 +28,7 @@ class Signed(Simulation):
 def test_every_strategy_chooses_as_by_negated_scores(name: str, stop: str) -> None:
     ends = []
     for sign in (-1, 1):
-        strategy = built(name, belief="split_paired", stop=stop, **LIMITS)
+        strategy = built(name, belief="moderated_t", stop=stop, **LIMITS)
         decision, end = Signed(strategy, ERRORS, num_workers=2, shuffled=True, seed=3, sign=sign).run()
         ends.append((decision, [(e.request, -sign * e.score) for e in end.evaluations]))
         assert decision.best == "best"
@@ -47,10 +47,9 @@ def test_the_scores_that_choose_are_signed_and_the_runs_keep_theirs() -> None:
     assert later.scores("a").tolist() == [-score for score in [*THREE_EACH["a"], *THREE_EACH["a"]]]
 
 
-@pytest.mark.parametrize("name", ["logit_student_t", "logit_split_paired"])
-def test_the_logit_of_an_error_rate_is_minus_that_of_what_is_right(name: str) -> None:
+def test_the_logit_of_an_error_rate_is_minus_that_of_what_is_right() -> None:
     errors = {key: [1 - score for score in scores] for key, scores in THREE_EACH.items()}
-    belief = Belief.by_name(name)()
+    belief = Belief.by_name("logit_student_t")()
     right = belief.posterior(history(THREE_EACH)).prob_best()
     assert belief.posterior(replace(history(errors), sign=-1)).prob_best() == pytest.approx(right, abs=1e-9)
     with pytest.raises(ScoreError, match="'a' has 35.5"):

@@ -132,48 +132,58 @@ def test_every_slot_draws_a_pair_of_its_own_from_what_is_believed_now() -> None:
 
 def test_beta_comes_from_params_and_is_checked() -> None:
     assert cast(TopTwoThompson, built("ttts")).beta == 0.5
-    for name, beta in (("ttts", 0.0), ("top_two", 1.01)):
-        built(name, beta=1.0).check(["a", "b"])
+    built("ttts", beta=1.0).check(["a", "b"])
+    for beta in (0.0, 1.01):
         with pytest.raises(ConfigError, match=f"beta .* {beta}"):
-            built(name, beta=beta).check(["a", "b"])
+            built("ttts", beta=beta).check(["a", "b"])
 
 
-POSTERIOR = StudentTPosterior.simple(
-    np.array([0.60, 0.58, 0.50]), np.array([0.003, 0.004, 0.0]), np.array([9.0, 9.0, 9.0])
+@pytest.mark.parametrize("name", ["ttts", "bts", "thompson"])
+def test_the_rules_of_the_papers_need_a_posterior_of_means(name: str) -> None:
+    built(name, belief="student_t").check(["a", "b"])
+    for belief in ("moderated_t", "paired_measure"):
+        with pytest.raises(ConfigError, match="Use --belief student_t"):
+            built(name, belief=belief).check(["a", "b"])
+
+
+POSTERIOR = StudentTPosterior(
+    np.array([0.60, 0.58, 0.50]), np.array([0.003, 0.004, 0.002]), np.full(3, 9.0), noise_variance=1e-4
 )
-"""z_ab = .02 / .005 = 4, z_ac = .1 / .003 = 33, z_bc = .08 / .004 = 20."""
+"""t of a over b is .02 / .005 = 4; of a over c it is far larger."""
 
 
-def by_cost(now: History, *numbers: float, slots: int = 1, beta: Optional[float] = None) -> "list[str]":
-    decision = Decision("a", prob_best=PI, posterior=POSTERIOR)
-    return TopTwo(belief=StudentT(), beta=beta).choose(now, decision, slots, scripted(*numbers))
-
-
-def test_the_one_of_leader_and_nearest_that_lags_is_trained() -> None:
-    # The leader is "a" (0.1 < 0.6); its challenger "b", for 4^2 / 2 is less than 33^2 / 2.
-    behind = {"a": [0.6] * 4, "b": [0.58] * 3, "c": [0.5] * 2}
-    assert by_cost(history(behind), 0.1) == ["b"]
-    assert by_cost(history({**behind, "a": [0.6] * 3}), 0.1) == ["a"]
-    assert by_cost(history(behind), 0.1, 0.6, 0.1, 0.4, slots=2, beta=0.5) == ["b", "a"], "beta decides instead"
-    # The leader is "c" (0.95 > 0.9): "a" is ahead of it by the most, 33 against 20.
-    assert by_cost(history({"a": [0.6] * 3, "b": [0.58] * 3, "c": [0.5] * 4}), 0.95) == ["a"]
-    assert by_cost(history(behind, pending=["b", "b"]), 0.1) == ["a"], "pending evaluations count as made"
-    # Slot by slot: "b" catches up, then the leader goes on, then "b" again.
-    assert by_cost(history(behind), 0.1, 0.1, 0.1, slots=3) == ["b", "a", "b"]
-
-
-def test_the_logarithm_of_the_count_decides_between_near_costs() -> None:
-    posterior = StudentTPosterior.simple(np.array([0.6, 0.5, 0.5]), np.array([0.05, 0.05, 0.05]), np.array([9.0] * 3))
+def next_runs(now: History, *, slots: int = 1, posterior: StudentTPosterior = POSTERIOR) -> "list[str]":
     decision = Decision("a", prob_best=PI, posterior=posterior)
+    return TopTwo(belief=StudentT()).choose(now, decision, slots, scripted())
+
+
+def test_the_one_of_leader_and_challenger_that_lags_runs() -> None:
+    behind = {"a": [0.6] * 4, "b": [0.58] * 3, "c": [0.5] * 2}
+    assert next_runs(history(behind)) == ["b"]
+    assert next_runs(history({**behind, "a": [0.6] * 3})) == ["a"]
+    assert next_runs(history(behind, pending=["b", "b"])) == ["a"], "pending runs count as made"
+    # Slot by slot: "b" catches up, then the leader goes on, then "b" again.
+    assert next_runs(history(behind), slots=3) == ["b", "a", "b"]
+
+
+def test_of_equally_probable_rivals_the_one_with_fewer_runs_challenges() -> None:
+    posterior = StudentTPosterior(np.array([0.6, 0.5, 0.5]), np.full(3, 0.05), np.full(3, 9.0), noise_variance=0.02)
     now = history({"a": [0.6] * 9, "b": [0.5] * 8, "c": [0.5] * 4})
-    assert TopTwo(belief=StudentT()).choose(now, decision, 1, scripted(0.1)) == ["c"]
+    assert next_runs(now, posterior=posterior) == ["c"]
 
 
 @pytest.mark.parametrize(("times_as_noisy", "challenger"), [(4, "b"), (6, "c")])
-def test_a_noisy_candidate_far_behind_challenges_where_its_cost_is_less(times_as_noisy: int, challenger: str) -> None:
-    # "c" is five times as far behind as "b", so the costs are equal if its sd is five times as large.
-    scale = np.array([0.0, 0.01, 0.01 * times_as_noisy])
-    posterior = StudentTPosterior.simple(np.array([0.6, 0.58, 0.5]), scale, np.array([9.0] * 3))
-    decision = Decision("a", prob_best=PI, posterior=posterior)
+def test_a_noisy_candidate_far_behind_challenges_where_it_is_more_probably_better(
+    times_as_noisy: int, challenger: str
+) -> None:
+    # "c" is five times as far behind as "b", so both are equally probable if its sd is five times as large.
+    scale = np.array([1e-9, 0.01, 0.01 * times_as_noisy])
+    posterior = StudentTPosterior(np.array([0.6, 0.58, 0.5]), scale, np.full(3, 9.0), noise_variance=0.001)
     now = history({"a": [0.6] * 4, "b": [0.58] * 3, "c": [0.5] * 3})
-    assert TopTwo(belief=StudentT()).choose(now, decision, 1, scripted(0.1)) == [challenger]
+    assert next_runs(now, posterior=posterior) == [challenger]
+
+
+def test_further_seeds_on_a_split_are_no_further_units() -> None:
+    now = history({"a": [0.6] * 3, "b": [0.58] * 3, "c": [0.5] * 3})
+    again = [replace(run, request=replace(run.request, replicate=9)) for run in now.evaluations_of("a")]
+    assert next_runs(now.with_finished(again)) == ["a"]

@@ -1,10 +1,9 @@
 import math
 from dataclasses import replace
-from typing import Mapping, Sequence
+from typing import Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from fiesta_allennlp.beliefs import StudentTPosterior
 from fiesta_allennlp.core.records import Evaluation, History
@@ -13,17 +12,10 @@ from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.probability.confidence_sequence import max_log_evidence, unpaired_log_evidence
 from fiesta_allennlp.strategies import BayesianStop, GeneralizedLikelihoodRatioStop, StoppingRule, Strategy
 from fiesta_allennlp.strategies.decision import Decision
-from fiesta_allennlp.strategies.stopping_rules import (
-    EarlyLooks,
-    RuleOfThree,
-    is_lead_confident,
-    predictive_power,
-    skewness_of_mean_difference,
-)
+from fiesta_allennlp.strategies.stopping_rules import EarlyLooks
 from tests.strategies.histories import history
 
 GLR = GeneralizedLikelihoodRatioStop()
-RNG = np.random.default_rng(5)
 SCORES = {"a": [0.62, 0.64, 0.63, 0.66, 0.61, 0.65], "b": [0.60, 0.61, 0.62, 0.62, 0.60, 0.62]}
 DIFFERENCES = np.array(SCORES["a"]) - np.array(SCORES["b"])
 
@@ -65,127 +57,62 @@ def test_bayesian_stops_at_the_confidence_and_early_looks_is_the_default() -> No
     decision = Decision(best="a", prob_best={"a": 0.9, "b": 0.1}, prob_within_margin={"a": 0.95, "b": 0.4})
     assert is_sure(BayesianStop(), history(SCORES), decision, 0.95)
     assert not is_sure(BayesianStop(), history(SCORES), decision, 0.951)
-    for rule in (BayesianStop(), EarlyLooks(), RuleOfThree(), GLR):
+    for rule in (BayesianStop(), EarlyLooks(), GLR):
         assert not is_sure(rule, history({"a": [], "b": []}), Decision(best=None), 0.5)
 
 
-def missing(
-    scores: Mapping[str, Sequence[float]], *, scale: float = 0.0, confidence: float = 0.95, margin: float = 0.0
-) -> "str | None":
-    """The names of the missing runs, joined, where a is sure to be the best: it leads b by .01 and c by .2."""
-    location = np.array([0.70, 0.69, 0.50])
-    posterior = StudentTPosterior.simple(location, np.full(3, scale / np.sqrt(2)), np.ones(3))
-    decision = Decision("a", margin=margin, prob_best={"a": 1.0}, prob_within_margin={"a": 1.0})
-    names = RuleOfThree().missing_runs(history(scores), replace(decision, posterior=posterior), confidence)
-    return None if names is None else "".join(names)
-
-
-def equal(*counts: int) -> Mapping[str, Sequence[float]]:
-    return {name: [0.5] * count for name, count in zip("abc", counts, strict=True)}
-
-
-class TestRuleOfThree:
-    def test_a_winner_and_its_nearest_rival_run_often_enough_to_show_frequent_failures(self) -> None:
-        assert missing(equal(12, 12, 2)) == ""
-        assert missing(equal(10, 10, 2)) == "abab"
-        assert missing(equal(14, 10, 2)) == "bb"
-        assert missing(equal(11, 12, 2)) == "a"
-        needed = [RuleOfThree().least_runs(confidence) for confidence in (0.5, 0.8, 0.9, 0.95, 0.99)]
-        assert needed == [3, 7, 10, 12, 19]
-
-    @pytest.mark.parametrize(("failing", "sure"), [("a", False), ("b", True)])
-    def test_both_run_again_where_failures_that_were_seen_make_the_lead_unsure(self, failing: str, sure: bool) -> None:
-        scores = {name: [0.5, 0.51] * 7 for name in "abc"}
-        assert missing(scores, scale=0.005) == "", "nothing is skewed"
-        scores[failing] = [*scores[failing][:-1], 0.1]
-        assert missing(scores, scale=0.005) == ("" if sure else "ab")
-        assert missing({**scores, "b": [*scores["b"], 0.5]}, scale=0.005) == ("" if sure else "ab")
-        assert missing({**scores, "a": [*scores["a"], 0.5]}, scale=0.005) == ("" if sure else "ba")
-        assert missing(scores, scale=0.005, margin=0.03) == ""
-        assert missing(scores, scale=0.005, confidence=0.75) == ""
-
-    def test_halls_transformation_at_worked_numbers(self) -> None:
-        # t = 2, g = -.3: 2 - .4 + .0267 - .05 = 1.5767, and Phi(1.5767) = .94256
-        assert is_lead_confident(2.0, sd=1.0, skewness=-0.3, confidence=0.942)
-        assert not is_lead_confident(2.0, sd=1.0, skewness=-0.3, confidence=0.943)
-        assert is_lead_confident(0.1, sd=1.0, skewness=0.3, confidence=0.95), "the probability alone decides"
-        assert is_lead_confident(2.0, sd=1.0, skewness=-1e-17, confidence=0.95)
-        assert is_lead_confident(2.0, sd=1e-300, skewness=-1.0, confidence=0.95)
-        skewed = [is_lead_confident(t, sd=1.0, skewness=-2.0, confidence=0.95) for t in (1.0, 2.0, 4.0)]
-        assert skewed == [False, False, True]
-
-    def test_the_skewness_is_that_of_the_mean_difference(self) -> None:
-        failing, steady, split = RNG.exponential(size=400), RNG.normal(size=400), RNG.normal(0, 9, size=400)
-        one, other = (dict(enumerate(values)) for values in (split - failing, split + steady))
-        found = skewness_of_mean_difference(one, other)  # that of a sum falls as 1 / sqrt(n)
-        assert found == pytest.approx(stats.skew(-failing - steady) / 20, rel=0.01)
-        assert skewness_of_mean_difference(other, one) == pytest.approx(-found)
-        apart = skewness_of_mean_difference(
-            dict(enumerate(-failing)), {-1 - k: score for k, score in enumerate(steady)}
-        )
-        cumulants = stats.moment(-failing, 3) - stats.moment(steady, 3), np.var(failing) + np.var(steady)
-        assert apart == pytest.approx(cumulants[0] / cumulants[1] ** 1.5 / 20, rel=0.01)
-        assert (
-            skewness_of_mean_difference({1: 0.5}, {2: 0.4})
-            == skewness_of_mean_difference({1: 0.5, 2: 0.5}, {1: 0.4, 2: 0.4})
-            == 0
-        )
-
-
-def early(
-    counts: Sequence[int], probability: float, *, confidence: float = 0.95, **scores: Sequence[float]
-) -> "str | None":
-    """The names of the runs that `early_looks` misses, joined, where a is the best with this probability."""
-    posterior = StudentTPosterior.simple(np.array([0.70, 0.69, 0.50]), np.full(3, 0.001), np.ones(3))
-    decision = Decision("a", prob_best={"a": probability}, prob_within_margin={"a": probability})
-    now = history({**equal(*counts), **scores})
-    names = EarlyLooks().missing_runs(now, replace(decision, posterior=posterior), confidence)
-    return None if names is None else "".join(names)
+def early(num_units: float, probability: float, confidence: float) -> Optional[Tuple[str, ...]]:
+    """The runs that `early_looks` misses, where a is the best with this probability."""
+    decision = Decision("a", prob_within_margin={"a": probability}, num_units=num_units)
+    return EarlyLooks().missing_runs(history(SCORES), decision, confidence)
 
 
 class TestEarlyLooks:
     @pytest.mark.parametrize(
-        ("counts", "confidence", "least"),
+        ("num_units", "confidence", "least"),
         [
-            ((3, 3, 3), 0.95, 0.9875),  # 1 - .05 x 3 / 12
-            ((6, 8, 3), 0.95, 0.975),
-            ((9, 6, 3), 0.95, 0.975),  # the one with fewer runs counts
-            ((12, 12, 3), 0.95, 0.95),
-            ((30, 30, 3), 0.95, 0.95),
-            ((7, 7, 3), 0.8, 0.8),
+            (3, 0.95, 0.990625),  # 1 - .05 x 3 / 16
+            (8, 0.95, 0.975),
+            (16, 0.95, 0.95),
+            (30, 0.95, 0.95),
+            (math.inf, 0.95, 0.95),  # neither gets further runs
+            (8, 0.8, 0.9),
         ],
     )
-    def test_few_runs_need_a_higher_probability(self, counts: Sequence[int], confidence: float, least: float) -> None:
-        assert early(counts, least + 1e-9, confidence=confidence) == ""
-        assert early(counts, least - 1e-9, confidence=confidence) is None
+    def test_few_runs_need_a_higher_probability(self, num_units: float, confidence: float, least: float) -> None:
+        assert early(num_units, least + 1e-9, confidence) == ()
+        assert early(num_units, least - 1e-9, confidence) is None
 
-    def test_a_collapsed_run_of_any_candidate_asks_for_the_rule_of_three(self) -> None:
-        steady = [0.5, 0.51, 0.49, 0.5, 0.52]
-        assert early((5, 5, 5), 0.999, c=steady) == ""
-        assert early((5, 5, 5), 0.999, c=[*steady, 0.0]) == "ababababababab"
-        assert early((12, 12, 5), 0.999, c=[*steady, 0.0]) == ""
+    def test_the_units_are_those_of_the_winner_or_its_rival_that_still_run(self) -> None:
+        strategy = build(Strategy, {"type": "top_two", "belief": "moderated_t"})
+        scores = {"a": [0.60, 0.62, 0.61, 0.63], "b": [0.58, 0.59, 0.60], "c": [0.4, 0.5, 0.41, 0.42, 0.3]}
+        now = history(scores)
+        assert (strategy.recommend(now).rival, strategy.recommend(now).num_units) == ("b", 3)
+        strategy.done = frozenset("b")
+        assert strategy.recommend(now).num_units == 4
+        strategy.done = frozenset("ab")
+        assert strategy.recommend(now).num_units == math.inf
+        on_one_split = replace(
+            now, evaluations=tuple(replace(e, request=replace(e.request, split_seed=1)) for e in now.evaluations)
+        )
+        strategy.done = frozenset()
+        assert strategy.recommend(on_one_split).num_units == 1
 
     def test_the_starting_runs_are_all_that_a_clear_case_needs(self) -> None:
-        strategy = build(Strategy, {"type": "top_two", "belief": "split_paired"})
+        strategy = build(Strategy, {"type": "top_two", "belief": "moderated_t"})
         assert strategy.bounds(4) == (12, 200)
 
-    def test_power_is_worked_by_hand_and_decides_when_to_give_up(self) -> None:
+    def test_it_gives_up_where_a_winner_costs_too_many_runs(self) -> None:
         # As many runs again halve the variance: z sqrt(v') / sqrt(v - v') = z, so both tails together have 2 (1 - .95).
-        posterior = StudentTPosterior.simple(np.zeros(2), np.full(2, 0.01), np.full(2, 1e9))
-        decision = Decision("a", prob_best={"a": 0.5}, prob_within_margin={"a": 0.5}, posterior=posterior)
+        posterior = StudentTPosterior(np.zeros(2), np.full(2, 0.01), np.full(2, 1e9), noise_variance=0.002)
+        decision = Decision("a", prob_best={"a": 0.5, "b": 0.5}, rival="b", posterior=posterior)
         now = history({"a": [0.5] * 20, "b": [0.5] * 20})
-        variances, num_runs = np.full(2, 0.01**2), np.array([20, 20])
-        assert predictive_power(np.array(0.0), variances, num_runs, 0.95, 40) == pytest.approx(0.1, rel=1e-6)
         # 2 (1 - Phi(z sqrt(40 / room))) is .0575 at 30, so a winner costs 521 runs, and .0660 at 32, 485 runs
         assert [EarlyLooks().is_hopeless(now, decision, 0.95, room) for room in (30, 32)] == [True, False]
-        # 2 (1 - Phi(z sqrt(80 / room))) is .3 where z sqrt(80 / room) is 1.0364, the normal quantile of .85
+        # 2 (1 - Phi(z sqrt(80 / room))) is .35 where z sqrt(80 / room) is .9346, the normal quantile of .825
         later = history({"a": [0.5] * 40, "b": [0.5] * 40})
-        assert [EarlyLooks().is_hopeless(later, decision, 0.95, room) for room in (200, 202)] == [True, False]
-        assert not RuleOfThree().is_hopeless(now, decision, 0.95, 1)
-        one_sd = np.array(0.01 * math.sqrt(2))
-        # sqrt(v') = sqrt(v - v') = sd / sqrt(2): Phi(sqrt(2) - z) + Phi(-sqrt(2) - z)
-        power = stats.norm.cdf(math.sqrt(2) - 1.6448536) + stats.norm.cdf(-math.sqrt(2) - 1.6448536)
-        assert predictive_power(one_sd, variances, num_runs, 0.95, 40) == pytest.approx(power, rel=1e-6)
+        assert [EarlyLooks().is_hopeless(later, decision, 0.95, room) for room in (246, 248)] == [True, False]
+        assert not BayesianStop().is_hopeless(now, decision, 0.95, 1)
 
     def test_two_tied_candidates_end_before_their_limit_and_a_higher_one_continues(self) -> None:
         rng = np.random.default_rng(3)
@@ -194,7 +121,7 @@ class TestEarlyLooks:
             {"a": scores[:30].tolist(), "b": (scores[30:] - scores[30:].mean() + scores[:30].mean()).tolist()}
         )
         ends = [
-            build(Strategy, {"type": "top_two", "belief": "split_paired", "max_evaluations": limit})
+            build(Strategy, {"type": "top_two", "belief": "moderated_t", "max_evaluations": limit})
             .recommend(now)
             .stopped_by
             for limit in (100, 400)

@@ -175,7 +175,7 @@ def test_a_forecast_counts_all_runs_that_are_pending_or_listed(tmp_path: Path) -
     [
         (
             TIMED,
-            {"strategy": "thompson"},
+            {"strategy": "thompson", "belief": "student_t"},
             "Time for 2 runs in 1 h. There is no forecast with this strategy or stopping rule.",
         ),
         (

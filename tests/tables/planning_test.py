@@ -8,8 +8,6 @@ import pytest
 
 from fiesta_allennlp import plan
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.probability.split_draws import effects_posterior
-from fiesta_allennlp.probability.split_effects import SplitScores
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.strategies.forecast import TimeForecast
 from fiesta_allennlp.tables.pilot import prepare_plan
@@ -157,26 +155,12 @@ def test_draws_of_a_pilot_leave_its_scores_and_splits_as_they_are(pilot: Path) -
     # b has seen three of the four splits of a: its next run is on the fourth, the one after on a new split
     assert drawn_scores.splits["b"][:4].tolist() == drawn_scores.splits["a"][:4].tolist()
     assert drawn_scores.splits["b"][4] == drawn_scores.splits["a"][4] == drawn_scores.splits["c"][4] == -1
-    effects = source.posterior.draw(RNG(9))
     apart = source.draw(Sampling(False, False, 9999), split_rng=RNG(9), score_rngs=rngs)
     new = [apart.splits[name][len(scores) :] for name, scores in PILOT.items()]
     assert len(set(np.concatenate(new).tolist())) == 3 * 9999
-    sds = source.standardised_scores.unit * np.hypot(effects.noise_sds, effects.split_sd)
-    assert [np.std(apart.scores[name][4:]) for name in PILOT] == pytest.approx(sds.tolist(), rel=0.03)
-
-
-def test_draws_have_the_moments_of_the_posterior() -> None:
-    """Two candidates and 200 splits without effects: the difference of means has the variance 2 sigma^2 / n."""
-    size, sd = 200, 0.5
-    scores = RNG(0).normal(0, sd, (2, size))
-    posterior = effects_posterior(SplitScores(np.ones((2, size)), scores, np.zeros(2)))
-    rng = RNG(1)
-    draws = [posterior.draw(rng) for _ in range(400)]
-    differences = np.array([draw.means[0] - draw.means[1] for draw in draws])
-    expected = scores[0].mean() - scores[1].mean()
-    assert differences.mean() == pytest.approx(expected, abs=4 * np.sqrt(2 / size / 400) * sd + 0.02 * sd)
-    assert differences.std() == pytest.approx(sd * np.sqrt(2 / size), rel=0.2)
-    assert np.mean([draw.noise_sds for draw in draws]) == pytest.approx(sd, rel=0.1)
+    noise_sd, unit_share = source.noise_sd, source.posterior.leads.noise.unit_share[0]
+    sds = [np.std(apart.scores[name][4:]) for name in PILOT]
+    assert all(sd > noise_sd * np.sqrt(unit_share / (1 - unit_share)) for sd in sds), "splits vary too"
 
 
 @pytest.fixture
@@ -194,12 +178,9 @@ def test_equal_seeds_repeats_a_plan_from_a_table(table: Path) -> None:
         plan(table, budget=6)
 
 
-def test_only_shared_splits_have_effects_and_directions_are_those_of_the_settings(table: Path) -> None:
-    for splits, fits_effects in ((None, True), ("independent", False), ("official", False)):
-        source = prepare_plan(PlanSettings(source=str(table), splits=splits)).source
-        assert (source.posterior.split_precision < np.inf) is fits_effects
-    assert prepare_plan(PlanSettings(source=str(table), belief="logit_unpaired")).source.takes_logits
-    assert not plan(table, belief="logit_unpaired", repetitions=1, seed=1).margins, "a logit has no margin"
+def test_logits_and_directions_are_those_of_the_settings(table: Path) -> None:
+    assert prepare_plan(PlanSettings(source=str(table), belief="logit_student_t")).source.takes_logits
+    assert not plan(table, belief="logit_student_t", repetitions=1, seed=1).margins, "a logit has no margin"
     for minimise in (True, False):
         assert prepare_plan(PlanSettings(source=str(table), minimise=minimise)).source.minimise is minimise
 
@@ -239,8 +220,8 @@ NUMBERS: Dict[str, Any] = {"gap": 0.01, "sd": 0.03}
         ),
         ({**NUMBERS, "minimise": True}, "^--minimise"),
         ({**NUMBERS, "split_sd": 0.02, "splits": "official"}, "^--split-sd 0.02 .* --splits official"),
-        ({**NUMBERS, "belief": "logit_split_paired"}, "^--belief logit_split_paired"),
-        ({**NUMBERS, "strategy": {"type": "ttts", "belief": "logit_unpaired"}}, "^--belief logit_unpaired"),
+        ({**NUMBERS, "belief": "logit_student_t"}, "^--belief logit_student_t"),
+        ({**NUMBERS, "strategy": {"type": "ttts", "belief": "logit_student_t"}}, "^--belief logit_student_t"),
         ({**NUMBERS, "source": "runs/x"}, "^--gap cannot be combined with runs/x"),
         ({"source": "nowhere"}, "nowhere: no such file"),
         ({**NUMBERS, "strategy": "non_adaptive_fb"}, "^--strategy"),

@@ -48,7 +48,13 @@ def test_errors_are_minimised_as_their_negatives_are_maximised(tmp_path: Path, s
     for sign, metric, minimise in ((1, "perplexity", True), (1, "-perplexity", False), (-1, "+perplexity", False)):
         rows = [f"{name},{k},0,{sign * x},{metric}" for name, row in errors.items() for k, x in enumerate(row)]
         (tmp_path / "s.csv").write_text("candidate,split,seed,score,metric\n" + "\n".join(rows))
-        given = {"strategy": strategy, "max_evaluations": 28, "repetitions": 2, "minimise": minimise}
+        given = {
+            "strategy": strategy,
+            "belief": "student_t",
+            "max_evaluations": 28,
+            "repetitions": 2,
+            "minimise": minimise,
+        }
         results.append(replay(settings(scores=str(tmp_path / "s.csv"), **given)))
     shown, told, negated = results
     assert shown.default == told.default == negated.default

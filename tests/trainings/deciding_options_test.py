@@ -26,10 +26,11 @@ NAMES = ["a", "b"]
 
 VALUES: Dict[str, Any] = {
     "strategy": "non_adaptive_fc",
-    "belief": "unpaired",
+    "belief": "student_t",
     "confidence": 0.8,
     "stop": "bayesian",
     "margin": 0.01,
+    "min_runs": 12,
     "max_evaluations": 30,
 }
 """A value of each option that a selection for a confidence takes."""
@@ -96,4 +97,4 @@ def test_a_confirmation_spends_its_own_budget_whatever_the_selection_chose_by(na
     fresh = ConfirmationPlan("a", (), 10, "accuracy", is_paired=False, was_decided=True, selection_seed="1")
     settings = selection.settings_for(fresh, seed=7, resources={})
     assert build_strategy(settings, NAMES).budget == 10
-    assert settings.strategy_params()["belief"] == {"type": VALUES["belief"] if name == "belief" else "split_paired"}
+    assert settings.strategy_params()["belief"] == {"type": VALUES["belief"] if name == "belief" else "moderated_t"}

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as limits
 from hypothesis import strategies as some
 
+from fiesta_allennlp.beliefs import ModeratedT
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Candidate
@@ -33,7 +34,7 @@ from fiesta_allennlp.trainings.candidates import load_candidates
 from fiesta_allennlp.trainings.preparation import build_executor, check_gpus
 from fiesta_allennlp.trainings.settings import Settings
 
-TYPED = {"confidence": 0.95, "belief": "split_paired", "stop": "early_looks", "margin": 0.0, "workers": 7}
+TYPED = {"confidence": 0.95, "belief": "moderated_t", "stop": "early_looks", "margin": 0.0, "workers": 7}
 
 
 @pytest.mark.parametrize("strategy", ["top_two", {"type": "top_two"}])
@@ -139,7 +140,7 @@ def test_values_that_cannot_work_are_refused(given: Dict[str, Any], message: str
 
 
 def test_options_become_the_strategys_config() -> None:
-    paired = {"belief": {"type": "split_paired"}}
+    paired = {"belief": {"type": "moderated_t"}}
     assert Settings.from_layers({"confidence": 0.9}).strategy_params() == {
         "type": "top_two",
         "confidence": 0.9,
@@ -207,13 +208,11 @@ def test_anything_in_a_settings_file_is_taken_or_refused_with_its_name(values: D
 
 
 @pytest.mark.parametrize("record", [Settings, ReplaySettings])
-def test_on_official_splits_nothing_is_paired(record: Any) -> None:
-    official = record(splits="official")
-    assert official.strategy_params()["belief"] == {"type": "unpaired"}
-    assert not build_strategy(official, ["a", "b"]).belief.pairs_splits
-    with pytest.raises(ConfigError, match="--belief logit_split_paired compares .*--belief unpaired"):
-        build_strategy(record(splits="official", belief="logit_split_paired"), ["a", "b"])
-    assert record(splits="independent").strategy_params()["belief"] == {"type": "split_paired"}
+@pytest.mark.parametrize("splits", ["shared", "independent", "official"])
+def test_one_model_serves_all_splits(record: Any, splits: str) -> None:
+    settings = record(splits=splits)
+    assert settings.strategy_params()["belief"] == {"type": "moderated_t"}
+    assert isinstance(build_strategy(settings, ["a", "b"]).belief, ModeratedT)
 
 
 def test_options_are_typed_and_typed_again() -> None:

@@ -106,7 +106,7 @@ def test_the_posterior_of_the_paper_is_for_one_f_measure(choices: Choices, run: 
         ["--batch-size", 4, "--workers", 3],
         ["--budget", 30],
         ["--max-evaluations", 60],
-        ["--documents-order", "independent", "--stop", "rule_of_three"],
+        ["--documents-order", "independent", "--stop", "early_looks"],
         ["--strategy", "non_adaptive_fc"],
     ],
 )

@@ -84,6 +84,6 @@ def test_the_resting_loop_leaves_a_hopeless_candidate_out() -> None:
     from fiesta_allennlp.strategies.decision import Decision
 
     runs = tuple(Evaluation(Request(name, k, k, 0, 0, 0), 0.5, "f1") for name in "abc" for k in range(3))
-    loop = build(Strategy, {"type": "resting_loop", "belief": "split_paired"})
+    loop = build(Strategy, {"type": "resting_loop", "belief": "moderated_t"})
     decision = Decision("a", prob_best={"a": 0.6, "b": 0.397, "c": procedures.REST_BELOW - 0.002})
     assert loop.choose(History(("a", "b", "c"), runs), decision, 3, np.random.default_rng(1)) == ["a", "b", "a"]

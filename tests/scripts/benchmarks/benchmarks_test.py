@@ -26,4 +26,4 @@ def test_the_forecast_is_compared_with_the_runs_that_followed(
 
 def test_a_decision_is_timed() -> None:
     decisions = import_module("decisions")
-    assert all(decisions.time_decision(belief, 2, 20, 2) > 0 for belief in ("student_t", "split_paired"))
+    assert all(decisions.time_decision(belief, 2, 20, 2) > 0 for belief in ("student_t", "moderated_t"))
