@@ -6,9 +6,11 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Optional
+from urllib.parse import unquote
 
 from fiesta_allennlp.core.directory import LOG_FILE
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, delete, read_json, write_json_file
+from fiesta_allennlp.core.names import file_name
 from fiesta_allennlp.core.records import Outcome, Request, outcome_from_data
 from fiesta_allennlp.isolation.worker import RunTask, WorkerSettings
 
@@ -31,7 +33,7 @@ class Attempt:
     def begin(cls, jobs: Path, task: RunTask) -> "Attempt":
         """Make the folder of a new attempt below `jobs`, with the task of a job that has no number yet."""
         jobs.mkdir(mode=0o700, exist_ok=True)  # a job runs whatever the task says
-        attempt = cls(jobs / task.request.name / f"{time.time_ns():x}")
+        attempt = cls(jobs / file_name(task.request.name) / f"{time.time_ns():x}")
         attempt.run_directory.mkdir(mode=OWN_DIRECTORY_MODE, parents=True)
         write_json_file(attempt._task_file(UNSENT), task_content(task))
         return attempt
@@ -41,12 +43,12 @@ class Attempt:
         """Return the attempts below `jobs` by the names of their runs, the latest one last."""
         attempts: Dict[str, List[Attempt]] = {}
         for path in sorted(jobs.glob("*/*")):
-            attempts.setdefault(path.parent.name, []).append(cls(path))
+            attempts.setdefault(cls(path).run_name, []).append(cls(path))
         return attempts
 
     @property
     def run_name(self) -> str:
-        return self.directory.parent.name
+        return unquote(self.directory.parent.name)
 
     @property
     def run_directory(self) -> Path:
