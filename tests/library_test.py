@@ -52,7 +52,7 @@ def test_a_selection_is_a_typed_result(programs: Dict[str, str], tmp_path: Path,
 def test_best_is_none_until_the_selection_has_decided() -> None:
     undecided = replace(shown("a"), stopped_by="max_evaluations")
     assert (undecided.best, undecided.leading, undecided.decided) == (None, "a", False)
-    assert "Inconclusive" in repr(undecided)
+    assert "Open after" in repr(undecided)
     assert (shown("a").best, shown("a").leading) == ("a", "a")
 
 

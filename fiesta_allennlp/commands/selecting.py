@@ -117,8 +117,8 @@ def print_failures(result: "Result", args: argparse.Namespace, console: "Console
 
     console.print(*failures_in_words(result))
     failed = [candidate for candidate in result.candidates if candidate.state == "failed"]
-    if any(candidate.failed_because == "no seed effect" for candidate in failed):
-        console.print(f"To accept runs with equal metrics, use: {recover_command(args)} --allow unseeded")
+    if result.questions:
+        console.print(f"Questions about the scores are below. To answer one: {recover_command(args)} --allow NAME")
     wrong_names = [c.name for c in failed if not c.num_own and not c.num_missed]
     if wrong_names and args.command == "select":
         correction = f"pass all candidates again, with the corrected command or config of {join_some(wrong_names)}"

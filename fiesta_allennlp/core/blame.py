@@ -9,9 +9,6 @@ from typing import Dict, Protocol, Sequence, Set, Tuple
 
 from fiesta_allennlp.core.origin import Machine, Origin
 
-FINISHED_KINDS = ("score", "seed")
-"""The kinds of failures of runs that finished: these count as finished runs of their machine."""
-
 RunKey = Tuple[str, int]
 """The candidate and the replicate of a run."""
 
@@ -37,12 +34,12 @@ class MachineHistory:
     """The machines behind the outcomes of a selection. Those of unknown origin count as one machine alone."""
 
     def __init__(self, evaluations: Sequence[MadeRun], failures: Sequence[FailedRun]) -> None:
-        finished: Sequence[MadeRun] = [*evaluations, *(f for f in failures if f.kind in FINISHED_KINDS)]
+        finished: Sequence[MadeRun] = [*evaluations, *(f for f in failures if f.kind == "score")]
         self._working_machines = {run.origin.machine for run in finished}
         self._working_hosts = {machine.host for machine in self._working_machines}
         self._machines_by_run: Dict[RunKey, Set[Machine]] = {}
         for failure in failures:
-            if failure.kind not in FINISHED_KINDS:
+            if failure.kind != "score":
                 self._machines_by_run.setdefault(failure.run, set()).add(failure.origin.machine)
 
     def is_of_candidate(self, failure: FailedRun) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequ
 
 import numpy as np
 
-from fiesta_allennlp.core.blame import FINISHED_KINDS, MachineHistory, RunKey
+from fiesta_allennlp.core.blame import MachineHistory, RunKey
 from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, Origin
 
 COUNT_PREFIX = "count:"
@@ -113,11 +113,9 @@ class Failure:
     After `timeout`, it is not tried again either, nor after `metric`: it ended without the metric. If it is the first
     run of its candidate, that ends the selection. `killed` means that its process died. `machine` means that a file or
     memory was missing, which says nothing about the candidate. After these two, the run is tried again with the same
-    seeds.
-    After `score`, a run whose score is worse than `--min-score`, it is not: the next run gets other seeds. After
-    `seed`, a run that is equal to the candidate's runs before it, the candidate is dropped at once. `unfit` is the last
-    `machine` failure: the machine repeatedly lacked something for this run, or for a candidate that has never finished
-    a run, while others finished.
+    seeds. After `score`, a run whose score is worse than `--min-score`, it is not: the next run gets other seeds.
+    `unfit` is the last `machine` failure: the machine repeatedly lacked something for this run, or for a candidate that
+    has never finished a run, while others finished.
 
     `disk` (the disk is full) and `data` (the data have changed) are never recorded: they end the selection.
     """
@@ -260,7 +258,7 @@ class History:
 
     def has_finished_own(self, candidate: str) -> bool:
         """Return whether a run of this selection has finished for a candidate, even if it counts as a failure."""
-        is_failure = any(f.request.candidate == candidate and f.kind in FINISHED_KINDS for f in self.own.failures)
+        is_failure = any(f.request.candidate == candidate and f.kind == "score" for f in self.own.failures)
         return is_failure or self.own.num_finished(candidate) > 0
 
     def num_units(self, candidate: str) -> int:
@@ -328,15 +326,13 @@ class History:
         return self._copy_with(pending=(*self.pending, *requests))
 
     def with_withdrawn(self, *, max_failures: int) -> "History":
-        """Return this history without the candidates that the user removed, that have `max_failures` failures that
-        count, or whose first runs were equal.
+        """Return this history without the candidates that the user removed or that have `max_failures` failures that
+        count.
 
         Their names stay in `candidates`, and their runs stay in `evaluations`; only `active` excludes them.
         """
         failed_candidates = {failure.request.candidate for failure in self.failures}
         dropped_candidates = {name for name in failed_candidates if self.num_counted_failures(name) >= max_failures}
-        without_seed_effect = {failure.request.candidate for failure in self.failures if failure.kind == "seed"}
-        dropped_candidates |= without_seed_effect
         return self._copy_with(withdrawn=self.removed | dropped_candidates)
 
     def _copy_with(self, **changes: Any) -> "History":

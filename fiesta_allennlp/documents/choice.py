@@ -20,8 +20,10 @@ from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
 from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.objections import UNITS, UNSEEDED
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.t_tests import INTERVAL_LEVEL
+from fiesta_allennlp.selection.verdict import judge
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import RunLimit
 from fiesta_allennlp.strategies.decision import Decision
@@ -112,7 +114,7 @@ class DocumentsSetup:
         batch_size = self.settings.batch_size
         result = DocumentsResult.from_decision(
             history,
-            decision,
+            judge(history, decision, self.strategy, allowed=(UNSEEDED.name, UNITS.name)),
             Metric.parse(self.task.metric),
             task=self.settings.task,
             positive_label=self.settings.positive_label,

@@ -67,7 +67,6 @@ def withdrawn_text(candidate: CandidateResult) -> str:
     failures = count_text(candidate.num_counted_failures, "failure")
     return {
         None: "you removed it with --allow removed; its runs are kept but do not count",
-        "no seed effect": "the seed has no effect on its runs",
         "unfit": "its runs lack memory or another resource that the runs of other candidates have",
         "min_score": f"{num_missed} of {num_runs} runs missed --min-score",
         "max_failures": f"{failures}, as many as --max-failures allows",

@@ -4,10 +4,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, Dict, List
 
 from fiesta_allennlp.reports.formats import render_paragraphs
+from fiesta_allennlp.reports.words import verdict_in_words
 from fiesta_allennlp.selection.candidate_table import candidate_table
 from fiesta_allennlp.selection.facts import NEXT, fact_sentences, fact_values
 from fiesta_allennlp.selection.showing import Printable, TerminalLines, show
-from fiesta_allennlp.selection.texts import time_forecast_text
+from fiesta_allennlp.selection.texts import count_text, time_forecast_text
 from fiesta_allennlp.tables.next_runs import NextRuns, next_runs
 from fiesta_allennlp.tables.settings import NextSettings
 from fiesta_allennlp.tables.table_files import Content
@@ -37,13 +38,15 @@ class PrintableNextRuns(Printable, NextRuns):
     @property
     def sentences(self) -> List[str]:
         """Who leads, and the runs to make. The last sentence of a selection without further runs is its ending."""
-        time = self.time_forecast
+        time, is_over = self.time_forecast, self.result.stopped_by not in (None, "failures")
+        after = f"after {count_text(self.result.num_evaluations, 'run')} of {len(self.result.candidates)} candidates"
         return render_paragraphs(
             "next.j2",
             next_runs=self,
             result=self.result,
             time=time and time_forecast_text(time),
             facts=fact_sentences(self.result, NEXT),
+            verdict=verdict_in_words(self.result, after) if is_over else "",
         )
 
 

@@ -21,6 +21,7 @@ from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import OFFICIAL, to_config
 from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.selection.texts import failed_notes
+from fiesta_allennlp.selection.verdict import judge
 from fiesta_allennlp.selection.verdicts import ScoreThreshold
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import Margin, analyse
@@ -59,7 +60,7 @@ def _read_runs(selection: StoredSelection) -> Report:
     strategy_params = settings.strategy_params()
     result = Result.from_decision(
         history,
-        _decide(selection, history, strategy),
+        judge(history, _decide(selection, history, strategy), strategy, allowed=settings.allow),
         metric,
         strategy=strategy_params,
         target=strategy.confidence or CONFIDENCE,
@@ -188,6 +189,7 @@ def _table_result(
         "min_score": settings.min_score,
         "target": strategy.confidence or CONFIDENCE,
     }
+    decision = judge(history, decision, strategy, allowed=settings.allow)
     return Result.from_decision(history, decision, metric, splits=OFFICIAL if on_official else "", **facts)
 
 

@@ -10,6 +10,7 @@ from fiesta_allennlp.reports.formats import (
     reason_text,
     withdrawn_text,
 )
+from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.candidate_table import num_decimals
 from fiesta_allennlp.selection.facts import NOTES, STATE, fact_sentences
 from fiesta_allennlp.selection.options import flag
@@ -22,6 +23,7 @@ from fiesta_allennlp.selection.texts import (
     interval_text,
     missed_runs_text,
     missed_text,
+    names_text,
     number_text,
     probability_text,
 )
@@ -56,8 +58,8 @@ def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Compar
         needed = count_text(strategy.belief.min_evaluations, "score")
         belief = result.belief["type"]
         lead = f"P(best) is not available {after}: the posterior {belief} needs {needed} from every candidate."
-    elif result.decided:
-        lead = f"{leading} is the best with probability {chance}, by {metric}, {after}."
+    elif result.stopped_by is not None:
+        lead = verdict_in_words(result, after)
     else:
         lead = f"{leading} leads with P(best) {chance}, by {metric}, {after}. It is not decided."
     return (" ".join((lead, *fact_sentences(result, STATE))), *fact_sentences(result, NOTES), scored_on_text(result))
@@ -119,7 +121,7 @@ def single_runs_in_words(result: Result, share_wrong: Optional[float]) -> str:
 
 
 def ended_in_words(result: Result) -> str:
-    leading, stopped_by, work_text = result.leading, result.stopped_by, _work_text(result)
+    stopped_by, work_text = result.stopped_by, _work_text(result)
     if stopped_by == "documents" and isinstance(result, DocumentsResult):
         return _all_answered_text(result)
     if stopped_by == "interrupted":
@@ -129,18 +131,62 @@ def ended_in_words(result: Result) -> str:
         survivor = next((f"only {candidate.name} is" for candidate in result.active), "no candidate is")
         reason = "The reasons are listed for each candidate."
         return f"No comparison: after {work_text}, {survivor} left. {reason}"
-    if stopped_by in INCONCLUSIVE_REASONS:
-        limit = "leaves too few runs to decide" if result.gave_up else "was reached"
-        return f"Inconclusive after {work_text}: {flag(str(stopped_by))} {limit}."
-    confidence = result.confidence
+    return verdict_in_words(result, f"after {work_text}")
+
+
+def verdict_in_words(result: Result, after: str) -> str:
+    """State the verdict: who is the best, who are equal, or what is open. `after` names the work that it rests on."""
+    leading, confidence, about = result.leading, result.confidence, f"by {result.metric_text}, {after}"
+    if result.verdict == "equal":
+        chance = probability_text(result.prob_equal)
+        return (
+            f"{names_text(result.best_set)} are equal within half a run-to-run sd, with probability {chance}, {about}."
+        )
+    if not result.decided:
+        return f"Open {after}: {_open_in_words(result)}."
+    missing = _missing_in_words(result)
     if not result.is_decided:
         chance_text = "" if confidence is None else f" with P(best) {probability_text(confidence)}"
-        return f"{leading} leads{chance_text}, by {result.metric_text}, after {work_text}."
-    best_text = f" within {result.margin:g} of the best" if result.margin else " the best"
+        return f"{leading} leads{chance_text}, {about}{missing}."
+    best_text = f"within {result.margin:g} of the best" if result.margin else "the best"
     chance_text = "" if confidence is None else f" with probability {probability_text(confidence)}"
     if result.margin and result.leader is not None and confidence is not None:
         chance_text += f" (P(best) {probability_text(result.leader.prob_best)})"
-    return f"{leading} is{best_text}{chance_text}, by {result.metric_text}, after {work_text}."
+    return f"{leading} is {best_text}{chance_text}, {about}{missing}."
+
+
+def _open_in_words(result: Result) -> str:
+    """Say what keeps a selection without a winner open."""
+    if result.questions:
+        return "first answer a question about the scores"
+    if result.stopped_by == "no_variation":
+        return "there is no estimate of the noise"
+    if result.stopped_by in INCONCLUSIVE_REASONS:
+        limit = "leaves too few runs to decide" if result.gave_up else "was reached"
+        return f"{flag(str(result.stopped_by))} {limit}"
+    means = {c.name: result.parsed_metric.sign * c.mean for c in result.candidates if c.mean is not None}
+    extreme = "lowest" if result.minimise else "highest"
+    facts = {
+        name: f"has the {extreme} mean" if means[name] == max(means.values()) else "may be better" for name in means
+    }
+    left = {c.name: "was removed" if c.removed else "dropped out" for c in result.candidates}
+    return ", and ".join(f"{name}, which {facts[name]}, {left[name]}" for name in result.unresolved)
+
+
+def _missing_in_words(result: Result) -> str:
+    """Name the candidates that left without enough scores to be compared."""
+    missing = [c for c in result.candidates if c.withdrawn and c.prob_best is None]
+    if not missing:
+        return ""
+    facts = [f"{c.name} {_fate_in_words(c)}" for c in missing]
+    return f", of the {len(result.candidates) - len(missing)} that ran; {join_some(facts)}"
+
+
+def _fate_in_words(candidate: CandidateResult) -> str:
+    if candidate.removed:
+        return "was removed"
+    num_failed = len({run.run for run in candidate.failed_runs})
+    return f"failed in {num_failed} of {num_failed + candidate.num_evaluations} runs"
 
 
 def running_in_words(result: Result) -> str:

@@ -16,9 +16,9 @@ State = Literal["taking part", "failed", "removed"]
 """Whether a candidate takes part, failed too often, or was removed by the user."""
 
 
-FailedBecause = Literal["no seed effect", "unfit", "min_score", "max_failures"]
-"""The reason for which a candidate failed: its first runs were equal, its runs alone lacked something of the machine,
-such as memory, its scores missed `--min-score`, or it had as many failures as `--max-failures` allows."""
+FailedBecause = Literal["unfit", "min_score", "max_failures"]
+"""The reason for which a candidate failed: its runs alone lacked something of the machine, such as memory, its scores
+missed `--min-score`, or it had as many failures as `--max-failures` allows."""
 
 
 MAX_FAILED_RUNS = 20
@@ -163,8 +163,6 @@ class CandidateResult:
         """The reason for which it failed; None if it takes part or was removed."""
         if self.state != "failed":
             return None
-        if "seed" in self.num_failures_by_kind:
-            return "no seed effect"
         if self.num_failures_by_kind.keys() - {"machine"} == {"unfit"}:
             return "unfit"
         return "min_score" if self.num_missed else "max_failures"

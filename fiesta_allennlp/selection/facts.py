@@ -21,6 +21,9 @@ from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.strategies.forecast import Forecast, count_runs, forecast_selection
 
+DECIDED_REASONS = ("confidence", "budget", "documents")
+"""The reasons for which a selection stops with a winner, unless something else is open."""
+
 JSON, NEXT, STATE, NOTES = "json", "next", "state", "notes"
 """The outputs: JSON, `fiesta next`, the state of a selection in status and report, and notes below."""
 
@@ -54,6 +57,9 @@ class DecisionFacts:
         lacking: if `leading` reached the target confidence, but was not named because candidates had too few runs: the
             number of runs that each still needs.
         lead: lead of `leading` over its nearest rival.
+        unresolved: candidates that left and could still be the best.
+        questions: what is asked about the scores before a winner is named.
+        prob_equal: the least probability, over all pairs of `best_set`, that two are within half a run-to-run sd.
         collapsed: runs far below (or above) their candidate's others, by candidate.
         forecast: how many more runs an open selection makes, where that is known.
     """
@@ -65,6 +71,9 @@ class DecisionFacts:
     expected_loss: Optional[float] = None
     lacking: Mapping[str, int] = field(default_factory=dict)
     lead: Optional[LeadOverRival] = None
+    unresolved: Tuple[str, ...] = ()
+    questions: Tuple[str, ...] = ()
+    prob_equal: Optional[float] = None
     collapsed: Tuple[CollapsedRuns, ...] = ()
     forecast: Optional[Forecast] = None
 
@@ -89,7 +98,7 @@ class Fact:
 
 
 def expected_loss(history: History, decision: Decision) -> Optional[float]:
-    if decision.posterior is None or decision.best not in history.active:
+    if decision.posterior is None or decision.best not in history.active or not decision.posterior.noise_sd:
         return None
     return decision.posterior.expected_loss(history.active.index(decision.best))
 
@@ -125,9 +134,10 @@ def _is_open(result: Any) -> bool:
 def describe_best_set(result: Any) -> List[str]:
     """Name the candidates that could still be the best, unless that is one or all of them."""
     names = result.best_set
-    if not _is_open(result) or not 1 < len(names) < len(result.active):
+    compared = [c for c in result.candidates if c.prob_best is not None]
+    if not _is_open(result) or result.verdict == "equal" or not 1 < len(names) < len(compared):
         return []
-    together = sum(c.prob_best or 0.0 for c in result.active if c.name in names)
+    together = sum(c.prob_best for c in compared if c.name in names)
     return [f"{join_some(names, ' or ')} is the best with probability {probability_text(together)}."]
 
 
@@ -135,7 +145,7 @@ def _describe_leading(result: Any) -> List[str]:
     """Name the two candidates that lead a selection without a winner. Without P(best), name those without a run."""
     if result.running or result.decided or result.stopped_by in (None, "failures"):
         return []
-    candidates = [c for c in result.active if c.prob_best is not None]
+    candidates = [c for c in result.candidates if c.prob_best is not None]
     leading_two = sorted(candidates, key=lambda c: (c.name != result.leading, -c.prob_best))[:2]
     if len(leading_two) < 2:
         missing = join_some(result.without_runs)
@@ -146,7 +156,9 @@ def _describe_leading(result: Any) -> List[str]:
 
 def _describe_target(result: Any) -> List[str]:
     """Say what a selection without a winner misses."""
-    if not _is_open(result) or result.running or result.lacking or result.confidence is None:
+    is_elsewhere = result.questions or result.unresolved or result.stopped_by == "no_variation"
+    is_elsewhere = is_elsewhere or result.verdict == "equal"
+    if is_elsewhere or not _is_open(result) or result.running or result.lacking or result.confidence is None:
         return []
     is_below = result.confidence < result.target
     reason = f"P(best) is below the target {result.target:g}" if is_below else "The stopping rule is not met"
@@ -161,7 +173,7 @@ def _describe_inconclusive(result: Any) -> List[str]:
 
 def _describe_constant(result: Any) -> List[str]:
     """Ask why nothing varied."""
-    if result.varied or result.leading is None:
+    if result.varied or result.leading is None or result.questions:
         return []
     return [
         "Nothing varied: the candidates differ by the same on every split, so there is no estimate. Does each run use "
@@ -204,6 +216,11 @@ def describe_collapsed(result: Any) -> List[str]:
     return [describe_collapsed_runs(runs, minimise=result.minimise) for runs in result.collapsed]
 
 
+def _describe_questions(result: Any) -> List[str]:
+    """Ask about the scores."""
+    return list(result.questions)
+
+
 def _describe_forecast(result: Any) -> List[str]:
     text = forecast_text(result.forecast)
     return [f"A{text[1:]}."] if text and not result.lacking else []
@@ -212,6 +229,7 @@ def _describe_forecast(result: Any) -> List[str]:
 SHOWN = frozenset({JSON, NEXT, STATE})
 
 FACTS: List[Fact] = [
+    Fact("verdict"),
     Fact("best"),
     Fact("stopped_by"),
     Fact("best_set", SHOWN, sentences=describe_best_set),
@@ -221,6 +239,11 @@ FACTS: List[Fact] = [
     Fact("lead", SHOWN, find_lead, _describe_lead),
     Fact("varied", SHOWN, _has_varied, _describe_constant),
     Fact("gave_up", frozenset({JSON, NEXT}), lambda history, decision: decision.gave_up, _describe_inconclusive),
+    Fact("unresolved", value=lambda history, decision: decision.unresolved),
+    Fact(
+        "questions", frozenset({JSON, NEXT, NOTES}), lambda history, decision: decision.questions, _describe_questions
+    ),
+    Fact("prob_equal", value=lambda history, decision: decision.prob_equal),
     Fact("margin", value=lambda history, decision: decision.margin),
     Fact("expected_loss", SHOWN, expected_loss, _describe_loss),
     Fact("lacking", SHOWN, lambda history, decision: dict(Counter(decision.lacking)), _describe_lacking),

@@ -3,7 +3,8 @@
 import math
 import re
 from dataclasses import dataclass
-from typing import Optional
+from statistics import median
+from typing import Optional, Sequence
 
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.files import shorten
@@ -81,6 +82,20 @@ def checked_score(score: float, name: str) -> float:
     if abs(score) > MAX_SCORE:  # an integer may be too large for a float
         raise FiestaError(f"{name} = {shorten(score)}, which is larger than {MAX_SCORE:g}: the run has diverged.")
     return float(score)
+
+
+MIN_UNIT_RATIO, MAX_UNIT_RATIO = 30.0, 300.0
+"""The medians of percents and of fractions of one metric are about 100 times apart."""
+
+
+def have_two_units(scores: Sequence[float]) -> bool:
+    """Return whether some scores look like fractions, and all others like percents."""
+    fractions = [score for score in scores if 0 <= score <= 1]
+    percents = [score for score in scores if 1 < score <= 100]
+    if not fractions or not percents or len(fractions) + len(percents) != len(scores):
+        return False
+    low, high = median(fractions), median(percents)
+    return low > 0 and MIN_UNIT_RATIO <= high / low <= MAX_UNIT_RATIO
 
 
 UNNAMED = Metric("score")

@@ -32,7 +32,7 @@ class Objection:
             raise ConfigError(f"{reason}, or add --allow {self.name}.")
 
 
-UNSEEDED = Objection("unseeded", "a program whose command does not use {seed}, and runs that report equal metrics")
+UNSEEDED = Objection("unseeded", "a program whose command does not use {seed}, and runs that repeat")
 PRETRAINED = Objection("pretrained", "with random splits, starting weights that were trained on the same files")
 REMOVED = Objection("removed", "with --recover, leaving out candidates, whose runs are kept", is_kept=False)
 UNITS = Objection("units", "scores of which some look like fractions, others like percent")

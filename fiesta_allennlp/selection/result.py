@@ -4,7 +4,7 @@ import csv
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, Union
+from typing import Any, ClassVar, Dict, List, Literal, Mapping, Optional, Tuple, Type, TypeVar, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError
@@ -14,11 +14,12 @@ from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.candidate_table import JSON, candidate_values
 from fiesta_allennlp.selection.environment import MachineRuns, count_machine_runs
-from fiesta_allennlp.selection.facts import DecisionFacts, computed_facts, fact_values
+from fiesta_allennlp.selection.facts import DECIDED_REASONS, DecisionFacts, computed_facts, fact_values
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.showing import Printable
 from fiesta_allennlp.selection.texts import RUN_WORDS, Words
+from fiesta_allennlp.selection.verdict import smallest_set
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.version import __version__
 
@@ -26,8 +27,7 @@ FORMAT = 3
 """The number of the format of `selection.json`, raised where a key is renamed or removed."""
 
 
-DECIDED_REASONS = ("confidence", "budget", "documents")
-"""The reasons for which a selection stops with a winner."""
+Verdict = Literal["best", "equal", "open"]
 
 ResultType = TypeVar("ResultType", bound="Result")
 
@@ -81,7 +81,9 @@ class Result(DecisionFacts, Printable):
         **further_fields: Any,
     ) -> ResultType:
         """Return the result of a decision. `further_fields` are added, or take the place of those computed here."""
-        computed_fields = {**computed_facts(history, decision, cls), "machines": count_machine_runs(history)}
+        names = history.active if decision.compared is None else decision.compared
+        compared = replace(history, withdrawn=frozenset(history.candidates).difference(names))
+        computed_fields = {**computed_facts(compared, decision, cls), "machines": count_machine_runs(history)}
         candidates = tuple(
             cls.candidate_class.from_history(
                 history,
@@ -138,14 +140,23 @@ class Result(DecisionFacts, Printable):
         return scores
 
     @property
+    def verdict(self) -> Verdict:
+        """The end: `best` names a winner; `equal` means that all pairs of `best_set` are within half a run-to-run sd
+        with the target confidence; anything else is `open`."""
+        if self.stopped_by in DECIDED_REASONS and not self.unresolved and not self.questions:
+            return "best"
+        is_over = self.stopped_by not in (None, "failures", "interrupted") and not self.running
+        return "equal" if is_over and not self.questions and (self.prob_equal or 0.0) >= self.target else "open"
+
+    @property
     def decided(self) -> bool:
         """True if the selection named a winner, by its probability or at the end of a budget."""
-        return self.stopped_by in DECIDED_REASONS
+        return self.verdict == "best"
 
     @property
     def is_decided(self) -> bool:
         """True if the selection reached its target confidence."""
-        return self.stopped_by == "confidence"
+        return self.decided and self.stopped_by == "confidence"
 
     @property
     def best(self) -> Optional[str]:
@@ -158,12 +169,7 @@ class Result(DecisionFacts, Printable):
         winner once it is named, and empty while P(best) is unknown."""
         if self.best is not None:
             return (self.best,)
-        chances = {c.name: c.prob_best for c in self.active if c.prob_best is not None}
-        names = sorted(chances, key=lambda name: -chances[name])
-        for size in range(1, len(names) + 1):
-            if sum(chances[name] for name in names[:size]) >= self.target:
-                return tuple(names[:size])
-        return tuple(names)
+        return smallest_set({c.name: c.prob_best for c in self.candidates if c.prob_best is not None}, self.target)
 
     @property
     def leader(self) -> Any:

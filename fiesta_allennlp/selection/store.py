@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
 
-from fiesta_allennlp.core.blame import FINISHED_KINDS
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError, full_command
 from fiesta_allennlp.core.origin import PackageSource
@@ -25,7 +24,7 @@ from fiesta_allennlp.selection.database import (
 from fiesta_allennlp.selection.lock import DirectoryLock
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.settings import ChoiceSettingsType
-from fiesta_allennlp.selection.verdicts import STATUS_BY_KIND, ScoreThreshold, Verdicts
+from fiesta_allennlp.selection.verdicts import NO_THRESHOLD, ScoreThreshold
 from fiesta_allennlp.version import __version__
 
 COMMAND_BY_KIND = {
@@ -92,7 +91,7 @@ class StoreReader:
 
     def __init__(self, database: sqlite3.Connection, path: Path) -> None:
         self._database, self._path = database, path
-        self._verdicts: Optional[Verdicts] = None
+        self._score_threshold: Optional[ScoreThreshold] = None
 
     def meta(self) -> Meta:
         """Read the fields that `RunStore.set_meta` wrote."""
@@ -116,17 +115,12 @@ class StoreReader:
 
     @property
     def score_threshold(self) -> ScoreThreshold:
-        """The score of `--min-score`."""
-        return self.verdicts.score_threshold
-
-    @property
-    def verdicts(self) -> Verdicts:
-        """The verdicts about finished runs, which only selections of `JUDGED_KINDS` have."""
-        if self._verdicts is None:
+        """The score of `--min-score`, which only selections of `JUDGED_KINDS` have."""
+        if self._score_threshold is None:
             meta = self.meta()
             is_final = meta.kind in JUDGED_KINDS and meta.settings is not None
-            self._verdicts = Verdicts.from_settings(meta.settings or {}) if is_final else Verdicts()
-        return self._verdicts
+            self._score_threshold = ScoreThreshold.from_settings(meta.settings or {}) if is_final else NO_THRESHOLD
+        return self._score_threshold
 
     def _read_history(self) -> History:
         return self._read_rows(is_judged=True)
@@ -139,9 +133,9 @@ class StoreReader:
 
     def rows(self) -> List[Dict[str, Any]]:
         """Return every outcome in order of finishing, with all columns, and `status` `finished` or `failed`. A run that
-        missed `--min-score` failed, and has its score too, like a run that is equal to those before it."""
+        missed `--min-score` failed, and has its score too."""
         finished_rows = self._database.execute("SELECT * FROM evaluations WHERE status = 'finished'").fetchall()
-        of_verdict = f"f.kind IN {FINISHED_KINDS}"
+        of_verdict = "f.kind = 'score'"
         failed_rows = self._database.execute(
             "SELECT f.*, 'failed' AS status, e.split_seed, e.random_seed, e.numpy_seed, e.pytorch_seed, e.metric,"
             f" IIF({of_verdict}, e.score, NULL) AS score, IIF({of_verdict}, e.metrics, NULL) AS metrics"
@@ -226,7 +220,7 @@ class RunStore(StoreReader):
         """Record candidates, fields of `Meta`, and runs that were made before, in one step. A known candidate gets its
         new facts. Those that were `corrected` get their new config, and their failed runs are pending again."""
         rows = [(c.name, c.source, json.dumps(c.config), json.dumps(c.facts)) for c in candidates]
-        self._verdicts = None
+        self._score_threshold = None
         with self._change_transaction():
             self._database.executemany(
                 "INSERT INTO candidates (name, position, source, config, facts)"
@@ -272,13 +266,13 @@ class RunStore(StoreReader):
         )
 
     def record(self, outcome: Outcome, *, will_retry: bool = False) -> Outcome:
-        """Record the outcome of a pending request, and return it: a run that missed `--min-score`, or that is equal to
-        those before it, is a failure. With `will_retry`, a failure leaves the request pending."""
-        history, new_history, verdicts = self._read_history(), None, self.verdicts
+        """Record the outcome of a pending request, and return it: a run that missed `--min-score` is a failure. With
+        `will_retry`, a failure leaves the request pending."""
+        history, new_history, threshold = self._read_history(), None, self.score_threshold
         with self._change_transaction():
             if isinstance(outcome, Evaluation):
                 self._record_evaluation(outcome)
-                outcome = self._record_verdict(outcome, history.evaluations_of(outcome.request.candidate), verdicts)
+                outcome = self._record_verdict(outcome, threshold)
             else:
                 self._record_failure(outcome, will_retry=will_retry)
             if isinstance(outcome, Evaluation):
@@ -286,26 +280,23 @@ class RunStore(StoreReader):
         self._history = new_history
         return outcome
 
-    def _record_verdict(self, run: Evaluation, earlier_runs: Sequence[Evaluation], verdicts: Verdicts) -> Outcome:
+    def _record_verdict(self, run: Evaluation, threshold: ScoreThreshold) -> Outcome:
         """Record that a finished run is a failure, if it is."""
-        outcome = verdicts.to_outcome(run, earlier_runs)
+        outcome = threshold.to_outcome(run)
         if isinstance(outcome, Failure):
-            self._record_failure(outcome, status=STATUS_BY_KIND[outcome.kind])
+            self._record_failure(outcome, status="missed")
         return outcome
 
     def _judge_again(self) -> None:
         """Record the verdicts and the metric of the present settings instead of the stored ones."""
         metric = Metric.parse((self.meta().settings or {}).get("metric") or "").name
         self._database.execute("UPDATE evaluations SET metric = ? WHERE replicate < 0", (metric,))
-        of_verdict = f"FROM failures WHERE kind IN {FINISHED_KINDS}"
+        of_verdict = "FROM failures WHERE kind = 'score'"
         judged_runs = f"(candidate, replicate) IN (SELECT candidate, replicate {of_verdict})"
         self._database.execute(f"UPDATE evaluations SET status = 'finished' WHERE {judged_runs}")
         self._database.execute(f"DELETE {of_verdict}")
-        finished_runs: Dict[str, List[Evaluation]] = {}
         for run in read_history(self._database, removed=()).evaluations:
-            earlier_runs = finished_runs.setdefault(run.request.candidate, [])
-            if isinstance(self._record_verdict(run, earlier_runs, self.verdicts), Evaluation):
-                earlier_runs.append(run)
+            self._record_verdict(run, self.score_threshold)
 
     def _record_evaluation(self, evaluation: Evaluation) -> None:
         metrics = json.dumps(dict(evaluation.metrics))

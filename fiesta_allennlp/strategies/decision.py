@@ -6,7 +6,7 @@ from typing import Mapping, Optional, Tuple
 
 from fiesta_allennlp.beliefs.base import Posterior
 
-INCONCLUSIVE_REASONS = ("max_evaluations", "max_hours", "interrupted")
+INCONCLUSIVE_REASONS = ("max_evaluations", "max_hours", "interrupted", "no_variation")
 """The reasons for which a selection may stop before it names a winner."""
 
 
@@ -18,11 +18,16 @@ class Decision:
     some of them have too few runs for the model of the scores. `prob_within_margin` is P(mean >= best mean - margin),
     with the same entries; with `margin` 0 both are equal. `stopped_by` is `None` while there is more to do, otherwise
     `confidence`, `budget`, `max_evaluations`, `max_hours`, `documents` (no more are left), `failures` (fewer than two
-    candidates are left) or `interrupted`. With `gave_up`, the runs that the limit left were too few to go on for.
-    `lacking` names the candidates that must run again before `best` is named, one for each run, even though its
-    probability is high enough. `rival` is the other candidate that is most probably better than `best`. `num_units` are
-    the units of the two, of the one that has fewer: only of those that get further runs, and infinite if neither does.
-    `posterior` is `None` while the model of the scores needs more runs.
+    candidates are left), `no_variation` (all runs of each candidate are equal) or `interrupted`. With `gave_up`, the
+    runs that the limit left were too few to go on for. `lacking` names the candidates that must run again before `best`
+    is named, one for each run, even though its probability is high enough. `rival` is the other candidate that is most
+    probably better than `best`. `num_units` are the units of the two, of the one that has fewer: only of those that get
+    further runs, and infinite if neither does. `posterior` is `None` while the model of the scores needs more runs.
+
+    The last fields are those of `fiesta_allennlp.selection.verdict.judge`: `compared` are the candidates of the
+    posterior if these are not the active ones. `unresolved` candidates have left and could still be the best.
+    `questions` are about the scores. `prob_equal` is the least probability, over all pairs of those that could be
+    the best, that two are within half a run-to-run sd.
     """
 
     best: Optional[str]
@@ -35,6 +40,10 @@ class Decision:
     rival: Optional[str] = None
     num_units: float = math.inf
     posterior: Optional[Posterior] = field(default=None, repr=False, compare=False)
+    compared: Optional[Tuple[str, ...]] = None
+    unresolved: Tuple[str, ...] = ()
+    questions: Tuple[str, ...] = ()
+    prob_equal: Optional[float] = None
 
     @property
     def confidence(self) -> Optional[float]:

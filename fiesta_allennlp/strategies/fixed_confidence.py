@@ -129,12 +129,19 @@ class FixedConfidence(Strategy):
             stopped_by = "failures" if len(history.active) < 2 else "confidence" if missing_runs == () else None
             if stopped_by is None and self._has_reached_limit(history, decision, missing_runs):
                 stopped_by = "max_evaluations"
+            if stopped_by is None and self._has_no_variation(history, decision):
+                stopped_by = "no_variation"
             gave_up = stopped_by == "max_evaluations" and self.room(history) + len(history.pending) > 0
             decision = replace(decision, stopped_by=stopped_by, lacking=missing_runs or (), gave_up=gave_up)
             if stopped_by in (None, "max_evaluations") and self._is_at_run_limit(history, decision):
                 decision = self.end_at_limit(history, decision)
             self._latest_decision = ((history, self.done), decision)
         return self._latest_decision[1]
+
+    def _has_no_variation(self, history: History, decision: Decision) -> bool:
+        """Return whether the first runs of every candidate are equal: then there is no estimate of the noise."""
+        is_asked = self.run_limit is None and not self.belief.needs_counts and self.may_stop(history, decision)
+        return is_asked and decision.posterior is not None and decision.posterior.noise_sd == 0
 
     def _is_at_run_limit(self, history: History, decision: Decision) -> bool:
         """Return whether all candidates that together are the best with the target confidence have made all their

@@ -15,6 +15,7 @@ from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.texts import failed_notes
+from fiesta_allennlp.selection.verdict import judge
 from fiesta_allennlp.selection.verdicts import ScoreThreshold
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.decision import Decision
@@ -112,7 +113,7 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     make_forecast = partial(_forecast, strategy, history, decision, settings.seed, num_begun, seconds_per_run)
     result = Result.from_decision(
         history,
-        decision,
+        judge(history, decision, strategy, allowed=settings.allow),
         table.metric,
         splits=splits,
         target=strategy.confidence or CONFIDENCE,

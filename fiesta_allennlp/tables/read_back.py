@@ -10,16 +10,13 @@ from typing import Any, DefaultDict, Dict, List, Mapping, Optional, Sequence, Tu
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.names import comparison_key
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.texts import count_text, names_text
+from fiesta_allennlp.selection.texts import count_text
 from fiesta_allennlp.tables.columns import Roles, RunRow
 from fiesta_allennlp.tables.settings import COLUMNS
 from fiesta_allennlp.tables.table_files import shown_cell
 
 MAX_SDS = 20.0
 """The robust sds from the median of the others at which a score may be in another unit, or of another run."""
-
-MIN_EQUAL_RUNS = 3
-"""The least number of equal scores of one candidate that need an explanation."""
 
 MIN_OTHER_RUNS = 3
 """The least number of other scores of a candidate that say how far its scores vary."""
@@ -118,13 +115,12 @@ class ReadBack:
 
 
 def find_notes(rows: Sequence[RunRow], roles: Roles, metric: Metric) -> Tuple[str, ...]:
-    """Return the questions about candidates that may be the same or columns that name something else, and about scores
-    that may be wrong. Scores of 0 and 1 are often equal."""
+    """Return the questions about columns that may name something else, and about scores that may be wrong."""
     scored: DefaultDict[str, List[RunRow]] = defaultdict(list)
     for row in rows:
         if row.is_scored:
             scored[row.candidate].append(row)
-    notes = [*_name_notes(scored, roles), *_equal_candidates(scored)]
+    notes = _name_notes(scored, roles)
     if not is_binary(rows):
         by_split: DefaultDict[str, List[float]] = defaultdict(list)
         for row in rows:
@@ -154,25 +150,10 @@ def _name_notes(scored: Mapping[str, Sequence[RunRow]], roles: Roles) -> List[st
     return notes
 
 
-def _equal_candidates(scored: Mapping[str, Sequence[RunRow]]) -> List[str]:
-    """Ask about candidates with equal scores in all of their runs."""
-    names_by_scores: DefaultDict[Any, List[str]] = defaultdict(list)
-    for name, rows in scored.items():
-        if len(rows) > 1:
-            names_by_scores[tuple(sorted((row.split, row.seed, row.outcome) for row in rows))].append(name)
-    return [
-        f"{names_text(list(map(shown_cell, names)))} have the same score in every run: are they the same model?"
-        for names in names_by_scores.values()
-        if len(names) > 1
-    ]
-
-
 def _run_notes(name: str, rows: Sequence[RunRow], centres: Mapping[str, float], metric: Metric) -> List[str]:
-    """Ask about a candidate whose scores are all equal, or one of whose scores is far better than its others, each
-    compared with the median of its split in `centres`."""
+    """Ask about a candidate one of whose scores is far better than its others, each compared with the median of its
+    split in `centres`."""
     scores = [float(row.outcome) for row in rows if isinstance(row.outcome, float)]
-    if len(set(scores)) == 1 and len(scores) >= MIN_EQUAL_RUNS:
-        return [f"all {len(scores)} runs of {shown_cell(name)} are equal: is the seed used, or are results cached?"]
     if len(scores) <= MIN_OTHER_RUNS:
         return []
     residuals = [score - centres[row.split] for score, row in zip(scores, rows, strict=True)]

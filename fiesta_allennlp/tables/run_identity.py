@@ -4,18 +4,14 @@ place, and no score is a summary or in another unit."""
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-from statistics import median
 from typing import Any, DefaultDict, Dict, Iterable, List, Mapping, NoReturn, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import DataError, join_some
-from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.metrics import Metric, have_two_units
 from fiesta_allennlp.selection.objections import UNITS
 from fiesta_allennlp.tables.columns import Roles, RunRow
 from fiesta_allennlp.tables.settings import join_names, refusal
 from fiesta_allennlp.tables.table_files import cell_name, cell_number, shown_cell, without_lines
-
-MIN_UNIT_RATIO, MAX_UNIT_RATIO = 30.0, 300.0
-"""The medians of percents and of fractions of one metric are about 100 times apart."""
 
 MAX_SETTINGS = 12
 """The most values of a setting. A column with more numbers is more likely one of items or folds."""
@@ -214,18 +210,16 @@ def _refuse_two_metrics(rows: Sequence[RunRow], roles: Roles, settings: Any) -> 
 
 def _refuse_two_units(rows: Sequence[RunRow], settings: Any) -> None:
     """Refuse fractions among percents."""
-    scored = [row for row in rows if isinstance(row.outcome, float)]
-    fractions = [row for row in scored if 0 <= row.outcome <= 1]  # type: ignore[operator]
-    percents = [row for row in scored if 1 < row.outcome <= 100]  # type: ignore[operator]
-    if fractions and percents and len(fractions) + len(percents) == len(scored):
-        low, high = (median(float(row.outcome or 0) for row in part) for part in (fractions, percents))
-        if low > 0 and MIN_UNIT_RATIO <= high / low <= MAX_UNIT_RATIO:
-            raise refusal(
-                settings,
-                f"{percents[0].place}: the score is {percents[0].outcome:g}, but in {fractions[0].place} it is "
-                f"{fractions[0].outcome:g}: percents among fractions? Correct the table. If the scores are right:",
-                {"allow": (*settings.allow, UNITS.name)},
-            )
+    scored = [(row.outcome, row.place) for row in rows if isinstance(row.outcome, float)]
+    if have_two_units([score for score, _ in scored]):
+        percent, place = next(pair for pair in scored if pair[0] > 1)
+        fraction, other_place = next(pair for pair in scored if pair[0] <= 1)
+        raise refusal(
+            settings,
+            f"{place}: the score is {percent:g}, but in {other_place} it is {fraction:g}: percents among fractions? "
+            "Correct the table. If the scores are right:",
+            {"allow": (*settings.allow, UNITS.name)},
+        )
 
 
 def _merge_rows(rows: Sequence[RunRow], roles: Roles, settings: Any) -> List[RunRow]:

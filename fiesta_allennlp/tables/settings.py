@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Dict, Iterable, List, Mapping, Optional, Seque
 from fiesta_allennlp.core.defaults import MIN_FRESH_RUNS
 from fiesta_allennlp.core.errors import TYPED_WORDS, ConfigError, DataError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.names import split_names
-from fiesta_allennlp.selection.objections import UNITS, allow_option
+from fiesta_allennlp.selection.objections import UNITS, UNSEEDED, allow_option
 from fiesta_allennlp.selection.options import (
     RESOURCES_GROUP,
     SELECTION_GROUP,
@@ -161,7 +161,7 @@ class TableSettings:
     ignore: Tuple[str, ...] = _scores(
         (), "columns that do not matter, although they differ within a candidate", metavar="A,B,...", parse=split_names
     )
-    allow: Tuple[str, ...] = allow_option(SCORES_GROUP, (UNITS,))
+    allow: Tuple[str, ...] = allow_option(SCORES_GROUP, (UNITS, UNSEEDED))
     minimise: Optional[bool] = _scores(
         None,
         "lower scores of a table are better, as with -NAME in its metric column; --no-minimise maximizes "

@@ -24,6 +24,7 @@ from fiesta_allennlp.selection.session import StoredState, run_selection
 from fiesta_allennlp.selection.settings import SHARED
 from fiesta_allennlp.selection.store import Meta, open_for_reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
+from fiesta_allennlp.selection.verdict import judge
 from fiesta_allennlp.selection.workspace import has_selection
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.trainings.candidate_types import type_of
@@ -78,7 +79,8 @@ class FinishedSelection:
             history = store.history(max_failures=settings.max_failures)
         with packages_named_in_errors(settings.include_package):
             strategy = build_strategy(settings, list(candidates), minimise=settings.scored_by.minimise)
-        result = Result.from_decision(history, strategy.recommend(history), settings.scored_by)
+        decision = judge(history, strategy.recommend(history), strategy, allowed=settings.allow)
+        result = Result.from_decision(history, decision, settings.scored_by)
         return cls(directory, meta, settings, candidates, result)
 
     def plan(self, options: ConfirmSettings) -> ConfirmationPlan:

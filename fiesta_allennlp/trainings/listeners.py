@@ -7,7 +7,6 @@ from typing import Collection, List, Optional
 
 from rich.console import Console
 
-from fiesta_allennlp.core.blame import FINISHED_KINDS
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.files import delete
@@ -36,7 +35,7 @@ class BestModelKeeper(Listener):
             runs = [evaluation for evaluation in history.evaluations if evaluation.request.candidate == name]
             runs_with_models = [run for run in runs if any(path.exists() for path in self._models(run))]
             best = max(runs_with_models, key=lambda run: self.sign * run.score, default=None)
-            unused_runs = [f for f in history.failures if f.kind in FINISHED_KINDS and f.request.candidate == name]
+            unused_runs = [f for f in history.failures if f.kind == "score" and f.request.candidate == name]
             other_runs: List[Outcome] = [run for run in runs_with_models if run is not best or name not in candidates]
             for run in [*unused_runs, *other_runs]:
                 for path in self._models(run):

@@ -26,6 +26,7 @@ from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, build_with_packages, translated_option_errors
 from fiesta_allennlp.selection.texts import forecast_text, number_text
+from fiesta_allennlp.selection.verdict import judge
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.decision import INCONCLUSIVE_REASONS, Decision
 from fiesta_allennlp.trainings.candidate_types import type_of
@@ -262,6 +263,7 @@ class TrainingSelection(SelectionFamily):
                 self.strategy, history, decision, seed=seed, workers=workers, seconds_left=seconds_left
             )
             target = self.strategy.confidence or CONFIDENCE
+            decision = judge(history, decision, self.strategy, allowed=self.settings.allow)
             return Result.from_decision(history, decision, metric, target=target, forecast=forecast, running=True)
 
         return ProgressDisplay(
@@ -277,7 +279,7 @@ class TrainingSelection(SelectionFamily):
         strategy = settings.strategy_params()
         return Result.from_decision(
             history,
-            decision,
+            judge(history, decision, self.strategy, allowed=settings.allow),
             settings.scored_by,
             strategy=strategy,
             target=self.strategy.confidence or CONFIDENCE,

@@ -97,7 +97,7 @@ def test_candidates_without_a_run_are_named_where_the_time_ends_in_the_first_rou
     monkeypatch.setattr(WorkingTime, "is_over", property(lambda working_time: num_finished(run) > 0))
     third = str(write_config("third", BLIND))
     output = call.done(*trained, third, "-s", run, "--metric", "accuracy", "--max-hours", 1)
-    told = "Inconclusive after 1 run of 3 candidates: --max-hours was reached. Without a finished run: blind, third."
+    told = "Open after 1 run of 3 candidates: --max-hours was reached. Without a finished run: blind, third."
     assert told in " ".join(output.split())
     assert summary_of(run)["without_runs"] == ["blind", "third"]
     assert "Without a finished run: blind, third." in render_html(report(run), {})

@@ -10,7 +10,7 @@ import pytest
 from fiesta_allennlp import report
 from tests.commands.conftest import BLIND, EQUALLY, GOOD, POOR, Call, Selections, scores_by_seed
 from tests.executors.conftest import until_ended
-from tests.run_files import rows_of, scores_of, summary_of
+from tests.run_files import entry_of, rows_of, scores_of, summary_of
 
 SETS = ("{train}", "{validation}", "{test}")
 METRIC = ("--metric", "accuracy")
@@ -84,21 +84,16 @@ def test_a_wrong_metric_ends_with_the_command_that_goes_on_without_a_lost_run(
     assert {row["metric"] for row in rows_of(run)} == {"test_accuracy"}
 
 
-def test_a_candidate_whose_seed_has_no_effect_is_dropped_until_that_is_allowed(
-    candidates: List[str], write_program: Write, run: Path, call: Call, in_process: Callable[..., Call]
+def test_equal_runs_of_a_candidate_are_asked_about_before_a_winner_is_named(
+    candidates: List[str], write_program: Write, run: Path, call: Call
 ) -> None:
     same = write_program("same", 'echo \'{"accuracy": 0.5, "loss": 1}\'')
     output = call.done(*candidates, same, "-s", run, *METRIC, *EQUALLY, "--budget", 9)
-    equal_runs = "same-0, same-1, same-2 report equal metrics (accuracy 0.5)"
-    assert f"failed: same-2 seed: the seed has no effect: {equal_runs}" in output
-    assert "dropped out: same: the seed has no effect" in output and "--max-failures" not in output
-    entry = {entry["name"]: entry for entry in summary_of(run)["candidates"]}["same"]
-    assert (entry["failed_because"], entry["num_evaluations"]) == ("no seed effect", 2)
-    (row,) = [row for row in rows_of(run) if (row["candidate"], row["replicate"]) == ("same", "2")]
-    assert (row["status"], row["score"]) == ("failed", "0.5")
-    (again,) = re.findall(r"--recover (--allow unseeded)$", output, re.MULTILINE)
-    assert "dropped out" not in call.done("-s", run, "--recover", *again.split(), "--budget", 12)
-    assert not summary_of(run)["num_failures"] and ("same", "2", "0.5") in scores_of(run)
+    assert "All 3 runs of same are equal (accuracy 0.5). Is the seed used" in output and "dropped out" not in output
+    assert (summary_of(run)["verdict"], summary_of(run)["best"]) == ("open", None)
+    assert entry_of(run, "same")["sd"] == 0.0 and not summary_of(run)["num_failures"]
+    call.done("-s", run, "--recover", "--allow", "unseeded")
+    assert (summary_of(run)["verdict"], summary_of(run)["best"]) == ("best", "able")
 
 
 @pytest.mark.parametrize(
@@ -240,9 +235,8 @@ def test_a_script_can_require_a_decision(call: Call, write_program: Write, run: 
     equals = [write_program("able", GOOD), write_program("twin", f"{GOOD}; true")]
     options = [*METRIC, "--require-decision", "--splits", "independent", "--seed", 2]
     status, output = call(*equals, "-s", run, *options, "--max-evaluations", 6)
-    assert status == 3 and "Inconclusive after 6 runs" in output, output
-    undecided = summary_of(run)["undecided"]
-    assert (undecided["unmet"], undecided["target"], undecided["gave_up"]) == ("probability", 0.95, False)
+    assert status == 3 and "Open after 6 runs" in output, output
+    assert [summary_of(run)[key] for key in ("verdict", "target", "gave_up")] == ["open", 0.95, False]
     assert call("-s", run, "--recover", "--max-evaluations", 7)[0] == 0, "it belongs to one command"
     wide = ["--margin", 1, "--max-evaluations", 20]
     assert call("-s", run, "--recover", *wide, "--require-decision")[0] == 0

@@ -98,7 +98,7 @@ def test_the_command_answers_a_loop_until_it_has_ended(tmp_path: Path, in_proces
                 score = 0.5 + 0.1 * (name == "b") + 0.001 * ((count * 7 + int(split) * (1 + (name == "b"))) % 5)
                 table.write(f"{name},{split},{seed},{score}\n")
     told = call.done(path, "--require-decision")
-    assert "b is the best (P(best)" in told and "Stop: it is decided" in told
+    assert "b is the best with probability" in told and "Stop: it is decided" in told
     told = call.done(path, "--format", "json")
     assert '"stopped_by": "confidence"' in told and '"next": []' in told
 

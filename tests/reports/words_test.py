@@ -47,7 +47,7 @@ def test_systems_that_are_level_or_saw_fewer_documents_are_named() -> None:
 def test_an_inconclusive_selection_offers_the_set_first() -> None:
     candidates = [replace(entry(name, 0.8), prob_best=prob) for name, prob in (("a", 0.6), ("b", 0.39), ("c", 0.01))]
     text = in_lines(replace(ended("a", *candidates), stopped_by="max_evaluations"))
-    offers = ["Inconclusive after", "a or b is the best with probability 0.990.", "Leading: a (P(best) 0.600)"]
+    offers = ["Open after", "a or b is the best with probability 0.990.", "Leading: a (P(best) 0.600)"]
     places = [text.index(offer) for offer in offers]
     assert places == sorted(places)
 

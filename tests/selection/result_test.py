@@ -64,7 +64,6 @@ def test_numbers_of_every_candidate(history: History) -> None:
 @pytest.mark.parametrize(
     ("kinds", "reason"),
     [
-        (["error", "seed"], "no seed effect"),
         (["machine", "unfit", "unfit"], "unfit"),
         (["unfit", "error"], "max_failures"),
         (["score", "error"], "min_score"),

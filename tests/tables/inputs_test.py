@@ -102,11 +102,6 @@ READ: Tuple[Tuple[str, int, Means, int], ...] = (
 WANDB = "wandb_export.csv --columns candidate=model_name_or_path"
 
 NOTES: Tuple[Tuple[str, str], ...] = (
-    ("scripts/equal_runs.csv", "all 3 runs of a are equal: is the seed used, or are results cached?"),
-    ("traps/ceiling.csv", "all 6 runs of b are equal: is the seed used, or are results cached?"),
-    ("traps/ceiling_one_off.csv", "all 6 runs of b are equal: is the seed used, or are results cached?"),
-    ("traps/identical.csv", "bert and bert-v2 have the same score in every run: are they the same model?"),
-    ("traps/identical_split.csv", "bert and bert-v2 have the same score in every run: are they the same model?"),
     (
         "traps/outlier_high.csv",
         "traps/outlier_high.csv, line 5: 8.12 is far from the other runs of a, whose median is 0.8175: is it in "

@@ -206,7 +206,13 @@ def test_a_decided_table_has_no_forecast() -> None:
 
 
 def test_an_inconclusive_end_names_what_is_missing() -> None:
-    rows = [{"candidate": name, "split": k, "score": 0.8 + 0.01 * k} for name in "ab" for k in range(3)]
+    places = {"a": 0, "b": 1}
+    rows = [
+        {"candidate": name, "split": k, "score": 0.8 + 0.01 * ((k + place) % 3)}
+        for name, place in places.items()
+        for k in range(3)
+    ]
     sentences = show(next_runs(rows, max_evaluations=6))
-    assert sentences[-1] == "Stop: inconclusive. --max-evaluations was reached."
+    assert sentences[-1] == "Stop: open."
+    assert "Open after 6 runs of 2 candidates: --max-evaluations was reached." in sentences
     assert "P(best) is below the target 0.95: a margin or more runs can change that." in sentences

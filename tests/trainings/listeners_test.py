@@ -4,7 +4,6 @@ from typing import Any, List, Optional, Set, Tuple
 
 import pytest
 
-from fiesta_allennlp.core.blame import FINISHED_KINDS
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
@@ -45,8 +44,8 @@ def test_the_best_of_each_candidate_stays_while_it_runs_and_the_winners_at_the_e
 
 def test_models_of_finished_runs_that_count_as_failed_go_too(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path)
-    runs = finished(directory, *[("a", 0.5)] * len(FINISHED_KINDS), ("a", 0.4))
-    failures = tuple(Failure(run.request, kind, "no") for run, kind in zip(runs, FINISHED_KINDS, strict=False))
+    runs = finished(directory, ("a", 0.5), ("a", 0.4))
+    failures = (Failure(runs[0].request, "score", "no"),)
     history = History(("a",), tuple(runs[len(failures) :]), failures=failures)
     BestModelKeeper(directory).on_state(history, Decision(None))
     assert there(tmp_path) == {runs[-1].request.name}
