@@ -4,7 +4,7 @@ from typing import Sequence, Tuple
 
 from fiesta_allennlp.reports.formats import MISSING_TEXT, Columns, make_table
 from fiesta_allennlp.selection.candidate_table import Table
-from fiesta_allennlp.selection.confirmation import Confirmation, ConfirmationPlan, FreshComparison, SeenLead
+from fiesta_allennlp.selection.confirmation import POWER, Confirmation, ConfirmationPlan, FreshComparison, SeenLead
 from fiesta_allennlp.selection.texts import count_text, interval_text, names_text, number_text, probability_text
 
 NUMBERS_OF_RUNS = (5, 10, 20, 40)
@@ -101,10 +101,12 @@ def power_in_words(plan: ConfirmationPlan, lead: SeenLead) -> str:
         return f"The selection has too few runs{against} to estimate what these can show."
     if lead.lead is not None and lead.lead <= 0:
         return f"The selection saw no lead{against} on the runs that count, so expect no confirmation."
+    needed = lead.num_runs_for_claim(num_rivals=len(plan.leads))
+    proposal = "" if needed is None or power >= POWER else f" For {POWER:.2f}: --runs {needed}."
     return (
         f"{plan.num_runs} runs each confirm a difference as large as the selection saw{against} "
         f"({number_text(lead.lead)}, which tends to be too large) with probability {power:.2f}, half of it with "
-        f"{half:.2f}."
+        f"{half:.2f}.{proposal}"
     )
 
 

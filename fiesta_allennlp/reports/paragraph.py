@@ -68,6 +68,9 @@ def compose_appendix(report: Report) -> Tuple[str, ...]:
         f"{c.name} {'was removed by us' if c.removed else 'dropped out'}." for c in result.ranked if c.withdrawn
     ]
     sentences += filter(None, [min_score_in_words(result)])
+    brought_facts = report.selection.meta.brought_facts if report.selection is not None else None
+    if left_out := (brought_facts or {}).get("left_out"):
+        sentences.append(f"Of the table of earlier runs, {join_some(left_out)} did not take part.")
     if result.num_brought:
         sentences.append(f"{result.num_brought} of the {count_text(result.num_evaluations, 'run')} were made earlier.")
     if report.comparisons and report.is_selection:
@@ -98,6 +101,7 @@ def _outcome(report: Report) -> str:
     verb = "was selected" if result.decided else "led, and the comparison was open,"
     chance = probability_text(best.prob_within_margin)
     probability = "" if best.prob_within_margin is None else f" with probability {chance}"
+    verb += f" as within {result.margin:g} of the best" if result.decided and result.margin else ""
     text = f"{after}, {best.name} {verb}{probability} ({numbers_text(best, report.decimals)})"
     if rival is not None:
         text += f"; the runner-up was {rival.name} ({numbers_text(rival, report.decimals)}"

@@ -12,6 +12,7 @@ from fiesta_allennlp.reports.formats import (
 )
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.candidate_table import num_decimals
+from fiesta_allennlp.selection.confirmation import POWER, SeenLead
 from fiesta_allennlp.selection.facts import NOTES, STATE, fact_sentences
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.result import Result
@@ -41,7 +42,21 @@ def decision_in_words(result: Result) -> Tuple[str, ...]:
     """Describe the decision or the state of a selection, and what it rests on."""
     state_text = running_in_words(result) if result.running else ended_in_words(result)
     state_text = " ".join((state_text, *fact_sentences(result, STATE)))
-    return tuple(filter(None, (state_text, *fact_sentences(result, NOTES), scored_on_text(result))))
+    notes = (*fact_sentences(result, NOTES), claim_in_words(result), scored_on_text(result))
+    return tuple(filter(None, (state_text, *notes)))
+
+
+def claim_in_words(result: Result) -> str:
+    """State what it takes to claim in a paper that the winner is better than its rival; empty without a winner."""
+    if not result.is_decided or result.running or not result.compared or result.rival is None or not result.leader:
+        return ""
+    is_paired = not result.on_official_splits
+    lead = SeenLead.of(result.leader, result.rival, sign=result.parsed_metric.sign, is_paired=is_paired)
+    num_runs = lead.num_runs_for_claim()
+    if num_runs is None:
+        return ""
+    effort = f"{num_runs} fresh runs of each, with power {POWER:.2f} if the lead is as large as it looks"
+    return f"To write that {result.leading} is better than {lead.rival}: {effort} (fiesta confirm)."
 
 
 def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Comparison] = None) -> Tuple[str, ...]:
@@ -62,7 +77,8 @@ def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Compar
         lead = verdict_in_words(result, after)
     else:
         lead = f"{leading} leads with P(best) {chance}, by {metric}, {after}. It is not decided."
-    return (" ".join((lead, *fact_sentences(result, STATE))), *fact_sentences(result, NOTES), scored_on_text(result))
+    notes = (*fact_sentences(result, NOTES), *filter(None, [claim_in_words(result)]))
+    return (" ".join((lead, *fact_sentences(result, STATE))), *notes, scored_on_text(result))
 
 
 def _difference_in_words(pair: Comparison, decimals: int) -> str:
@@ -158,7 +174,7 @@ def verdict_in_words(result: Result, after: str) -> str:
 def _open_in_words(result: Result) -> str:
     """Say what keeps a selection without a winner open."""
     if result.questions:
-        return "first answer a question about the scores"
+        return "the scores raise a question"
     if result.stopped_by == "no_variation":
         return "there is no estimate of the noise"
     if result.stopped_by in INCONCLUSIVE_REASONS:

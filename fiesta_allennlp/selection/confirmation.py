@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Literal, Optional, Tuple
 
 import numpy as np
 
+from fiesta_allennlp.core.defaults import MIN_FRESH_RUNS
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import SHARED
@@ -27,6 +28,9 @@ from fiesta_allennlp.version import __version__
 
 LEVEL = 0.025
 """The largest one-sided p-value, adjusted for the number of rivals, with which a difference is confirmed."""
+
+POWER, MAX_FRESH_RUNS = 0.8, 500
+"""The probability with which the proposed number of fresh runs confirms the lead, and the largest such number."""
 
 FORMAT = 2
 """The number of the format of `confirmation.json`, raised where a key is renamed or removed."""
@@ -61,6 +65,14 @@ class SeenLead:
         if self.lead is None:
             return None
         return fresh_runs_power(share * self.lead, self.sds, num_runs, level=LEVEL / num_rivals)
+
+    def num_runs_for_claim(self, *, num_rivals: int = 1) -> Optional[int]:
+        """Return the fewest runs of each that confirm a difference as large as the lead with probability `POWER`. None
+        if the lead is unknown, or so small that more than `MAX_FRESH_RUNS` are needed."""
+        if self.lead is None or self.lead <= 0:
+            return None
+        numbers = range(MIN_FRESH_RUNS, MAX_FRESH_RUNS + 1)
+        return next((n for n in numbers if (self.power(n, num_rivals=num_rivals) or 0.0) >= POWER), None)
 
 
 @dataclass(frozen=True, repr=False)

@@ -271,7 +271,7 @@ class _Session(Generic[Family]):
             return {}
         for sentence in brought.sentences:
             self.console.print(f"Note: {sentence}")
-        facts = {"file": brought.file, "digest": brought.digest}
+        facts = {"file": brought.file, "digest": brought.digest, "left_out": list(brought.left_out)}
         return {"brought": brought.outcomes, "brought_facts": facts}
 
     def _open_store(self, *, create: bool) -> RunStore:

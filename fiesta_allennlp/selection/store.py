@@ -48,12 +48,11 @@ class Meta:
     """Facts about a selection, apart from its candidates and runs.
 
     `version` and `source` are those of the package that wrote the `settings`, which are None until the checks were
-    passed. `seed` is the master
-    seed as text. `removed` are the candidates that the user removed; their runs stay. `environments` and
-    `working_seconds` are about all sessions. `error` ended the last session. `brought_facts` are the `file` that runs
-    were taken from, and its `digest`. `changes` record how the choice of runs, or their end, was changed: option,
-    before, now, and the number of runs. The others belong to a selection by documents: the fingerprint of the file, its
-    facts, and the name under which answers are paid for.
+    passed. `seed` is the master seed as text. `removed` are the candidates that the user removed; their runs stay.
+    `environments` and `working_seconds` are about all sessions. `error` ended the last session. `brought_facts` are the
+    `file` that runs were taken from, its `digest`, and its candidates that were `left_out`. `changes` record how the
+    choice of runs, or their end, was changed: option, before, now, and the number of runs. The others belong to a
+    selection by documents: the fingerprint of the file, its facts, and the name under which answers are paid for.
     """
 
     version: str = __version__
