@@ -46,7 +46,7 @@ def test_a_removed_candidate_is_refused_then_withdrawn_then_taken_back(selection
 
     assert "removed: blind: " in selections.resume(*given, "--allow", "removed", "--budget", 9)
     blind = entry_of(run, "blind")
-    assert (blind["state"], blind["num_evaluations"], blind["prob_best"]) == ("removed", 2, None)
+    assert (blind["state"], blind["num_evaluations"]) == ("removed", 2) and blind["prob_best"] < 0.01
     assert {row for row in scores_of(run) if row[0] == "blind"} == of_blind
     assert [entry_of(run, name)["num_evaluations"] for name in ("able", "third")] == [3, 3]
 
