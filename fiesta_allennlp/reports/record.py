@@ -29,6 +29,7 @@ from fiesta_allennlp.selection.environment import describe_different_versions
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.showing import Printable, TerminalLines, show
 from fiesta_allennlp.selection.texts import duration_text, probability_text
+from fiesta_allennlp.selection.verdict import with_everybody
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import analyse
 from fiesta_allennlp.trainings.candidate_values import Point
@@ -182,8 +183,7 @@ class Report(Printable):
     @cached_property
     def path(self) -> Tuple[PathPoint, ...]:
         """P(best) over the runs."""
-        history = self.history
-        return compute_belief_path(history, self.belief)
+        return compute_belief_path(with_everybody(self.history, self.belief), self.belief)
 
     @cached_property
     def comparisons(self) -> Tuple[Comparison, ...]:

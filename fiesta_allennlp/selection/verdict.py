@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Collection, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.beliefs.base import Posterior
+from fiesta_allennlp.beliefs.base import Belief, Posterior
 from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.records import Evaluation, History
 from fiesta_allennlp.selection.metrics import have_two_units
@@ -29,11 +29,9 @@ def judge(history: History, decision: Decision, strategy: Strategy, *, allowed: 
     decision = replace(decision, questions=tuple(find_questions(history, allowed)))
     if decision.best is None or decision.posterior is None:
         return decision
-    target, least = strategy.confidence or CONFIDENCE, strategy.belief.min_evaluations
-    left = [name for name in history.candidates if name in history.withdrawn and history.num_finished(name) >= least]
-    names = history.active
+    target, compared = strategy.confidence or CONFIDENCE, with_everybody(history, strategy.belief)
+    names, left = history.active, [name for name in compared.active if name in history.withdrawn]
     if left:
-        compared = replace(history, withdrawn=history.withdrawn.difference(left))
         whole, names = analyse(compared, strategy.belief, margin=Margin(decision.margin)), compared.active
         of_everybody = {key: getattr(whole, key) for key in ("prob_best", "prob_within_margin", "posterior")}
         decision = replace(decision, compared=names, **of_everybody)
@@ -44,6 +42,13 @@ def judge(history: History, decision: Decision, strategy: Strategy, *, allowed: 
     unresolved = [name for name, chance in chance_by_name.items() if is_open and chance > (1 - target) / len(left)]
     best = [names.index(name) for name in smallest_set(decision.prob_best, target)]
     return replace(decision, unresolved=tuple(unresolved), prob_equal=prob_equal(decision.posterior, best))
+
+
+def with_everybody(history: History, belief: Belief) -> History:
+    """Return the history with those candidates active that left, but have enough scores to be compared."""
+    least = belief.min_evaluations
+    left = [name for name in history.withdrawn if history.num_finished(name) >= least]
+    return replace(history, withdrawn=history.withdrawn.difference(left)) if left else history
 
 
 def smallest_set(prob_best: Mapping[str, float], target: float) -> Tuple[str, ...]:
