@@ -18,6 +18,9 @@ from typing import Dict, List, Optional, Sequence, Tuple
 import numpy as np
 from common import EVALUATIONS_PER_SPLIT, RELEASED, make_parser, replace_tables
 
+from fiesta_allennlp.beliefs import ModeratedT
+from fiesta_allennlp.core.records import Evaluation, History, Request
+
 BENCHMARKS = Path(__file__).resolve().parent
 KEPT = BENCHMARKS / "results" / "runs"
 PAGE = BENCHMARKS / "reproduce.md"
@@ -26,10 +29,9 @@ COLUMNS = ("candidate", "replicate", "status", "score", "seconds", "split_seed",
 
 
 def keep(directory: Path, root: Path = KEPT, name: str = "") -> None:
-    """Copy the decision and the scores of a selection, without its other metrics."""
+    """Copy the scores of a selection, without its other metrics."""
     target = root / (name or directory.name)
     target.mkdir(parents=True, exist_ok=True)
-    (target / "selection.json").write_text((directory / "selection.json").read_text(encoding="utf-8"), encoding="utf-8")
     with (
         (directory / "evaluations.csv").open(encoding="utf-8", newline="") as file,
         (target / "scores.csv").open("w", encoding="utf-8", newline="") as scores_file,
@@ -51,13 +53,21 @@ def scores_of(names: Sequence[str], root: Path = KEPT) -> Dict[str, List[float]]
 
 
 def selection_rows(name: str, root: Path = KEPT) -> List[Tuple[str, ...]]:
-    candidates = json.loads((root / name / "selection.json").read_text(encoding="utf-8"))["candidates"]
+    """The runs of each candidate, and P(best) by the default model."""
+    with (root / name / "scores.csv").open(encoding="utf-8", newline="") as file:
+        lines = [row for row in csv.DictReader(file) if row["status"] == "finished"]
+    runs = tuple(
+        Evaluation(Request(row["candidate"], number, int(row["split_seed"]), 0, 0, 0), float(row["score"]), name)
+        for number, row in enumerate(lines)
+    )
+    history = History(tuple(dict.fromkeys(row["candidate"] for row in lines)), runs)
+    chances = dict(zip(history.active, ModeratedT().posterior(history).prob_best().tolist(), strict=True))
     rows: List[Tuple[str, ...]] = [("candidate", "runs", "mean", "sd", "P(best)")]
-    for candidate in sorted(candidates, key=lambda each: -(each["mean"] or 0)):
-        chance = candidate["prob_best"]
-        chance_text = "< 0.001" if chance is not None and chance < 0.001 else _decimals(chance)
-        mean, sd = (_decimals(candidate[key]) for key in ("mean", "sd"))
-        rows.append((f"`{candidate['name']}`", str(candidate["num_evaluations"]), mean, sd, chance_text))
+    for candidate in sorted(history.active, key=lambda each: -float(history.scores(each).mean())):
+        scores, chance = history.scores(candidate), chances[candidate]
+        sd = float(np.std(scores, ddof=1)) if len(scores) > 1 else None
+        chance_text = "< 0.001" if chance < 0.001 else _decimals(chance)
+        rows.append((f"`{candidate}`", str(len(scores)), _decimals(float(scores.mean())), _decimals(sd), chance_text))
     return rows
 
 

@@ -194,6 +194,6 @@ def test_one_file_is_enough_with_ratios_and_may_be_scored_by_its_validation_set(
     assert [row["score"] for row in rows] == [row["metric:best_validation_accuracy"] for row in rows]
     assert "metric:test_accuracy" not in rows[0]
     made = report(run)
-    assert (made.result.scored, made.development) == ("validation", None)
+    assert made.result.scored == "validation"
     output = selections_of_trained.refused("--recover", "--split-ratios", "0.6,0.4")
     assert "--split-ratios was [0.7, 0.3] and is now [0.6, 0.4]" in output

@@ -170,3 +170,10 @@ def test_the_power_to_decide() -> None:
     power = predictive_power(np.array([0.0]), np.array([2.0]), np.array([10]), np.array([30]), 0.95)
     assert power[0] == pytest.approx(2 * stats.norm.sf(1.6448536 * np.sqrt(0.5 / 1.5)))
     assert predictive_power(np.array([1.0]), np.array([0.0]), np.array([10]), np.array([30]), 0.95)[0] == 1
+
+
+def test_a_selection_in_which_nothing_varies_gives_up_without_a_winner() -> None:
+    scores = np.broadcast_to(np.array([[[0.7], [0.6]]]), (1, 2, LIMIT)) + np.linspace(0, 1, LIMIT)
+    ends = select(scores)
+    assert not ends.is_named[0]
+    assert_array_equal(ends.num_runs, [[16, 16]])

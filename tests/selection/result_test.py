@@ -232,3 +232,10 @@ def test_the_best_set_is_the_smallest_that_reaches_the_target() -> None:
     assert wide.best_set == ("cnn",) and "is the best with" not in selection_in_words(wide)[0]
     assert replace(result, stopped_by="confidence").best_set == ("cnn",)
     assert Result(None, None, "f1", (CandidateResult("a"),)).best_set == ()
+
+
+def test_it_is_asked_why_nothing_varied() -> None:
+    constant, varied = decided({"a": (0.5, 0.6), "b": (0.4, 0.5)}), decided({"a": (0.5, 0.6), "b": (0.4, 0.55)})
+    assert (constant.varied, varied.varied) == (False, True)
+    assert "Does each run use its own seed and split?" in " ".join(selection_in_words(constant))
+    assert "Does each run" not in " ".join(selection_in_words(varied))

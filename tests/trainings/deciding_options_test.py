@@ -9,7 +9,7 @@ import pytest
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.records import Candidate, History
+from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.selection.confirmation import ConfirmationPlan
 from fiesta_allennlp.selection.options import deciding_options, flag
 from fiesta_allennlp.selection.result import Result
@@ -90,9 +90,7 @@ def test_a_confirmation_spends_its_own_budget_whatever_the_selection_chose_by(na
         meta=Meta(),
         settings=Settings.from_layers({name: VALUES.get(name, 40)}),
         candidates=candidates,
-        history=History(("a", "b")),
         result=Result("a", "confidence", "accuracy", ()),
-        confirmations=(),
     )
     fresh = ConfirmationPlan("a", (), 10, "accuracy", is_paired=False, was_decided=True, selection_seed="1")
     settings = selection.settings_for(fresh, seed=7, resources={})
