@@ -92,7 +92,7 @@ def test_a_confirmation_spends_its_own_budget_whatever_the_selection_chose_by(na
         candidates=candidates,
         result=Result("a", "confidence", "accuracy", ()),
     )
-    fresh = ConfirmationPlan("a", (), 10, "accuracy", is_paired=False, was_decided=True, selection_seed="1")
+    fresh = ConfirmationPlan("a", (), 10, is_paired=False)
     settings = selection.settings_for(fresh, seed=7, resources={})
     assert build_strategy(settings, NAMES).budget == 10
     assert settings.strategy_params()["belief"] == {"type": VALUES["belief"] if name == "belief" else "moderated_t"}
