@@ -20,11 +20,11 @@ from tests.selections import write_selection
 TRAINING = {"torch", "allennlp", "transformers", "spacy", "sklearn"}
 SCIPY = {"scipy.stats", "scipy.optimize", "scipy.spatial"}
 DRAWING = {"matplotlib"}
-PROCESSES = {"pebble", "multiprocessing"}
+PROCESSES = {"pebble", "concurrent.futures.process"}
 
 SIMULATED = TRAINING | SCIPY | DRAWING | PROCESSES
 PLAN = ("plan", "--gap", "1", "--sd", "1", "--repetitions", "1")
-REPLAY = ("replay", "tdsa-8", "--repetitions", "1", "--max-evaluations", "42")
+REPLAY = ("--repetitions", "1", "--max-evaluations", "42")
 
 START = """
 import sys
@@ -75,8 +75,11 @@ def test_a_usage_error_has_a_status_and_one_message(typed: str, said: str, capsy
     assert stopped.value.code == 2 and capsys.readouterr().err.startswith(said)
 
 
-def test_a_simulation_and_a_status_need_numpy_and_special_functions(selection: Path) -> None:
-    found = loaded(PLAN, REPLAY, ("status", str(selection)))
+def test_a_simulation_and_a_status_need_numpy_and_special_functions(selection: Path, tmp_path: Path) -> None:
+    table = tmp_path / "scores.csv"
+    rows = (f"{name},{split},{split % 7 + ord(name)}" for name in "abc" for split in range(30))
+    table.write_text("\n".join(["candidate,split,score", *rows]) + "\n")
+    found = loaded(PLAN, ("replay", str(table), *REPLAY), ("status", str(selection)))
     assert found & SIMULATED == set()
     assert {"numpy", "scipy.special"} <= found
 

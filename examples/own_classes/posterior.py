@@ -25,7 +25,7 @@ class KnownSd(Belief):
         scores = [history.scores(name) for name in history.active]
         location = np.array([values.mean() for values in scores])
         scale = np.array([self.sd / np.sqrt(len(values)) for values in scores])
-        return StudentTPosterior.simple(location, scale, np.full(len(scores), 1e6))
+        return StudentTPosterior(location, scale, df=np.full(len(scores), 1e6), noise_variance=self.sd**2)
 
 
 source = ScorePreset("models", {"cnn": 0.78, "lstm": 0.80, "bert": 0.82})

@@ -168,7 +168,7 @@ def test_a_cost_that_the_scores_do_not_show_is_less_than_their_last_decimal() ->
 
     assert said(0.00042) == ["Choosing a now costs at least 0.00042 on average."]
     assert said(2.2e-14) == ["Choosing a now costs less than 0.0001 on average."]
-    assert said(2.2e-6, sd=1e-5) == ["Choosing a now costs 2.2e-06 on average."]
+    assert said(2.2e-6, sd=1e-5) == ["Choosing a now costs at least 2.2e-06 on average."]
     assert said(None) == []
 
 
