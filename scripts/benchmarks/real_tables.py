@@ -115,8 +115,8 @@ def interval(results: Sequence[ResultRow], key: str, total_key: str) -> Tuple[fl
 def group_rows(
     results: Iterable[ResultRow], rules: Sequence[str], kind: str, names: Sequence[str] = PROCEDURES
 ) -> Dict[Tuple[str, ...], List[ResultRow]]:
-    """Group the lines of these rules and procedures by the fields of this table. Procedures without the default posterior count
-    for every rule, and a table of rules has all of them."""
+    """Group the lines of these rules and procedures by the fields of this table. Procedures without the default
+    posterior count for every rule, and a table of rules has all of them."""
     groups: Dict[Tuple[str, ...], List[ResultRow]] = defaultdict(list)
     for result in results:
         key = (result.procedure, *(getattr(result, field) for field in FIELDS_BY_TABLE[kind]))
