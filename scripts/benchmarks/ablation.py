@@ -81,7 +81,7 @@ def on_family(problem: Problem, repetitions: int, seed: int) -> str:
     """Return the share that names a winner and the share of wrong ones of these; for released scores the mean runs."""
     options = {"confidence": CONFIDENCE, "stop": DEFAULT, "seed": seed}
     ends = problem.simulate(range(repetitions), **options)
-    if problem.source is None:
+    if problem.source is None or problem.name.startswith("released"):
         return f"{np.mean([end.num_evaluations for end in ends]):.0f}"
     named = [end for end in ends if end.stopped_by == "confidence"]
     if len(set(problem.source.true_means().values())) == 1:

@@ -7,7 +7,7 @@ from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 import numpy as np
 from baselines import BASELINES
 from common import ROOT, final_rules, replace_tables, share_text
-from procedures import PROCEDURES
+from procedures import PAPER_PROCEDURE, PROCEDURES
 from real_results import APART, GAPS, REPORTED, SETS, TUNED, ResultRow, class_label, read_results
 
 from fiesta_allennlp.tables.simulator import wilson_interval
@@ -115,12 +115,12 @@ def interval(results: Sequence[ResultRow], key: str, total_key: str) -> Tuple[fl
 def group_rows(
     results: Iterable[ResultRow], rules: Sequence[str], kind: str, names: Sequence[str] = PROCEDURES
 ) -> Dict[Tuple[str, ...], List[ResultRow]]:
-    """Group the lines of these rules and procedures by the fields of this table. Procedures without a posterior count
-    for every rule, and a table of rules has all of them."""
+    """Group the lines of these rules and procedures by the fields of this table. Procedures without the default
+    posterior count for every rule, and a table of rules has all of them."""
     groups: Dict[Tuple[str, ...], List[ResultRow]] = defaultdict(list)
     for result in results:
         key = (result.procedure, *(getattr(result, field) for field in FIELDS_BY_TABLE[kind]))
-        is_counted = kind == "rules" or result.rule in rules or result.procedure in BASELINES
+        is_counted = kind == "rules" or result.rule in rules or result.procedure in (*BASELINES, PAPER_PROCEDURE)
         if result.procedure in names and is_counted and all(key):
             groups[key].append(result)
     keys = sorted(groups, key=lambda key: (names.index(key[0]), ORDER.index(key[-1]) if key[-1] in ORDER else 0, key))
