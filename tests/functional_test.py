@@ -87,9 +87,11 @@ def test_goes_on_until_the_confidence_or_the_limit_is_reached(until_sure: Callab
     counts = [len(scores) for scores in result.scores]
     assert result.num_evaluations == sum(counts) > 9
     assert_allclose(result.proportions, np.array(counts) / sum(counts))
-    equal = until_sure(DATA, scripted([0.5], [0.5]), split, 0.05, max_evaluations=14)
-    assert equal.num_evaluations == 14
-    assert_allclose(equal.confidence_scores, [0.5, 0.5])
+    equal = until_sure(DATA, scripted([0.5, 0.7] * 7, [0.6] * 14), split, 0.05, max_evaluations=14)
+    assert equal.num_evaluations == 14 and max(equal.confidence_scores) < 0.95
+    constant = until_sure(DATA, scripted([0.5], [0.5]), split, 0.05, max_evaluations=14)
+    assert constant.num_evaluations == 6, "nothing varies, so further runs show nothing"
+    assert_allclose(constant.confidence_scores, [0.5, 0.5])
 
 
 def test_logits_decide_and_are_returned_and_the_same_generator_makes_the_same_choices() -> None:

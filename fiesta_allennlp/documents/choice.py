@@ -8,7 +8,8 @@ from typing import Any, Dict, Mapping, Optional, Sequence
 
 import numpy as np
 
-from fiesta_allennlp.beliefs import Belief, MeanPosterior, MeasurePosterior
+from fiesta_allennlp.beliefs import Belief, MeasurePosterior
+from fiesta_allennlp.beliefs.dirichlet_f_measure import FMeasurePosterior
 from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
@@ -125,8 +126,10 @@ class DocumentsSetup:
             documents={**asdict(self.facts), "order": self.settings.documents_order, "batch_size": batch_size},
         )
         posterior = decision.posterior
-        ends = posterior.interval(INTERVAL_LEVEL) if isinstance(posterior, (MeanPosterior, MeasurePosterior)) else None
-        intervals = {} if ends is None else dict(zip(history.active, map(tuple, ends.tolist()), strict=True))
+        intervals = {}
+        if isinstance(posterior, (FMeasurePosterior, MeasurePosterior)):  # those that are about the measure
+            ends = posterior.interval(INTERVAL_LEVEL)
+            intervals = dict(zip(history.active, map(tuple, ends.tolist()), strict=True))
         systems = (
             replace(self._with_query_counts(system, history, charges), interval=intervals.get(system.name))
             for system in result.candidates

@@ -115,6 +115,7 @@ class ChoiceSettings:
         metavar="N",
         decides="confidence",
         least=0,
+        is_rare=True,
     )
     max_evaluations: Optional[int] = selection_option(
         None,

@@ -247,16 +247,14 @@ def test_a_candidate_whose_fresh_runs_fail_is_not_dropped_in_silence(
     assert "3 fresh runs of fragile failed" in " ".join(report(other).decision)
 
 
-def test_equal_fresh_runs_are_accepted_like_those_of_a_selection(
+def test_equal_fresh_runs_are_no_failures(
     confirming: Call, candidates: List[str], write_program: Callable[..., str], call: Call, run: Path
 ) -> None:
     settled = run.with_name("settled")
     constant = write_program("constant", f"[ ! -e {settled} ] && {NOISY} || echo '{{\"accuracy\": 0.55}}'")
     call.done(candidates[0], constant, "-s", run, *EQUALLY, "--budget", 6, "--metric", "accuracy")
     settled.touch()
-    output = confirming.done(run, "--runs", 5)
-    assert "--allow unseeded" in output and "Not confirmed: able" in output
-    assert "Confirmed: able" in confirming.done(run, "--recover", "--allow", "unseeded")
+    assert "Confirmed: able" in confirming.done(run, "--runs", 5)
     (only,) = confirmations_of(run)
     assert [candidate.sd for candidate in only.result.candidates if candidate.name == "constant"] == [0.0]
 

@@ -121,7 +121,7 @@ def test_the_default_posterior_goes_with_other_options(choices: Choices, run: Pa
 
 
 def test_a_belief_in_the_strategy_is_about_the_metric_too(choices: Choices, run: Path) -> None:
-    strategy = json.dumps({"type": "ttts", "belief": "paired_measure"})
+    strategy = json.dumps({"type": "top_two", "belief": "paired_measure"})
     choices.begin(choices.programs(), "--strategy", strategy)
     summary = summary_of(run)
     assert summary["belief"] == {**DEFAULT, "average": "accuracy"}
