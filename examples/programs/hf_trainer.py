@@ -77,9 +77,10 @@ def main() -> None:
         compute_metrics=lambda found: {"accuracy": float(np.mean(found.predictions.argmax(-1) == found.label_ids))},
     )
     trainer.train()
+    test_metrics = trainer.evaluate(encoded(args.test), metric_key_prefix="test")
     metrics = {
         **trainer.evaluate(metric_key_prefix="best_validation"),
-        **trainer.evaluate(encoded(args.test), metric_key_prefix="test"),
+        **{name.removeprefix("test_"): value for name, value in test_metrics.items()},
     }
     trainer.save_model()
     (args.output / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")

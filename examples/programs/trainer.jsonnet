@@ -1,4 +1,4 @@
-// Reports `test_accuracy`, as the Trainer of Hugging Face does, and leaves its model in the directory of the run.
+// Reports `accuracy`, without the prefix of Hugging Face's Trainer, and leaves its model in the directory of the run.
 {
   type: 'program',
   command: [
