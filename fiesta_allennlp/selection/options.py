@@ -155,7 +155,7 @@ def check_setting_names(names: Iterable[str], settings: Any) -> None:
 
 def takes_options(settings: Any, headings: Sequence[str] = ()) -> Callable[[Function], Function]:
     """Return a decorator that shows the options of these settings, or only those below some headings, with their
-    defaults in the signature of a call, in place of its last argument `**settings`."""
+    defaults in the signature of a call, instead of its last argument `**settings`."""
 
     def show_options(function: Function) -> Function:
         signature, annotations = inspect.signature(function), typing.get_type_hints(settings)

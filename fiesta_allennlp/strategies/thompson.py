@@ -205,15 +205,3 @@ def draw_names(weights: Mapping[str, float], size: int, rng: np.random.Generator
     cumulative_weights = np.cumsum([weights[name] for name in names])
     indices = np.searchsorted(cumulative_weights, rng.random(size) * cumulative_weights[-1], side="right")
     return [names[min(index, len(names) - 1)] for index in indices]
-
-
-def transportation_cost(lead: np.ndarray, variance: np.ndarray, num_runs: np.ndarray) -> np.ndarray:
-    """The improved transportation cost (Jourdan et al., 2022): sign(z) z^2 / 2 + log n_J, z = ahead / sqrt(variance).
-
-    Args:
-        lead: how far the leader is ahead of each candidate J.
-        variance: the posterior variance of `lead`; 0 where both means are known.
-        num_runs: n_J, at least 1. All shapes are alike.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.nan_to_num(np.sign(lead) * lead**2 / variance / 2) + np.log(num_runs)

@@ -31,8 +31,6 @@ from fiesta_allennlp.trainings.programs.data import (
     set_file_name,
 )
 
-LABEL = "label"  # the field whose values are checked for labels that no run can learn
-
 
 @dataclass(frozen=True)
 class ProgramData:
