@@ -19,8 +19,9 @@ from scipy.stats import gaussian_kde
 
 from fiesta_allennlp import replay
 from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.tables.outlook import wilson_interval
 from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import prepare_simulator, wilson_interval
+from fiesta_allennlp.tables.simulator import prepare_simulator
 from fiesta_allennlp.tables.sources import ScorePreset, ScoreSource
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))

@@ -11,9 +11,9 @@ from fiesta_allennlp.selection.progress import repetition_bar
 from fiesta_allennlp.selection.showing import TerminalLines, show
 from fiesta_allennlp.selection.texts import number_text, time_forecast_text
 from fiesta_allennlp.strategies.base import Margin
+from fiesta_allennlp.tables.outlook import Outlook
 from fiesta_allennlp.tables.planning import Simulation, plan, replay
 from fiesta_allennlp.tables.settings import MIN_REPEATS, PlanSettings, ReplaySettings
-from fiesta_allennlp.tables.simulator import Outlook
 from fiesta_allennlp.tables.sources import ScoreSource
 
 

@@ -15,9 +15,10 @@ from fiesta_allennlp.selection.t_tests import fresh_runs_power
 from fiesta_allennlp.strategies.fixed_budget import SequentialHalving
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.strategies.forecast import TimeForecast, count_runs
+from fiesta_allennlp.tables.outlook import Outlook, find_best
 from fiesta_allennlp.tables.pilot import CHOICE_OPTIONS, prepare_plan
 from fiesta_allennlp.tables.settings import NO_SECONDS, PlanSettings, ReplaySettings
-from fiesta_allennlp.tables.simulator import OnRepetitions, Outlook, Simulator, find_best, prepare_simulator
+from fiesta_allennlp.tables.simulator import OnRepetitions, Simulator, prepare_simulator
 from fiesta_allennlp.tables.sources import ScoreSource
 
 MARGIN_SHARES = (0.1, 0.2, 0.4)

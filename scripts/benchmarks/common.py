@@ -13,9 +13,9 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 import numpy as np
 
 from fiesta_allennlp.core.files import read_json
+from fiesta_allennlp.tables.outlook import Distribution
 from fiesta_allennlp.tables.run_table import read_run_table
 from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import Distribution
 from fiesta_allennlp.tables.table import ScoreTable, make_score_table
 
 SHARED_DATA = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data"))

@@ -42,8 +42,9 @@ from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.t_tests import t_test_power
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.decision import Decision
+from fiesta_allennlp.tables.outlook import wilson_interval
 from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import prepare_simulator, wilson_interval
+from fiesta_allennlp.tables.simulator import prepare_simulator
 from fiesta_allennlp.tables.sources import ScorePreset
 
 RESULTS = Path(__file__).parent / "results" / "confirmation.csv"

@@ -32,8 +32,9 @@ from real_problems import last_history
 
 from fiesta_allennlp.reports.comparisons import compute_welch_interval
 from fiesta_allennlp.selection.t_tests import compute_mean_interval
+from fiesta_allennlp.tables.outlook import wilson_interval
 from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import prepare_simulator, wilson_interval
+from fiesta_allennlp.tables.simulator import prepare_simulator
 from fiesta_allennlp.tables.sources import ScorePreset
 
 RESULTS = Path(__file__).parent / "results" / "pairs.csv"

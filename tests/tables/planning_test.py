@@ -10,9 +10,10 @@ from fiesta_allennlp import plan
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.strategies.forecast import TimeForecast
+from fiesta_allennlp.tables.outlook import Repetition
 from fiesta_allennlp.tables.pilot import prepare_plan
 from fiesta_allennlp.tables.settings import PlanSettings
-from fiesta_allennlp.tables.simulator import Repetition, Simulator
+from fiesta_allennlp.tables.simulator import Simulator
 from fiesta_allennlp.tables.sources import Sampling
 from tests.score_tables import write_split_table
 from tests.selections import write_selection
