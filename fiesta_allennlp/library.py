@@ -12,13 +12,14 @@ from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.documents.select import select_system
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.isolation.fork_server import check_main_guard
-from fiesta_allennlp.reports import results  # noqa: F401  # it says how a result shows itself
-from fiesta_allennlp.reports.confirming import confirm as run_confirmation
+from fiesta_allennlp.reports import words  # noqa: F401  # it says how a result shows itself
+from fiesta_allennlp.reports.fresh_runs import confirm as run_confirmation
 from fiesta_allennlp.reports.next_runs import ask_next_runs
 from fiesta_allennlp.reports.simulation import plan_with_bar, replay_with_bar
 from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.console import PipeSafeConsole
 from fiesta_allennlp.selection.options import RESOURCES_GROUP, takes_options
+from fiesta_allennlp.selection.progress import LiveTable
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import StoredState
 from fiesta_allennlp.tables.next_runs import NextRuns
@@ -85,7 +86,7 @@ def select(
         runs, _ = read_brought_runs(BroughtSettings(**table_values), options, content)
         beginning = StoredState(brought=runs)
     modes: Dict[str, Any] = {"recover": recover, "force": force}
-    run_select(options, path, console=_console(progress), beginning=beginning, **modes)
+    run_select(options, path, console=_console(progress), display=LiveTable, beginning=beginning, **modes)
     return Result.read(path)
 
 
@@ -155,7 +156,7 @@ def choose_system(
     """
     options = _to_options(settings, systems, candidates_option="systems")
     path = Path(directory)
-    select_system(options, path, console=_console(progress), recover=recover, force=force)
+    select_system(options, path, console=_console(progress), display=LiveTable, recover=recover, force=force)
     return DocumentsResult.read(path)
 
 

@@ -72,7 +72,11 @@ class SelectionCommand(FiestaCommand):
             return 0
         modes = {name: getattr(args, name) for name in ("recover", "force")}
         modes.update(self.inputs(args, settings))
-        result = import_dotted(self.select_path)(settings, required_directory(args), console=console, **modes)
+        from fiesta_allennlp.selection.progress import LiveTable
+
+        result = import_dotted(self.select_path)(
+            settings, required_directory(args), console=console, display=LiveTable, **modes
+        )
         return exit_status(self.print_result(result, args, console), args, console)
 
     def inputs(self, args: argparse.Namespace, settings: Dict[str, Any]) -> Dict[str, Any]:
@@ -267,7 +271,7 @@ the resources that you change. --recover continues them after an interruption.""
         """Return the status: 0 if all fresh runs have ended, whatever their verdict; 2 invalid input; 3 with
         `--require-decision` unless each verdict is `confirmed`; 130 interrupted or limited by --max-hours."""
         settings = self.build_settings(args)
-        from fiesta_allennlp.reports.confirming import confirm, plan_confirmation
+        from fiesta_allennlp.reports.fresh_runs import confirm, plan_confirmation
         from fiesta_allennlp.selection.options import typed_options
         from fiesta_allennlp.selection.showing import show
         from fiesta_allennlp.trainings.settings import Settings

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Mapping, Optional, Tuple, Type
 
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.texts import BATCH_WORDS, DOCUMENT_WORDS, Words
+from fiesta_allennlp.selection.result_words import BATCH_WORDS, DOCUMENT_WORDS, Words
 
 
 @dataclass(frozen=True)

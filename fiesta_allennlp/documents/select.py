@@ -27,9 +27,8 @@ from fiesta_allennlp.documents.systems.base import System, Workplace
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.selection.facts import forecast_open_selection
 from fiesta_allennlp.selection.jsonnet import read_jsonnet
-from fiesta_allennlp.selection.loop import SelectionLoop
+from fiesta_allennlp.selection.loop import Display, SelectionLoop
 from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore
@@ -190,7 +189,7 @@ class DocumentSelection(SelectionFamily):
         return {"documents": self.document_file.fingerprint, "document_facts": facts, "run": self.run}
 
     @contextmanager
-    def open_loop(self, store: RunStore, console: Console, *, seed: int) -> Iterator[SelectionLoop]:
+    def open_loop(self, store: RunStore, console: Console, display: Display, *, seed: int) -> Iterator[SelectionLoop]:
         settings, setup = self.settings, self.setup
         runs_per_line = -(-setup.num_batches // NUM_PROGRESS_LINES)
         with closing(AnswerStore(self.answers, run=self.run)) as answers:
@@ -215,9 +214,7 @@ class DocumentSelection(SelectionFamily):
                 target, metric = setup.strategy.confidence or CONFIDENCE, Metric.parse(setup.task.metric)
                 return Result.from_decision(history, decision, metric, target=target, **own)
 
-            with ProgressDisplay(
-                console, setup.task.metric, report_every=runs_per_line, make_result=make_result
-            ) as progress:
+            with display(console, setup.task.metric, report_every=runs_per_line, make_result=make_result) as progress:
                 yield SelectionLoop(
                     strategy=setup.strategy,
                     evaluator=evaluator,

@@ -1,11 +1,18 @@
 """Confirmations in words: their verdicts, their table, and what a number of fresh runs can show before they begin."""
 
-from typing import Sequence, Tuple
+from typing import Any, Mapping, Sequence, Tuple
 
+from rich.console import Console
+
+from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.reports.formats import MISSING_TEXT, Columns, make_table
 from fiesta_allennlp.selection.candidate_table import Table
 from fiesta_allennlp.selection.confirmation import POWER, Confirmation, ConfirmationPlan, FreshComparison, SeenLead
+from fiesta_allennlp.selection.progress import LiveTable
+from fiesta_allennlp.selection.showing import TerminalLines, show
 from fiesta_allennlp.selection.texts import count_text, interval_text, names_text, number_text, probability_text
+from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings, check_resources
+from fiesta_allennlp.trainings.confirmation import FinishedSelection, read_confirmation, resume_confirmation
 
 NUMBERS_OF_RUNS = (5, 10, 20, 40)
 """The numbers of runs of each candidate whose power a dry run shows."""
@@ -126,3 +133,41 @@ def power_table(plan: ConfirmationPlan) -> Table:
     }
     rows = [(num_runs, lead) for num_runs in NUMBERS_OF_RUNS for lead in plan.leads]
     return make_table(columns, rows, wrapped=("against",))
+
+
+@show.register
+def _(plan: ConfirmationPlan) -> TerminalLines:
+    return [power_table(plan), *plan_in_words(plan), "Nothing was started."]
+
+
+@show.register
+def _(confirmation: Confirmation) -> TerminalLines:
+    return [
+        *([confirmation_table([confirmation])] if confirmation.is_over else []),
+        *confirmation_in_words(confirmation),
+    ]
+
+
+def plan_confirmation(settings: ConfirmSettings) -> ConfirmationPlan:
+    """Return what a confirmation fixes, and what it can show. Start nothing."""
+    return FinishedSelection.read(settings.directory).plan(settings)
+
+
+def confirm(
+    settings: ConfirmSettings, resources: Mapping[str, Any], console: Console, *, recover: bool = False
+) -> Confirmation:
+    """Make the fresh runs of a confirmation, or continue them, and return what they say.
+
+    `resources` are settings of `fiesta select` about resources, which replace those of the selection."""
+    check_resources(resources)
+    if recover:
+        directory = resume_confirmation(settings, resources, console, LiveTable)
+    else:
+        selection = FinishedSelection.read(settings.directory)
+        plan = selection.plan(settings)
+        console.print(*plan_in_words(plan))
+        directory = selection.begin(plan, seed=settings.seed, resources=resources, console=console, display=LiveTable)
+    confirmation = read_confirmation(directory)
+    if confirmation is None:
+        raise StoreError(f"{directory.root}: the confirmation has not begun its first run.")
+    return confirmation

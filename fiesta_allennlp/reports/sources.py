@@ -18,9 +18,9 @@ from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.selection.result_words import failed_notes
 from fiesta_allennlp.selection.settings import OFFICIAL, to_config
 from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
-from fiesta_allennlp.selection.texts import failed_notes
 from fiesta_allennlp.selection.verdict import judge
 from fiesta_allennlp.selection.verdicts import ScoreThreshold
 from fiesta_allennlp.strategies import Strategy

@@ -11,19 +11,17 @@ from fiesta_allennlp.reports.formats import (
     withdrawn_text,
 )
 from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.candidate_table import num_decimals
+from fiesta_allennlp.selection.candidate_table import candidate_table, num_decimals
 from fiesta_allennlp.selection.confirmation import POWER, SeenLead
 from fiesta_allennlp.selection.facts import NOTES, STATE, fact_sentences
 from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.selection.result_words import Words, describe_scored_data, missed_runs_text, missed_text
+from fiesta_allennlp.selection.showing import TerminalLines, show
 from fiesta_allennlp.selection.texts import (
-    Words,
     count_text,
-    describe_scored_data,
     duration_text,
     interval_text,
-    missed_runs_text,
-    missed_text,
     names_text,
     number_text,
     probability_text,
@@ -276,3 +274,9 @@ def _all_answered_text(result: DocumentsResult) -> str:
     tie_text = f", level with {join_some(tied_names, ' and ')}" if tied_names else ""
     score_text = f"{result.metric} {number_text(leader.measure)}"
     return f"{lead_text}, with {score_text}{tie_text}, after {_work_text(result)}.{probability_sentence}"
+
+
+@show.register
+def _(result: Result) -> TerminalLines:
+    table = candidate_table(result, title=result.metric_text)
+    return [table, *selection_in_words(result), f"Everything is in {result.directory}."]

@@ -15,6 +15,7 @@ from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.settings import SHARED
 from fiesta_allennlp.selection.showing import Printable
 from fiesta_allennlp.selection.t_tests import (
+    CONFIRMATION_LEVEL,
     INTERVAL_LEVEL,
     MIN_NUM_SCORES,
     Interval,
@@ -25,9 +26,6 @@ from fiesta_allennlp.selection.t_tests import (
     run_to_run_sd,
 )
 from fiesta_allennlp.version import __version__
-
-LEVEL = 0.025
-"""The largest one-sided p-value, adjusted for the number of rivals, with which a difference is confirmed."""
 
 POWER, MAX_FRESH_RUNS = 0.8, 500
 """The probability with which the proposed number of fresh runs confirms the lead, and the largest such number."""
@@ -64,7 +62,7 @@ class SeenLead:
         several rivals, it is that of the strictest step of Holm's method. None if the lead is unknown."""
         if self.lead is None:
             return None
-        return fresh_runs_power(share * self.lead, self.sds, num_runs, level=LEVEL / num_rivals)
+        return fresh_runs_power(share * self.lead, self.sds, num_runs, level=CONFIRMATION_LEVEL / num_rivals)
 
     def num_runs_for_claim(self, *, num_rivals: int = 1) -> Optional[int]:
         """Return the fewest runs of each that confirm a difference as large as the lead with probability `POWER`. None
@@ -193,8 +191,10 @@ def compare_with_rivals(result: Result, num_runs: int) -> Tuple[FreshComparison,
         if test is None:
             comparisons.append(FreshComparison(rival.name))
             continue
-        is_contradicted = p_value_of_rival <= LEVEL
-        verdict: Verdict = "confirmed" if p_value <= LEVEL else "contradicted" if is_contradicted else "not confirmed"
+        is_contradicted = p_value_of_rival <= CONFIRMATION_LEVEL
+        verdict: Verdict = (
+            "confirmed" if p_value <= CONFIRMATION_LEVEL else "contradicted" if is_contradicted else "not confirmed"
+        )
         differences = _differences(winner, rival, is_paired=is_paired)
         sd = run_to_run_sd(differences, [np.array(candidate.scores) for candidate in (winner, rival)])
         comparisons.append(

@@ -6,7 +6,7 @@ import sys
 import textwrap
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import IO, Any, Iterator, Optional, TextIO, cast
+from typing import IO, Any, Callable, Iterator, Optional, TextIO, cast
 
 from rich.console import Console
 from rich.text import Text
@@ -116,3 +116,29 @@ def _wrap_lines(message: str, width: int) -> str:
     """Return a message with its lines broken at blanks; words that are wider than a line, such as paths, stay whole."""
     wrap = partial(textwrap.fill, width=width, break_long_words=False, break_on_hyphens=False)
     return "\n".join(line if COMMAND_PATTERN.search(line) else wrap(line) for line in message.split("\n"))
+
+
+@contextmanager
+def repetition_bar(console: Console, total: int, *, label: str = "repetitions") -> Iterator[Callable[..., None]]:
+    """Show the progress of the repetitions of a replay, or of `label`. Yield a function that takes the number of new
+    ones, and optionally another total."""
+    if not console.is_terminal:
+        yield lambda number, total=None: None
+        return
+    from rich.progress import MofNCompleteColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (*Bar.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda number, total=None: bar.update(task, advance=number, total=total)
+
+
+@contextmanager
+def candidate_counter(console: Console, total: int) -> Iterator[Callable[[str], None]]:
+    """Show the progress of checks: a bar on a terminal, elsewhere the name of each candidate."""
+    with repetition_bar(console, total, label="candidates") as advance:
+        if console.is_terminal:
+            yield lambda name: advance(1)
+        else:
+            yield lambda name: console.print(f"  {name}")

@@ -4,10 +4,9 @@ A selection: a live table on a terminal, one plain line per outcome elsewhere. A
 
 import time
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from typing import Callable, Collection, Dict, Iterator, Optional, Sequence, Set
+from typing import Callable, Collection, Dict, Optional, Sequence, Set
 
 from rich.console import Console
 
@@ -16,16 +15,17 @@ from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, 
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
 from fiesta_allennlp.selection.facts import runs_left_text
-from fiesta_allennlp.selection.listener import Listener
+from fiesta_allennlp.selection.loop import Listener
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.texts import count_text, describe_collapsed_runs, number_text, probability_text
+from fiesta_allennlp.selection.result_words import describe_collapsed_runs
+from fiesta_allennlp.selection.texts import count_text, number_text, probability_text
 from fiesta_allennlp.strategies.decision import Decision
 
 MAX_NAME = 14
 """Characters of a name in a line of progress before it is cut. A line has at most 100."""
 
 
-class ProgressDisplay(Listener):
+class LiveTable(Listener):
     """Shows a running selection: as a live table on a terminal, elsewhere as a line for one finished evaluation in
     `every`, and for each failure, whose error is shown once. `make_result` returns the result with the facts to show,
     once after every outcome; by default, it has the numbers of the candidates alone."""
@@ -63,7 +63,7 @@ class ProgressDisplay(Listener):
             else None
         )
 
-    def __enter__(self) -> "ProgressDisplay":
+    def __enter__(self) -> "LiveTable":
         if self._live is not None:
             self._live.start()
         return self
@@ -154,29 +154,3 @@ class ProgressDisplay(Listener):
             for candidate in result.candidates
         )
         return candidate_table(replace(result, candidates=candidates), title=f"{self._title}: {title}")
-
-
-@contextmanager
-def repetition_bar(console: Console, total: int, *, label: str = "repetitions") -> Iterator[Callable[..., None]]:
-    """Show the progress of the repetitions of a replay, or of `label`. Yield a function that takes the number of new
-    ones, and optionally another total."""
-    if not console.is_terminal:
-        yield lambda number, total=None: None
-        return
-    from rich.progress import MofNCompleteColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = (*Bar.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(label, total=total)
-        yield lambda number, total=None: bar.update(task, advance=number, total=total)
-
-
-@contextmanager
-def candidate_counter(console: Console, total: int) -> Iterator[Callable[[str], None]]:
-    """Show the progress of checks: a bar on a terminal, elsewhere the name of each candidate."""
-    with repetition_bar(console, total, label="candidates") as advance:
-        if console.is_terminal:
-            yield lambda name: advance(1)
-        else:
-            yield lambda name: console.print(f"  {name}")

@@ -16,9 +16,9 @@ from fiesta_allennlp.selection.candidate_table import JSON, candidate_values
 from fiesta_allennlp.selection.environment import MachineRuns, count_machine_runs
 from fiesta_allennlp.selection.facts import DECIDED_REASONS, DecisionFacts, computed_facts, fact_values
 from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.selection.result_words import RUN_WORDS, Words
 from fiesta_allennlp.selection.settings import OFFICIAL
 from fiesta_allennlp.selection.showing import Printable
-from fiesta_allennlp.selection.texts import RUN_WORDS, Words
 from fiesta_allennlp.selection.verdict import smallest_set
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.version import __version__

@@ -40,7 +40,7 @@ from fiesta_allennlp.selection.environment import (
     check_current_directory,
     describe_environment,
 )
-from fiesta_allennlp.selection.loop import SelectionLoop
+from fiesta_allennlp.selection.loop import Display, SelectionLoop, no_display
 from fiesta_allennlp.selection.objections import REMOVED, kept_allowances
 from fiesta_allennlp.selection.options import changed_options, settings_to_json
 from fiesta_allennlp.selection.result import Result
@@ -112,7 +112,9 @@ class SelectionFamily(ABC):
         return ()
 
     @abstractmethod
-    def open_loop(self, store: RunStore, console: Console, *, seed: int) -> ContextManager[SelectionLoop]:
+    def open_loop(
+        self, store: RunStore, console: Console, display: Display, *, seed: int
+    ) -> ContextManager[SelectionLoop]:
         """Open what the loop works with, until the end of the context."""
 
     @abstractmethod
@@ -130,6 +132,7 @@ def run_selection(
     root: Path,
     *,
     console: Console,
+    display: Display = no_display,
     recover: bool = False,
     force: bool = False,
     beginning: Optional[StoredState] = None,
@@ -140,6 +143,7 @@ def run_selection(
         settings: those that are not defaults. If recovering, they win over those in the store. A new selection also
             takes complete settings.
         root: the directory that keeps everything.
+        display: opens the display of the runs; by default nothing is shown.
         recover: continue the selection in the directory.
         force: delete the selection in the directory, but only once the new one has passed all checks.
         beginning: what a new selection begins with.
@@ -152,7 +156,7 @@ def run_selection(
     if REMOVED.name in allowed and not recover:
         raise ConfigError(f"--allow {REMOVED.name} applies to a resumed selection. Add --recover.")
     with ExitStack() as stack:
-        session = _Session(family, RunDirectory(root), console, stack)
+        session = _Session(family, RunDirectory(root), console, display, stack)
         if isinstance(settings, SelectionSettings):
             return session.start(settings, force=force, beginning=beginning)
         if recover:
@@ -180,6 +184,7 @@ class _Session(Generic[Family]):
     family: Type[Family]
     directory: RunDirectory
     console: Console
+    display: Display
     stack: ExitStack
 
     def resume(self, new_settings: Mapping[str, Any]) -> Result:
@@ -231,7 +236,7 @@ class _Session(Generic[Family]):
         for name in changed_code(meta.environments, current_environment):
             remedy = "If that changes scores, start over in another directory."
             self.console.print(f"Note: the code of {name} has changed since this selection last ran. {remedy}")
-        with selection.open_loop(store, self.console, seed=int(seed)) as loop:
+        with selection.open_loop(store, self.console, self.display, seed=int(seed)) as loop:
             store.put_candidates(
                 selection.candidates,
                 corrected=selection.corrected,

@@ -9,6 +9,9 @@ from scipy.special import nctdtr, stdtr, stdtrit
 INTERVAL_LEVEL = 0.95
 """The probability of every interval in a result."""
 
+CONFIRMATION_LEVEL = 0.025
+"""The largest one-sided p-value, adjusted for the number of rivals, with which a difference is confirmed."""
+
 MIN_NUM_SCORES = 3
 """With fewer scores or pairs, an interval or a rank correlation is meaningless."""
 

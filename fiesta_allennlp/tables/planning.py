@@ -7,11 +7,10 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
 from fiesta_allennlp.beliefs.student_t import StudentT
 from fiesta_allennlp.core.defaults import num_cores
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.selection.confirmation import LEVEL
 from fiesta_allennlp.selection.options import deciding_options
 from fiesta_allennlp.selection.settings import INDEPENDENT, SHARED
 from fiesta_allennlp.selection.showing import Printable
-from fiesta_allennlp.selection.t_tests import fresh_runs_power
+from fiesta_allennlp.selection.t_tests import CONFIRMATION_LEVEL, fresh_runs_power
 from fiesta_allennlp.strategies.fixed_budget import SequentialHalving
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.strategies.forecast import TimeForecast, count_runs
@@ -80,7 +79,7 @@ class Simulation(Printable):
         is_paired, power = self.settings.splits == SHARED, None
         if noise_sd and not self.source.takes_logits and self.settings.splits != INDEPENDENT:
             sds = [noise_sd * 2**0.5] if is_paired else [noise_sd, noise_sd]
-            power = fresh_runs_power(gap, sds, self.confirm, level=LEVEL)
+            power = fresh_runs_power(gap, sds, self.confirm, level=CONFIRMATION_LEVEL)
         seconds = 2 * self.confirm * self.seconds_per_run if self.source.knows_seconds else None
         return ConfirmationCost(self.confirm, 2 * self.confirm, gap, seconds, power)
 

@@ -18,6 +18,7 @@ from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.confirmation import Confirmation, ConfirmationPlan, SeenLead
 from fiesta_allennlp.selection.environment import changed_code, check_current_directory, describe_environment
 from fiesta_allennlp.selection.lock import is_at_work
+from fiesta_allennlp.selection.loop import Display
 from fiesta_allennlp.selection.options import deciding_options, settings_to_json
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import StoredState, run_selection
@@ -107,7 +108,13 @@ class FinishedSelection:
         return rival
 
     def begin(
-        self, plan: ConfirmationPlan, *, seed: Optional[int], resources: Mapping[str, Any], console: Console
+        self,
+        plan: ConfirmationPlan,
+        *,
+        seed: Optional[int],
+        resources: Mapping[str, Any],
+        console: Console,
+        display: Display,
     ) -> RunDirectory:
         """Make the fresh runs of a plan in a directory of their own, and return it."""
         confirmations = read_confirmations(self.directory)
@@ -123,7 +130,9 @@ class FinishedSelection:
         candidates = tuple(self.candidates[name] for name in plan.names)
         beginning = StoredState(candidates=candidates, history=History(plan.names))
         settings = self.settings_for(plan, seed=seed, resources=resources)
-        run_selection(ConfirmationSelection, settings, directory.root, console=console, beginning=beginning)
+        run_selection(
+            ConfirmationSelection, settings, directory.root, console=console, display=display, beginning=beginning
+        )
         return directory
 
     def _changed_code(self, names: Tuple[str, ...]) -> Iterator[str]:
@@ -182,7 +191,9 @@ class ConfirmationSelection(TrainingSelection):
         write_json_file(self.directory.confirmation_json, confirmation.content(), indent=2, allow_nan=False)
 
 
-def resume_confirmation(options: ConfirmSettings, resources: Mapping[str, Any], console: Console) -> RunDirectory:
+def resume_confirmation(
+    options: ConfirmSettings, resources: Mapping[str, Any], console: Console, display: Display
+) -> RunDirectory:
     """Continue the latest confirmation of the selection in a directory, and return its own directory."""
     options.check_can_resume()
     root = options.directory
@@ -190,5 +201,5 @@ def resume_confirmation(options: ConfirmSettings, resources: Mapping[str, Any], 
     if not numbers:
         raise StoreError(f"{root} has no confirmation to continue. Begin one: {full_command('confirm')} {root}")
     directory = RunDirectory(root).confirmation(numbers[-1])
-    run_selection(ConfirmationSelection, resources, directory.root, console=console, recover=True)
+    run_selection(ConfirmationSelection, resources, directory.root, console=console, display=display, recover=True)
     return directory

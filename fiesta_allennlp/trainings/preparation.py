@@ -32,8 +32,8 @@ from fiesta_allennlp.executors.base import Evaluator, Executor, option_value
 from fiesta_allennlp.executors.processes import num_workers, run_in_processes
 from fiesta_allennlp.isolation.machine import DEVICES_VARIABLE, is_gpu, visible_gpus
 from fiesta_allennlp.isolation.worker import WorkerSettings
+from fiesta_allennlp.selection.console import candidate_counter
 from fiesta_allennlp.selection.metrics import Metric, check_metric_sign
-from fiesta_allennlp.selection.progress import candidate_counter
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import CandidateSet

@@ -1,31 +1,33 @@
 """Selections among configs and programs: the family of `fiesta select`, its dry run and its trial."""
 
+import logging
 import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Tuple, Type
+from pathlib import Path
+from typing import Any, Callable, ClassVar, Collection, Dict, Iterator, List, Mapping, Optional, Tuple, Type
 
 from rich.console import Console
 
 from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, join_some
-from fiesta_allennlp.core.records import Candidate, History, Outcome
+from fiesta_allennlp.core.files import delete
+from fiesta_allennlp.core.records import Candidate, Evaluation, History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.slurm import end_left_jobs
 from fiesta_allennlp.selection.facts import forecast_open_selection
-from fiesta_allennlp.selection.listener import Listener
-from fiesta_allennlp.selection.loop import SelectionLoop
+from fiesta_allennlp.selection.loop import Display, Listener, SelectionLoop
 from fiesta_allennlp.selection.metrics import check_metric_sign
 from fiesta_allennlp.selection.objections import PRETRAINED, REMOVED
-from fiesta_allennlp.selection.progress import ProgressDisplay
 from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.selection.result_words import forecast_text
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, build_with_packages, translated_option_errors
-from fiesta_allennlp.selection.texts import forecast_text, number_text
+from fiesta_allennlp.selection.texts import number_text
 from fiesta_allennlp.selection.verdict import judge
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.decision import INCONCLUSIVE_REASONS, Decision
@@ -39,10 +41,6 @@ from fiesta_allennlp.trainings.candidates import (
     take_trials,
 )
 from fiesta_allennlp.trainings.data_files import DataSnapshot
-from fiesta_allennlp.trainings.listeners import (
-    BestModelKeeper,
-    MetricNotes,
-)
 from fiesta_allennlp.trainings.pool import (
     Pool,
     Preparation,
@@ -228,17 +226,20 @@ class TrainingSelection(SelectionFamily):
         return CandidateEvaluator(runs)
 
     @contextmanager
-    def open_loop(self, store: RunStore, console: Console, *, seed: int) -> Iterator[SelectionLoop]:
+    def open_loop(self, store: RunStore, console: Console, display: Display, *, seed: int) -> Iterator[SelectionLoop]:
         settings, executor, strategy, directory = self.settings, self.executor, self.strategy, self.directory
-        progress = self.progress(console, seconds_before=store.meta().working_seconds, seed=seed)
+        metric = settings.scored_by
+        make_result = self.live_results(seconds_before=store.meta().working_seconds, seed=seed)
         console.print(f"Training {executor.describe()}.")
         if executor.is_local:
             end_left_jobs(directory)
-        with progress:
+        with display(
+            console, metric.name, title=metric.display_name, make_result=make_result, find_queued=executor.queued_runs
+        ) as progress:
             evaluator = self.evaluator()
-            listeners: List[Listener] = [progress, MetricNotes(settings.scored_by.name, console)]
+            listeners: List[Listener] = [progress, MetricNotes(metric.name, console)]
             if settings.keep == "best":
-                listeners.append(BestModelKeeper(directory, settings.scored_by.sign))
+                listeners.append(BestModelKeeper(directory, metric.sign))
             yield SelectionLoop(
                 strategy=strategy,
                 evaluator=evaluator,
@@ -252,8 +253,9 @@ class TrainingSelection(SelectionFamily):
                 max_hours=settings.max_hours,
             )
 
-    def progress(self, console: Console, *, seconds_before: float, seed: int) -> ProgressDisplay:
-        """Return the display of the running selection, which earlier sessions worked on for `seconds_before`."""
+    def live_results(self, *, seconds_before: float, seed: int) -> Callable[[History, Decision], Result]:
+        """Return a function that makes the result so far, with a forecast. Earlier sessions worked for
+        `seconds_before`."""
         metric, start = self.settings.scored_by, time.monotonic() - seconds_before
 
         def make_result(history: History, decision: Decision) -> Result:
@@ -266,13 +268,7 @@ class TrainingSelection(SelectionFamily):
             decision = judge(history, decision, self.strategy, allowed=self.settings.allow)
             return Result.from_decision(history, decision, metric, target=target, forecast=forecast, running=True)
 
-        return ProgressDisplay(
-            console,
-            metric.name,
-            title=metric.display_name,
-            make_result=make_result,
-            find_queued=self.executor.queued_runs,
-        )
+        return make_result
 
     def result(self, history: History, decision: Decision, *, seed: str) -> Result:
         settings = self.settings
@@ -359,3 +355,53 @@ def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
         for outcome in prepared.executor.completed():
             notes.on_outcome(outcome)
             yield outcome
+
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class BestModelKeeper(Listener):
+    """Deletes the model of every run that is not the best of its candidate: the archive of an AllenNLP run, or the
+    directory `model` of a program. `sign` is -1 if the lowest score is the best."""
+
+    directory: RunDirectory
+    sign: int = 1
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        self.keep_only(history.candidates, history)
+
+    def keep_only(self, candidates: Collection[Optional[str]], history: History) -> None:
+        """Delete all models except the best one of each of these candidates."""
+        for name in history.candidates:
+            runs = [evaluation for evaluation in history.evaluations if evaluation.request.candidate == name]
+            runs_with_models = [run for run in runs if any(path.exists() for path in self._models(run))]
+            best = max(runs_with_models, key=lambda run: self.sign * run.score, default=None)
+            unused_runs = [f for f in history.failures if f.kind == "score" and f.request.candidate == name]
+            other_runs: List[Outcome] = [run for run in runs_with_models if run is not best or name not in candidates]
+            for run in [*unused_runs, *other_runs]:
+                for path in self._models(run):
+                    delete(path)
+
+    def _models(self, run: Outcome) -> List[Path]:
+        return [self.directory.archive(run.request.name), self.directory.model(run.request.name)]
+
+
+class MetricNotes(Listener):
+    """Prints once which other metrics of a run may be meant by the name of the metric, such as `test_accuracy` beside
+    `accuracy`, which may be of the training set."""
+
+    def __init__(self, metric: str, console: Console) -> None:
+        self._metric, self._console, self._is_done = metric, console, False
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        if self._is_done or not isinstance(outcome, Evaluation) or self._metric not in outcome.metrics:
+            return
+        self._is_done = True
+        others = [f"{name} = {number_text(value)}" for name, value in outcome.metrics.items() if self._is_longer(name)]
+        if others:
+            compared = f"the metric is {self._metric} = {number_text(outcome.score)}"
+            self._console.print(f"Note: {compared}. {outcome.request.candidate} also reports {join_some(others)}.")
+
+    def _is_longer(self, name: str) -> bool:
+        return name != self._metric and name.endswith(f"_{self._metric}")

@@ -36,10 +36,10 @@ from real_problems import last_history
 from fiesta_allennlp.core.defaults import NUM_FRESH_RUNS
 from fiesta_allennlp.core.records import Evaluation, History, Request
 from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.confirmation import LEVEL, FreshComparison, SeenLead, compare_with_rivals
+from fiesta_allennlp.selection.confirmation import FreshComparison, SeenLead, compare_with_rivals
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.t_tests import t_test_power
+from fiesta_allennlp.selection.t_tests import CONFIRMATION_LEVEL, t_test_power
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.tables.settings import ReplaySettings
@@ -171,7 +171,7 @@ COUNTS = [name for name in ResultRow.__dataclass_fields__ if name not in ("rule"
 def power_by_formula(splits: str, gap: float) -> float:
     """Return the power of the t test of `NUM_FRESH_RUNS` runs each, where both sds are 1."""
     df = (NUM_FRESH_RUNS - 1) * (1 if splits == "shared" else 2)
-    return t_test_power(gap, standard_error=(2 / NUM_FRESH_RUNS) ** 0.5, df=df, level=LEVEL)
+    return t_test_power(gap, standard_error=(2 / NUM_FRESH_RUNS) ** 0.5, df=df, level=CONFIRMATION_LEVEL)
 
 
 def cells(rows: Sequence[ResultRow]) -> Tuple[str, ...]:

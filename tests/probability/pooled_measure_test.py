@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from fiesta_allennlp.probability.pooled_measure import PseudoScores, pseudo_scores
+from fiesta_allennlp.beliefs.paired_measure import PseudoScores, pseudo_scores
 
 RNG = np.random.default_rng(4)
 

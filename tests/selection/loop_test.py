@@ -21,8 +21,7 @@ from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.selection.listener import Listener
-from fiesta_allennlp.selection.loop import SelectionLoop
+from fiesta_allennlp.selection.loop import Listener, SelectionLoop
 from fiesta_allennlp.selection.retries import RETRY_PAUSES, Retries
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.strategies.base import Strategy

@@ -19,7 +19,8 @@ from fiesta_allennlp.selection.candidate_table import num_decimals
 from fiesta_allennlp.selection.facts import LeadOverRival
 from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.texts import describe_collapsed_runs, number_text
+from fiesta_allennlp.selection.result_words import describe_collapsed_runs
+from fiesta_allennlp.selection.texts import number_text
 from fiesta_allennlp.strategies.base import analyse
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.strategies.forecast import Forecast

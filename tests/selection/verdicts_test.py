@@ -12,8 +12,8 @@ from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.core.records import Evaluation, Failure, Request
 from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.selection.candidate_result import CandidateResult
+from fiesta_allennlp.selection.result_words import missed_text
 from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.selection.texts import missed_text
 from fiesta_allennlp.selection.verdicts import ScoreThreshold
 from fiesta_allennlp.strategies.decision import Decision
 from tests.selection.loop_test import Normal, Run

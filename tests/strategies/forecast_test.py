@@ -8,7 +8,7 @@ from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.probability.batch import Batch
 from fiesta_allennlp.selection.facts import forecast_open_selection
-from fiesta_allennlp.selection.texts import forecast_text, time_forecast_text
+from fiesta_allennlp.selection.result_words import forecast_text, time_forecast_text
 from fiesta_allennlp.strategies.base import RunLimit, Strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.strategies.forecast import Forecast, TimeForecast, count_runs, forecast_selection

@@ -9,8 +9,7 @@ from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.dry_run import trial_table
 from fiesta_allennlp.strategies.decision import Decision
-from fiesta_allennlp.trainings.listeners import BestModelKeeper
-from fiesta_allennlp.trainings.select import TrainingSelection
+from fiesta_allennlp.trainings.select import BestModelKeeper, TrainingSelection
 from fiesta_allennlp.trainings.settings import Settings
 
 
