@@ -7,7 +7,9 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 from rich.console import Console
 
+from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.settings.options import RESOURCES_GROUP, takes_options
 from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.documents.select import select_system
 from fiesta_allennlp.documents.settings import DocumentSettings
@@ -17,8 +19,6 @@ from fiesta_allennlp.reports.fresh_runs import confirm as run_confirmation
 from fiesta_allennlp.reports.next_runs import ask_next_runs
 from fiesta_allennlp.reports.simulation import plan_with_bar, replay_with_bar
 from fiesta_allennlp.selection.confirmation import Confirmation
-from fiesta_allennlp.selection.console import PipeSafeConsole
-from fiesta_allennlp.selection.options import RESOURCES_GROUP, takes_options
 from fiesta_allennlp.selection.progress import LiveTable
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import StoredState

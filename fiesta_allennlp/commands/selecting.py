@@ -102,8 +102,8 @@ class SelectionCommand(FiestaCommand):
 
 def typed_settings(args: argparse.Namespace, settings_class: Type[Any]) -> Dict[str, Any]:
     """Return the settings of the class `settings_class` that were typed, above those of the `--config` file."""
-    from fiesta_allennlp.selection.options import typed_options
-    from fiesta_allennlp.selection.settings import merge_settings, settings_from_file
+    from fiesta_allennlp.core.settings.choice_settings import merge_settings, settings_from_file
+    from fiesta_allennlp.core.settings.options import typed_options
 
     file_settings = settings_from_file(args.config, settings_class) if args.config is not None else {}
     return merge_settings(file_settings, typed_options(args, settings_class), settings_class=settings_class)
@@ -170,7 +170,7 @@ selection with its original options."""
     positional_settings = (("candidates", "*"),)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from fiesta_allennlp.selection.options import add_options
+        from fiesta_allennlp.core.settings.options import add_options
         from fiesta_allennlp.tables.settings import BroughtSettings
 
         super().add_arguments(parser)
@@ -179,7 +179,7 @@ selection with its original options."""
     def inputs(self, args: argparse.Namespace, settings: Dict[str, Any]) -> Dict[str, Any]:
         if not hasattr(args, "scores"):
             return {}
-        from fiesta_allennlp.selection.options import typed_options
+        from fiesta_allennlp.core.settings.options import typed_options
         from fiesta_allennlp.selection.session import StoredState
         from fiesta_allennlp.tables.run_table import read_brought_runs
         from fiesta_allennlp.tables.settings import BroughtSettings
@@ -261,7 +261,7 @@ the resources that you change. --recover continues them after an interruption.""
         add_require_decision(parser, decision="the winner was confirmed against every rival")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from fiesta_allennlp.selection.options import RESOURCES_GROUP, add_options
+        from fiesta_allennlp.core.settings.options import RESOURCES_GROUP, add_options
         from fiesta_allennlp.trainings.settings import Settings
 
         super().add_arguments(parser)
@@ -271,8 +271,8 @@ the resources that you change. --recover continues them after an interruption.""
         """Return the status: 0 if all fresh runs have ended, whatever their verdict; 2 invalid input; 3 with
         `--require-decision` unless each verdict is `confirmed`; 130 interrupted or limited by --max-hours."""
         settings = self.build_settings(args)
+        from fiesta_allennlp.core.settings.options import typed_options
         from fiesta_allennlp.reports.fresh_runs import confirm, plan_confirmation
-        from fiesta_allennlp.selection.options import typed_options
         from fiesta_allennlp.selection.showing import show
         from fiesta_allennlp.trainings.settings import Settings
 

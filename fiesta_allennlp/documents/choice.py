@@ -10,17 +10,17 @@ import numpy as np
 
 from fiesta_allennlp.beliefs import Belief, MeasurePosterior
 from fiesta_allennlp.beliefs.dirichlet_f_measure import FMeasurePosterior
-from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import document_order
+from fiesta_allennlp.core.settings.defaults import CONFIDENCE
+from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.documents.answers import Charge
 from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
-from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.objections import UNITS, UNSEEDED
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.t_tests import INTERVAL_LEVEL

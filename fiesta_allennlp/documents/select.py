@@ -12,12 +12,14 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
 from rich.console import Console
 
-from fiesta_allennlp.core.defaults import CONFIDENCE, num_cores
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe_as_sentence, join_some
 from fiesta_allennlp.core.names import check_names, split_name
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.registry import build
+from fiesta_allennlp.core.settings.defaults import CONFIDENCE, num_cores
+from fiesta_allennlp.core.settings.jsonnet import read_jsonnet
+from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.documents.answers import AnswerStore, read_charges, sha256_key
 from fiesta_allennlp.documents.choice import DocumentFacts, DocumentsSetup, answers_path, build_task
 from fiesta_allennlp.documents.document_file import DocumentFile, parse_field_names, read_documents
@@ -26,9 +28,7 @@ from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.systems.base import System, Workplace
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.selection.facts import forecast_open_selection
-from fiesta_allennlp.selection.jsonnet import read_jsonnet
 from fiesta_allennlp.selection.loop import Display, SelectionLoop
-from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore

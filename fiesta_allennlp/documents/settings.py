@@ -4,23 +4,23 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Dict, Optional, Tuple
 
-from fiesta_allennlp.core.defaults import STRATEGY
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.selection.options import (
-    RESOURCES_GROUP,
-    SELECTION_GROUP,
-    option,
-    resource_option,
-    restated_option,
-    selection_option,
-)
-from fiesta_allennlp.selection.settings import (
+from fiesta_allennlp.core.settings.choice_settings import (
     CONFIG_METAVAR,
     SelectionSettings,
     fill_options,
     max_failures_option,
     seed_option,
     to_config,
+)
+from fiesta_allennlp.core.settings.defaults import STRATEGY
+from fiesta_allennlp.core.settings.options import (
+    RESOURCES_GROUP,
+    SELECTION_GROUP,
+    option,
+    resource_option,
+    restated_option,
+    selection_option,
 )
 
 DOCUMENTS_GROUP = "Documents and scoring"

@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
-from fiesta_allennlp.core.defaults import num_cores
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Outcome, Request
+from fiesta_allennlp.core.settings.defaults import num_cores
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.executors.queueing import ActiveRun, QueueingExecutor
 from fiesta_allennlp.isolation import fork_server

@@ -11,8 +11,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Dict, List, Mapping, Optional, Tuple
 
-from fiesta_allennlp.core.defaults import num_cores
 from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, Origin
+from fiesta_allennlp.core.settings.defaults import num_cores
 from fiesta_allennlp.version import __version__
 
 PACKAGES = ("allennlp", "allennlp-models", "torch", "transformers", "spacy", "scikit-learn", "numpy", "scipy", "ray")

@@ -11,6 +11,7 @@ from fiesta_allennlp.beliefs import Belief
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.origin import PackageSource, package_source
 from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.texts import duration_text, probability_text
 from fiesta_allennlp.reports.checklist import Checklist, build_checklist
 from fiesta_allennlp.reports.comparisons import Comparison, compare_scores, share_of_single_runs_wrong
 from fiesta_allennlp.reports.fresh_runs import confirmation_in_words
@@ -28,7 +29,6 @@ from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.environment import describe_different_versions
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.showing import Printable, TerminalLines, show
-from fiesta_allennlp.selection.texts import duration_text, probability_text
 from fiesta_allennlp.selection.verdict import with_everybody
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import analyse

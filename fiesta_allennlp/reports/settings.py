@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Optional, Tuple
 
-from fiesta_allennlp.core.defaults import BELIEF, MAX_FAILURES
-from fiesta_allennlp.selection.options import check_options, option
-from fiesta_allennlp.selection.settings import CONFIG_METAVAR, splits_option
+from fiesta_allennlp.core.settings.choice_settings import CONFIG_METAVAR, splits_option
+from fiesta_allennlp.core.settings.defaults import BELIEF, MAX_FAILURES
+from fiesta_allennlp.core.settings.options import check_options, option
 from fiesta_allennlp.tables.settings import SCORES_GROUP, TABLE_OPTIONS, TableSettings
 
 FOLLOW_GROUP = "Following"

@@ -7,19 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, Mapping, Sequence, Tuple
 
-from fiesta_allennlp.core.defaults import BELIEF, CONFIDENCE, MAX_FAILURES
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build, build_record
+from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, to_config
+from fiesta_allennlp.core.settings.defaults import BELIEF, CONFIDENCE, MAX_FAILURES
+from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.settings import UNRECORDED_OPTIONS, ReportSettings
 from fiesta_allennlp.reports.stored_selection import StoredSelection, open_selection
 from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.database import translated_store_errors
-from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.result_words import failed_notes
-from fiesta_allennlp.selection.settings import OFFICIAL, to_config
 from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.selection.verdict import judge
 from fiesta_allennlp.selection.verdicts import ScoreThreshold

@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, List, Literal, Mapping, Optional, Sequen
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.texts import duration_text
 from fiesta_allennlp.executors.jobs import JobStatus
 from fiesta_allennlp.executors.slurm import SlurmUnavailable, query_jobs
 from fiesta_allennlp.isolation.attempts import Attempt
@@ -18,7 +19,6 @@ from fiesta_allennlp.reports.sources import read_directory
 from fiesta_allennlp.reports.words import decision_in_words, failures_in_words
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
 from fiesta_allennlp.selection.facts import forecast_open_selection
-from fiesta_allennlp.selection.texts import duration_text
 from fiesta_allennlp.strategies.forecast import Forecast
 from fiesta_allennlp.version import __version__
 

@@ -4,6 +4,15 @@ import json
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
+from fiesta_allennlp.core.settings.options import flag
+from fiesta_allennlp.core.texts import (
+    count_text,
+    duration_text,
+    interval_text,
+    names_text,
+    number_text,
+    probability_text,
+)
 from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.reports.comparisons import Comparison
 from fiesta_allennlp.reports.formats import (
@@ -14,18 +23,9 @@ from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.candidate_table import candidate_table, num_decimals
 from fiesta_allennlp.selection.confirmation import POWER, SeenLead
 from fiesta_allennlp.selection.facts import NOTES, STATE, fact_sentences
-from fiesta_allennlp.selection.options import flag
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.result_words import Words, describe_scored_data, missed_runs_text, missed_text
 from fiesta_allennlp.selection.showing import TerminalLines, show
-from fiesta_allennlp.selection.texts import (
-    count_text,
-    duration_text,
-    interval_text,
-    names_text,
-    number_text,
-    probability_text,
-)
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.decision import INCONCLUSIVE_REASONS
 

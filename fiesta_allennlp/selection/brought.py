@@ -6,7 +6,7 @@ from typing import Collection, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
-from fiesta_allennlp.selection.texts import count_text
+from fiesta_allennlp.core.texts import count_text
 
 BROUGHT_CAUTION = (
     "fiesta_allennlp cannot check that the same code made these runs on the same data, or that nobody picked them by "

@@ -9,10 +9,10 @@ from typing import Any, Dict, List, Literal, Optional, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.core.defaults import MIN_FRESH_RUNS
+from fiesta_allennlp.core.settings.choice_settings import SHARED
+from fiesta_allennlp.core.settings.defaults import MIN_FRESH_RUNS
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.settings import SHARED
 from fiesta_allennlp.selection.showing import Printable
 from fiesta_allennlp.selection.t_tests import (
     CONFIRMATION_LEVEL,

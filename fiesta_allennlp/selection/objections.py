@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Collection, Dict, Iterable, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.selection.options import option
+from fiesta_allennlp.core.settings.options import option
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from rich.console import Console
 
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.core.texts import count_text, number_text, probability_text
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
 from fiesta_allennlp.selection.facts import runs_left_text
 from fiesta_allennlp.selection.loop import Listener
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.result_words import describe_collapsed_runs
-from fiesta_allennlp.selection.texts import count_text, number_text, probability_text
 from fiesta_allennlp.strategies.decision import Decision
 
 MAX_NAME = 14

@@ -6,8 +6,8 @@ from typing import Any, Collection, List, Mapping, Optional
 
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.texts import chance_text, count_text
 from fiesta_allennlp.probability.collapsed import CollapsedRuns
-from fiesta_allennlp.selection.texts import chance_text, count_text
 from fiesta_allennlp.strategies.forecast import Forecast, TimeForecast
 
 VALIDATION_CAUTION = (

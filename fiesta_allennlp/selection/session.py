@@ -32,6 +32,9 @@ from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, check_private, delete
 from fiesta_allennlp.core.origin import package_source
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.seeding import fresh_seed
+from fiesta_allennlp.core.settings.choice_settings import SelectionSettings
+from fiesta_allennlp.core.settings.options import changed_options, settings_to_json
+from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.selection import workspace
 from fiesta_allennlp.selection.brought import BroughtRuns
 from fiesta_allennlp.selection.environment import (
@@ -42,11 +45,8 @@ from fiesta_allennlp.selection.environment import (
 )
 from fiesta_allennlp.selection.loop import Display, SelectionLoop, no_display
 from fiesta_allennlp.selection.objections import REMOVED, kept_allowances
-from fiesta_allennlp.selection.options import changed_options, settings_to_json
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.settings import SelectionSettings
 from fiesta_allennlp.selection.store import COMMAND_BY_KIND, Meta, RunStore, check_store_not_lost
-from fiesta_allennlp.selection.texts import count_text
 from fiesta_allennlp.selection.workspace import recording_errors, write_csv
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.version import __version__

@@ -4,8 +4,8 @@ from functools import singledispatch
 from io import StringIO
 from typing import Any, Sequence, Union
 
+from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.selection.candidate_table import Table
-from fiesta_allennlp.selection.console import PipeSafeConsole
 
 TEXT_WIDTH = 100
 """Characters in a line of a result's text."""

@@ -12,6 +12,8 @@ from fiesta_allennlp.core.errors import StoreError, full_command
 from fiesta_allennlp.core.origin import PackageSource
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.registry import build_record
+from fiesta_allennlp.core.settings.choice_settings import ChoiceSettingsType
+from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selection.database import (
     FAILURE_FIELDS,
     REQUEST_FIELDS,
@@ -22,8 +24,6 @@ from fiesta_allennlp.selection.database import (
     translated_store_errors,
 )
 from fiesta_allennlp.selection.lock import DirectoryLock
-from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.settings import ChoiceSettingsType
 from fiesta_allennlp.selection.verdicts import NO_THRESHOLD, ScoreThreshold
 from fiesta_allennlp.version import __version__
 

@@ -3,11 +3,11 @@
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, TypeVar
 
-from fiesta_allennlp.core.defaults import BELIEF
 from fiesta_allennlp.core.errors import ConfigError, OptionError
 from fiesta_allennlp.core.registry import build, import_package
-from fiesta_allennlp.selection.options import deciding_options, flag
-from fiesta_allennlp.selection.settings import ChoiceSettings
+from fiesta_allennlp.core.settings.choice_settings import ChoiceSettings
+from fiesta_allennlp.core.settings.defaults import BELIEF
+from fiesta_allennlp.core.settings.options import deciding_options, flag
 from fiesta_allennlp.strategies.base import RunLimit, Strategy
 from fiesta_allennlp.strategies.fixed_budget import FixedBudget
 

@@ -5,9 +5,9 @@ from itertools import combinations
 from typing import Collection, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.beliefs.base import Belief, Posterior
-from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.records import Evaluation, History
-from fiesta_allennlp.selection.metrics import have_two_units
+from fiesta_allennlp.core.settings.defaults import CONFIDENCE
+from fiesta_allennlp.core.settings.metrics import have_two_units
 from fiesta_allennlp.selection.objections import UNITS, UNSEEDED
 from fiesta_allennlp.strategies.base import Margin, Strategy, analyse
 from fiesta_allennlp.strategies.decision import Decision

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Mapping, Optional
 
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome
-from fiesta_allennlp.selection.metrics import Metric
+from fiesta_allennlp.core.settings.metrics import Metric
 
 
 @dataclass(frozen=True)

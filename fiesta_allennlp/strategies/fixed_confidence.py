@@ -8,9 +8,9 @@ from typing import Any, List, Optional, Tuple, Union
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
-from fiesta_allennlp.core.defaults import CONFIDENCE, MAX_EVALUATIONS_PER_CANDIDATE
 from fiesta_allennlp.core.errors import ConfigError, OptionError
 from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.settings.defaults import CONFIDENCE, MAX_EVALUATIONS_PER_CANDIDATE
 from fiesta_allennlp.probability.batch import Rules
 from fiesta_allennlp.strategies.base import (
     Margin,

@@ -7,9 +7,9 @@ from typing import Dict, Optional, Tuple
 import numpy as np
 
 from fiesta_allennlp.beliefs.base import Belief
-from fiesta_allennlp.core.defaults import STOPPING_RULE
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable
+from fiesta_allennlp.core.settings.defaults import STOPPING_RULE
 from fiesta_allennlp.probability import rules
 from fiesta_allennlp.probability.batch import NUM_STARTS
 from fiesta_allennlp.probability.confidence_sequence import max_log_evidence, unpaired_log_evidence, unpaired_threshold

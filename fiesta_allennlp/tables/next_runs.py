@@ -6,14 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import Callable, Iterator, Mapping, Optional, Sequence, Set, Tuple
 
-from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
-from fiesta_allennlp.selection.metrics import UNNAMED, Metric
+from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
+from fiesta_allennlp.core.settings.defaults import CONFIDENCE
+from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.result_words import failed_notes
-from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.verdict import judge
 from fiesta_allennlp.selection.verdicts import ScoreThreshold

@@ -13,18 +13,18 @@ from numpy.random import Generator
 from scipy.special import expit
 
 from fiesta_allennlp.beliefs.moderated_t import ModeratedTPosterior, numbers_by_unit
-from fiesta_allennlp.core.defaults import MAX_FAILURES, METRIC
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, DataError, full_command
 from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED, ChoiceSettings
+from fiesta_allennlp.core.settings.defaults import MAX_FAILURES, METRIC
+from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
+from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.probability import logit
 from fiesta_allennlp.probability.continuation import draw_continuation
 from fiesta_allennlp.selection.database import translated_store_errors
-from fiesta_allennlp.selection.metrics import UNNAMED, Metric
-from fiesta_allennlp.selection.settings import OFFICIAL, SHARED, ChoiceSettings
 from fiesta_allennlp.selection.store import open_for_reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
-from fiesta_allennlp.selection.texts import count_text
 from fiesta_allennlp.selection.verdicts import ScoreThreshold
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence

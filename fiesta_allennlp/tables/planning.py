@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
 
 from fiesta_allennlp.beliefs.student_t import StudentT
-from fiesta_allennlp.core.defaults import num_cores
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.selection.options import deciding_options
-from fiesta_allennlp.selection.settings import INDEPENDENT, SHARED
+from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT, SHARED
+from fiesta_allennlp.core.settings.defaults import num_cores
+from fiesta_allennlp.core.settings.options import deciding_options
 from fiesta_allennlp.selection.showing import Printable
 from fiesta_allennlp.selection.t_tests import CONFIRMATION_LEVEL, fresh_runs_power
 from fiesta_allennlp.strategies.fixed_budget import SequentialHalving

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, DefaultDict, Dict, Iterable, List, Mapping, NoReturn, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import DataError, join_some
-from fiesta_allennlp.selection.metrics import Metric, have_two_units
+from fiesta_allennlp.core.settings.metrics import Metric, have_two_units
 from fiesta_allennlp.selection.objections import UNITS
 from fiesta_allennlp.tables.columns import Roles, RunRow
 from fiesta_allennlp.tables.settings import join_names, refusal

@@ -7,11 +7,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
-from fiesta_allennlp.core.defaults import MIN_FRESH_RUNS
 from fiesta_allennlp.core.errors import TYPED_WORDS, ConfigError, DataError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.names import split_names
-from fiesta_allennlp.selection.objections import UNITS, UNSEEDED, allow_option
-from fiesta_allennlp.selection.options import (
+from fiesta_allennlp.core.settings.choice_settings import (
+    OFFICIAL,
+    ChoiceSettings,
+    max_failures_option,
+    min_score_option,
+    preset_option,
+    seed_option,
+    splits_option,
+)
+from fiesta_allennlp.core.settings.defaults import MIN_FRESH_RUNS
+from fiesta_allennlp.core.settings.options import (
     RESOURCES_GROUP,
     SELECTION_GROUP,
     check_options,
@@ -22,15 +30,7 @@ from fiesta_allennlp.selection.options import (
     restated_option,
     selection_option,
 )
-from fiesta_allennlp.selection.settings import (
-    OFFICIAL,
-    ChoiceSettings,
-    max_failures_option,
-    min_score_option,
-    preset_option,
-    seed_option,
-    splits_option,
-)
+from fiesta_allennlp.selection.objections import UNITS, UNSEEDED, allow_option
 
 SCORES_GROUP = "Scores"
 _scores = partial(option, group=SCORES_GROUP)

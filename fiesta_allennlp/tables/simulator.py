@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import ndtri
 
 from fiesta_allennlp.beliefs.moderated_t import ModeratedT, count_on_units
-from fiesta_allennlp.core.defaults import MAX_FAILURES
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import (
     REPLAY_SCORES_STREAM,
@@ -19,8 +18,9 @@ from fiesta_allennlp.core.seeding import (
     fresh_seed,
     replay_rng,
 )
+from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
+from fiesta_allennlp.core.settings.defaults import MAX_FAILURES
 from fiesta_allennlp.probability.batch import Batch, OutOfScores, Rules
-from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.verdicts import ScoreThreshold
 from fiesta_allennlp.strategies.base import Margin, Strategy

@@ -10,8 +10,8 @@ from numpy.random import Generator
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError, join_some
 from fiesta_allennlp.core.records import Evaluation
-from fiesta_allennlp.selection.metrics import UNNAMED, Metric
-from fiesta_allennlp.selection.settings import OFFICIAL
+from fiesta_allennlp.core.settings.choice_settings import OFFICIAL
+from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
 from fiesta_allennlp.selection.store import open_for_reading
 from fiesta_allennlp.selection.verdicts import NO_THRESHOLD, ScoreThreshold
 from fiesta_allennlp.tables.read_back import ReadBack

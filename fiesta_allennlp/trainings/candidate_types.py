@@ -16,11 +16,11 @@ from fiesta_allennlp.core.errors import ALLENNLP_MISSING_MESSAGE, ConfigError
 from fiesta_allennlp.core.files import flatten
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.registry import Registrable, build
+from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.core.settings.options import option_words
 from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.isolation.machine import visible_gpus
-from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.options import option_words
 from fiesta_allennlp.trainings.candidate_run import CandidateRun, ReportedMetrics
 from fiesta_allennlp.trainings.config import (
     Config,

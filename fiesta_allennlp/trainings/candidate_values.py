@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.files import read_jsonl, shown_value
 from fiesta_allennlp.core.names import FORBIDDEN_CHARACTERS, split_name
-from fiesta_allennlp.selection.jsonnet import SURROGATE_PATTERN
+from fiesta_allennlp.core.settings.jsonnet import SURROGATE_PATTERN
 from fiesta_allennlp.trainings.programs.config import PLACEHOLDER_PATTERN
 
 MAX_NAME_BYTES = 60  # of a name that is made of values

@@ -10,8 +10,8 @@ from typing import Any, Callable, Collection, Dict, FrozenSet, List, Mapping, Op
 from fiesta_allennlp.core.errors import CandidateError, ConfigError, combined_error, describe_as_sentence, join_some
 from fiesta_allennlp.core.names import check_names, check_no_similar_names
 from fiesta_allennlp.core.records import Candidate
+from fiesta_allennlp.core.settings.jsonnet import VARIABLE_DEFAULTS, apply_overrides, read_jsonnet
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
-from fiesta_allennlp.selection.jsonnet import VARIABLE_DEFAULTS, apply_overrides, read_jsonnet
 from fiesta_allennlp.selection.objections import REMOVED, UNSEEDED
 from fiesta_allennlp.selection.session import StoredState
 from fiesta_allennlp.trainings.candidate_types import type_of

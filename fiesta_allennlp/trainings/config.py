@@ -8,8 +8,8 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Request
+from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
-from fiesta_allennlp.selection.metrics import Metric
 
 Config = Dict[str, Any]
 

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Mapping, Optional, Tuple
 
-from fiesta_allennlp.core.defaults import MIN_FRESH_RUNS, NUM_FRESH_RUNS
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 from fiesta_allennlp.core.names import split_names
-from fiesta_allennlp.selection.options import (
+from fiesta_allennlp.core.settings.choice_settings import seed_option
+from fiesta_allennlp.core.settings.defaults import MIN_FRESH_RUNS, NUM_FRESH_RUNS
+from fiesta_allennlp.core.settings.options import (
     RESOURCES_GROUP,
     check_options,
     check_values,
@@ -15,7 +16,6 @@ from fiesta_allennlp.selection.options import (
     flag,
     option,
 )
-from fiesta_allennlp.selection.settings import seed_option
 from fiesta_allennlp.trainings.settings import Settings
 
 CONFIRMATION_GROUP = "Confirmation"

@@ -9,20 +9,20 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from rich.console import Console
 
-from fiesta_allennlp.core.defaults import NUM_FRESH_RUNS
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.files import write_json_file
 from fiesta_allennlp.core.records import Candidate, History
+from fiesta_allennlp.core.settings.choice_settings import SHARED
+from fiesta_allennlp.core.settings.defaults import NUM_FRESH_RUNS
+from fiesta_allennlp.core.settings.options import deciding_options, settings_to_json
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.confirmation import Confirmation, ConfirmationPlan, SeenLead
 from fiesta_allennlp.selection.environment import changed_code, check_current_directory, describe_environment
 from fiesta_allennlp.selection.lock import is_at_work
 from fiesta_allennlp.selection.loop import Display
-from fiesta_allennlp.selection.options import deciding_options, settings_to_json
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import StoredState, run_selection
-from fiesta_allennlp.selection.settings import SHARED
 from fiesta_allennlp.selection.store import Meta, open_for_reading
 from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.selection.verdict import judge

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from rich.console import Console
 
-from fiesta_allennlp.core.defaults import METRIC
+from fiesta_allennlp.core.console import candidate_counter
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import (
     MAX_CHOICES,
@@ -27,13 +27,13 @@ from fiesta_allennlp.core.errors import (
 )
 from fiesta_allennlp.core.records import Candidate, Evaluation, Request
 from fiesta_allennlp.core.registry import build
+from fiesta_allennlp.core.settings.defaults import METRIC
+from fiesta_allennlp.core.settings.metrics import Metric, check_metric_sign
 from fiesta_allennlp.core.splits import Division
 from fiesta_allennlp.executors.base import Evaluator, Executor, option_value
 from fiesta_allennlp.executors.processes import num_workers, run_in_processes
 from fiesta_allennlp.isolation.machine import DEVICES_VARIABLE, is_gpu, visible_gpus
 from fiesta_allennlp.isolation.worker import WorkerSettings
-from fiesta_allennlp.selection.console import candidate_counter
-from fiesta_allennlp.selection.metrics import Metric, check_metric_sign
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import CandidateSet

@@ -10,24 +10,24 @@ from typing import Any, Callable, ClassVar, Collection, Dict, Iterator, List, Ma
 
 from rich.console import Console
 
-from fiesta_allennlp.core.defaults import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.files import delete
 from fiesta_allennlp.core.records import Candidate, Evaluation, History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
+from fiesta_allennlp.core.settings.defaults import CONFIDENCE
+from fiesta_allennlp.core.settings.metrics import check_metric_sign
+from fiesta_allennlp.core.texts import number_text
 from fiesta_allennlp.executors.base import Executor
 from fiesta_allennlp.executors.slurm import end_left_jobs
 from fiesta_allennlp.selection.facts import forecast_open_selection
 from fiesta_allennlp.selection.loop import Display, Listener, SelectionLoop
-from fiesta_allennlp.selection.metrics import check_metric_sign
 from fiesta_allennlp.selection.objections import PRETRAINED, REMOVED
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.result_words import forecast_text
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.strategy_building import build_strategy, build_with_packages, translated_option_errors
-from fiesta_allennlp.selection.texts import number_text
 from fiesta_allennlp.selection.verdict import judge
 from fiesta_allennlp.strategies.base import Strategy
 from fiesta_allennlp.strategies.decision import INCONCLUSIVE_REASONS, Decision

@@ -7,20 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Callable, ClassVar, Dict, Optional, Tuple
 
-from fiesta_allennlp.core.defaults import METRIC
 from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.core.files import refuse_repeated_keys
-from fiesta_allennlp.core.splits import SET_NAMES, Division, check_ratios
-from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.objections import allow_option
-from fiesta_allennlp.selection.options import (
-    RESOURCES_GROUP,
-    SELECTION_GROUP,
-    flag,
-    option,
-    resource_option,
-)
-from fiesta_allennlp.selection.settings import (
+from fiesta_allennlp.core.settings.choice_settings import (
     SelectionSettings,
     max_failures_option,
     min_score_option,
@@ -28,6 +17,17 @@ from fiesta_allennlp.selection.settings import (
     seed_option,
     splits_option,
 )
+from fiesta_allennlp.core.settings.defaults import METRIC
+from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.core.settings.options import (
+    RESOURCES_GROUP,
+    SELECTION_GROUP,
+    flag,
+    option,
+    resource_option,
+)
+from fiesta_allennlp.core.splits import SET_NAMES, Division, check_ratios
+from fiesta_allennlp.selection.objections import allow_option
 
 SCORING_GROUP = "Data and scoring"
 DEFAULT_TOP = 8

@@ -13,7 +13,7 @@ from common import make_parser, print_table
 
 from fiesta_allennlp.core.records import Evaluation, History
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.selection.settings import ChoiceSettings
+from fiesta_allennlp.core.settings.choice_settings import ChoiceSettings
 from fiesta_allennlp.selection.strategy_building import build_strategy
 
 SIZES = ((8, 100), (12, 200), (50, 2000))

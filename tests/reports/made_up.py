@@ -7,10 +7,10 @@ import numpy as np
 
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.registry import build
+from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.strategies import Strategy
 from fiesta_allennlp.strategies.base import Margin, analyse

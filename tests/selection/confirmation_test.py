@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
+from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selection.confirmation import Confirmation, ConfirmationPlan, SeenLead
-from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.strategies.decision import Decision
 from tests.reports.made_up import candidate

@@ -13,14 +13,14 @@ from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.files import write_json_file
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
+from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.core.texts import number_text
 from fiesta_allennlp.reports.words import ended_in_words, selection_in_words
 from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selection.candidate_table import num_decimals
 from fiesta_allennlp.selection.facts import LeadOverRival
-from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.result_words import describe_collapsed_runs
-from fiesta_allennlp.selection.texts import number_text
 from fiesta_allennlp.strategies.base import analyse
 from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.strategies.forecast import Forecast

@@ -8,8 +8,8 @@ import pytest
 
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
+from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.words import verdict_in_words
-from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.verdict import find_repeats, judge, smallest_set
 from fiesta_allennlp.strategies import Strategy

@@ -8,7 +8,7 @@ import pytest
 
 from fiesta_allennlp import plan
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.selection.options import flag
+from fiesta_allennlp.core.settings.options import flag
 from fiesta_allennlp.strategies.forecast import TimeForecast
 from fiesta_allennlp.tables.pilot import prepare_plan
 from fiesta_allennlp.tables.settings import PlanSettings

@@ -7,9 +7,9 @@ import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Request
+from fiesta_allennlp.core.settings.jsonnet import apply_overrides, read_jsonnet
+from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
-from fiesta_allennlp.selection.jsonnet import apply_overrides, read_jsonnet
-from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec
 from fiesta_allennlp.trainings.candidates import check_distinct_sets, load_candidate

@@ -10,10 +10,10 @@ import pytest
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Candidate
+from fiesta_allennlp.core.settings.choice_settings import PRESETS, ChoiceSettings
+from fiesta_allennlp.core.settings.options import deciding_options, flag
 from fiesta_allennlp.selection.confirmation import ConfirmationPlan
-from fiesta_allennlp.selection.options import deciding_options, flag
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.settings import PRESETS, ChoiceSettings
 from fiesta_allennlp.selection.store import Meta
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies.fixed_budget import FixedBudget

@@ -16,15 +16,15 @@ from fiesta_allennlp.beliefs import ModeratedT
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Candidate
-from fiesta_allennlp.isolation import machine as environment
-from fiesta_allennlp.selection.options import (
+from fiesta_allennlp.core.settings.choice_settings import settings_from_file
+from fiesta_allennlp.core.settings.options import (
     add_options,
     changed_options,
     command_words,
     settings_to_json,
     typed_options,
 )
-from fiesta_allennlp.selection.settings import settings_from_file
+from fiesta_allennlp.isolation import machine as environment
 from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.strategies import StoppingRule
 from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence

@@ -21,8 +21,8 @@ from allennlp.nn.util import get_text_field_mask
 from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.seeding import make_request
+from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
-from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPRun
 from fiesta_allennlp.trainings.allennlp.pool_reading import read_pool
 from fiesta_allennlp.trainings.allennlp.preparing import prepare_candidate

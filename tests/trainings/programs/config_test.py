@@ -7,8 +7,8 @@ from typing import Any, Dict, Optional, Tuple
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
-from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec
 from fiesta_allennlp.trainings.candidates import load_candidate

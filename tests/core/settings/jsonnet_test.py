@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.selection.jsonnet import cached_evaluations, read_jsonnet
+from fiesta_allennlp.core.settings.jsonnet import cached_evaluations, read_jsonnet
 
 
 def test_a_template_at_many_points_together_is_what_it_is_at_each(tmp_path: Path, monkeypatch: Any) -> None:

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from fiesta_allennlp.selection.options import mention_default
+from fiesta_allennlp.core.settings.options import mention_default
 
 
 @pytest.mark.parametrize(

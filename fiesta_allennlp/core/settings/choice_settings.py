@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from fiesta_allennlp.core.defaults import (
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.files import refuse_repeated_keys
+from fiesta_allennlp.core.settings.defaults import (
     BELIEF,
     BUDGET_STRATEGY,
     CONFIDENCE,
@@ -16,10 +18,8 @@ from fiesta_allennlp.core.defaults import (
     STOPPING_RULE,
     STRATEGY,
 )
-from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.files import refuse_repeated_keys
-from fiesta_allennlp.selection.jsonnet import read_jsonnet
-from fiesta_allennlp.selection.options import (
+from fiesta_allennlp.core.settings.jsonnet import read_jsonnet
+from fiesta_allennlp.core.settings.options import (
     SELECTION_GROUP,
     base_type,
     check_options,

@@ -2,7 +2,7 @@ from typing import Optional
 
 import pytest
 
-from fiesta_allennlp.selection.texts import cost_text, duration_text, number_text, probability_text
+from fiesta_allennlp.core.texts import cost_text, duration_text, number_text, probability_text
 
 
 @pytest.mark.parametrize(
