@@ -6,8 +6,8 @@ python examples/own_classes/posterior.py
 import numpy as np
 
 from fiesta_allennlp import replay
-from fiesta_allennlp.beliefs.base import Belief
-from fiesta_allennlp.beliefs.student_t import StudentTPosterior
+from fiesta_allennlp.choosing.beliefs.belief import Belief
+from fiesta_allennlp.choosing.beliefs.student_t import StudentTPosterior
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.tables.sources import ScorePreset
 

@@ -8,8 +8,14 @@ from typing import Any, Dict, Mapping, Optional, Sequence
 
 import numpy as np
 
-from fiesta_allennlp.beliefs import Belief, MeasurePosterior
-from fiesta_allennlp.beliefs.dirichlet_f_measure import FMeasurePosterior
+from fiesta_allennlp.choosing import Strategy
+from fiesta_allennlp.choosing.beliefs import Belief, MeasurePosterior
+from fiesta_allennlp.choosing.beliefs.dirichlet_f_measure import FMeasurePosterior
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.stopping_rules import BayesianStop, StoppingRule
+from fiesta_allennlp.choosing.strategy import RunLimit
+from fiesta_allennlp.choosing.strategy_building import build_strategy
+from fiesta_allennlp.choosing.t_tests import INTERVAL_LEVEL
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History
@@ -22,13 +28,7 @@ from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
 from fiesta_allennlp.selection.objections import UNITS, UNSEEDED
-from fiesta_allennlp.selection.strategy_building import build_strategy
-from fiesta_allennlp.selection.t_tests import INTERVAL_LEVEL
 from fiesta_allennlp.selection.verdict import judge
-from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.base import RunLimit
-from fiesta_allennlp.strategies.decision import Decision
-from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule
 
 MAX_UNKNOWN_LABELS = 3
 """Answers that are no gold label, of which a result has the commonest."""

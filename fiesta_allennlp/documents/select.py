@@ -12,6 +12,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
 from rich.console import Console
 
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.strategy_building import build_with_packages
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe_as_sentence, join_some
 from fiesta_allennlp.core.names import check_names, split_name
@@ -32,8 +34,6 @@ from fiesta_allennlp.selection.loop import Display, SelectionLoop
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.selection.strategy_building import build_with_packages
-from fiesta_allennlp.strategies.decision import Decision
 
 ARCHIVE_SUFFIX = ".tar.gz"
 ARCHIVE_SERVER = "fiesta_allennlp.documents.systems.archive_server"

@@ -100,7 +100,7 @@ class DocumentSettings(SelectionSettings):
 
     def with_metric_defaults(self, metric: str) -> "DocumentSettings":
         """Return these settings with a belief about this metric, and with the stopping rule for documents."""
-        from fiesta_allennlp.strategies import FixedConfidence, Strategy  # --help does without
+        from fiesta_allennlp.choosing import FixedConfidence, Strategy  # --help does without
 
         strategy = to_config(self.strategy, "--strategy") if self.strategy else {}
         if "belief" in strategy:

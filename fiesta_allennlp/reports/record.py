@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 
 import numpy as np
 
-from fiesta_allennlp.beliefs import Belief
+from fiesta_allennlp.choosing import Strategy
+from fiesta_allennlp.choosing.beliefs import Belief
+from fiesta_allennlp.choosing.strategy import analyse
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.origin import PackageSource, package_source
 from fiesta_allennlp.core.records import History
@@ -30,8 +32,6 @@ from fiesta_allennlp.selection.environment import describe_different_versions
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.showing import Printable, TerminalLines, show
 from fiesta_allennlp.selection.verdict import with_everybody
-from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.base import analyse
 from fiesta_allennlp.trainings.candidate_values import Point
 
 if TYPE_CHECKING:

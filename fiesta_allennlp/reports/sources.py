@@ -7,6 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, Mapping, Sequence, Tuple
 
+from fiesta_allennlp.choosing import Strategy
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.strategy import Margin, analyse
+from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build, build_record
@@ -20,12 +24,8 @@ from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.result_words import failed_notes
-from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.selection.verdict import judge
 from fiesta_allennlp.selection.verdicts import ScoreThreshold
-from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.base import Margin, analyse
-from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.tables.settings import NextSettings, done_note, refuse_table_options
 from fiesta_allennlp.trainings.confirmation import read_confirmation, read_confirmations
 from fiesta_allennlp.trainings.settings import Settings

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, Tuple
 
+from fiesta_allennlp.choosing.forecast import Forecast
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import History
@@ -19,7 +20,6 @@ from fiesta_allennlp.reports.sources import read_directory
 from fiesta_allennlp.reports.words import decision_in_words, failures_in_words
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
 from fiesta_allennlp.selection.facts import forecast_open_selection
-from fiesta_allennlp.strategies.forecast import Forecast
 from fiesta_allennlp.version import __version__
 
 STATUS_FORMAT = 3

@@ -3,6 +3,8 @@
 import json
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from fiesta_allennlp.choosing import Strategy
+from fiesta_allennlp.choosing.decision import INCONCLUSIVE_REASONS
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
 from fiesta_allennlp.core.settings.options import flag
 from fiesta_allennlp.core.texts import (
@@ -26,8 +28,6 @@ from fiesta_allennlp.selection.facts import NOTES, STATE, fact_sentences
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.result_words import Words, describe_scored_data, missed_runs_text, missed_text
 from fiesta_allennlp.selection.showing import TerminalLines, show
-from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.decision import INCONCLUSIVE_REASONS
 
 
 def selection_in_words(result: Result) -> Tuple[str, ...]:

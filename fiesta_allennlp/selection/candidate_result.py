@@ -6,11 +6,11 @@ from typing import Any, Literal, Mapping, Optional, Tuple, Type, TypeVar
 
 import numpy as np
 
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.t_tests import Interval, compute_mean_interval, sample_sd
 from fiesta_allennlp.core.errors import MAX_ERROR_CHARACTERS
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.selection.t_tests import Interval, compute_mean_interval, sample_sd
-from fiesta_allennlp.strategies.decision import Decision
 
 State = Literal["taking part", "failed", "removed"]
 """Whether a candidate takes part, failed too often, or was removed by the user."""

@@ -9,12 +9,7 @@ from typing import Any, Dict, List, Literal, Optional, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.core.settings.choice_settings import SHARED
-from fiesta_allennlp.core.settings.defaults import MIN_FRESH_RUNS
-from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.showing import Printable
-from fiesta_allennlp.selection.t_tests import (
+from fiesta_allennlp.choosing.t_tests import (
     CONFIRMATION_LEVEL,
     INTERVAL_LEVEL,
     MIN_NUM_SCORES,
@@ -25,6 +20,11 @@ from fiesta_allennlp.selection.t_tests import (
     holm,
     run_to_run_sd,
 )
+from fiesta_allennlp.core.settings.choice_settings import SHARED
+from fiesta_allennlp.core.settings.defaults import MIN_FRESH_RUNS
+from fiesta_allennlp.selection.candidate_result import CandidateResult
+from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.selection.showing import Printable
 from fiesta_allennlp.version import __version__
 
 POWER, MAX_FRESH_RUNS = 0.8, 500

@@ -4,18 +4,18 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Tuple
 
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.forecast import Forecast, count_runs, forecast_selection
+from fiesta_allennlp.choosing.probability.collapsed import CollapsedRuns, find_collapsed_runs
+from fiesta_allennlp.choosing.probability.rules import nearest_rival
+from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.texts import count_text, probability_text
-from fiesta_allennlp.probability.collapsed import CollapsedRuns, find_collapsed_runs
-from fiesta_allennlp.probability.rules import nearest_rival
 from fiesta_allennlp.selection.candidate_table import num_decimals
 from fiesta_allennlp.selection.result_words import describe_collapsed_runs, forecast_text
-from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.decision import Decision
-from fiesta_allennlp.strategies.forecast import Forecast, count_runs, forecast_selection
 
 DECIDED_REASONS = ("confidence", "budget", "documents")
 """The reasons for which a selection stops with a winner, unless something else is open."""

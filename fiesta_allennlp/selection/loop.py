@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, ContextManager, Iterator, List, Optional, Sequence, Set, Tuple
 
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError, full_command, join_some
 from fiesta_allennlp.core.interrupts import raise_if_interrupted
@@ -19,8 +21,6 @@ from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.selection.retries import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
 from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.decision import Decision
 
 
 class Listener:

@@ -10,6 +10,7 @@ from typing import Callable, Collection, Dict, Optional, Sequence, Set
 
 from rich.console import Console
 
+from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.texts import count_text, number_text, probability_text
@@ -19,7 +20,6 @@ from fiesta_allennlp.selection.facts import runs_left_text
 from fiesta_allennlp.selection.loop import Listener
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.result_words import describe_collapsed_runs
-from fiesta_allennlp.strategies.decision import Decision
 
 MAX_NAME = 14
 """Characters of a name in a line of progress before it is cut. A line has at most 100."""

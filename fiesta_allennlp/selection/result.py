@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Literal, Mapping, Optional, Tuple, Type, TypeVar, Union
 
+from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.core.files import check_format, from_csv_cell, read_json, write_json_file
@@ -20,7 +21,6 @@ from fiesta_allennlp.selection.facts import DECIDED_REASONS, DecisionFacts, comp
 from fiesta_allennlp.selection.result_words import RUN_WORDS, Words
 from fiesta_allennlp.selection.showing import Printable
 from fiesta_allennlp.selection.verdict import smallest_set
-from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.version import __version__
 
 FORMAT = 3

@@ -4,11 +4,11 @@ import json
 from dataclasses import dataclass
 from typing import Any, Collection, List, Mapping, Optional
 
+from fiesta_allennlp.choosing.forecast import Forecast, TimeForecast
+from fiesta_allennlp.choosing.probability.collapsed import CollapsedRuns
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.texts import chance_text, count_text
-from fiesta_allennlp.probability.collapsed import CollapsedRuns
-from fiesta_allennlp.strategies.forecast import Forecast, TimeForecast
 
 VALIDATION_CAUTION = (
     "A run may choose its epoch or settings on the validation set, so scores on unseen data tend to be worse."

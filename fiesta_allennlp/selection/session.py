@@ -26,6 +26,7 @@ from typing import (
 
 from rich.console import Console
 
+from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, check_private, delete
@@ -48,7 +49,6 @@ from fiesta_allennlp.selection.objections import REMOVED, kept_allowances
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.store import COMMAND_BY_KIND, Meta, RunStore, check_store_not_lost
 from fiesta_allennlp.selection.workspace import recording_errors, write_csv
-from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.version import __version__
 
 

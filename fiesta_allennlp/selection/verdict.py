@@ -4,13 +4,13 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Collection, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.beliefs.base import Belief, Posterior
+from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.strategy import Margin, Strategy, analyse
 from fiesta_allennlp.core.records import Evaluation, History
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import have_two_units
 from fiesta_allennlp.selection.objections import UNITS, UNSEEDED
-from fiesta_allennlp.strategies.base import Margin, Strategy, analyse
-from fiesta_allennlp.strategies.decision import Decision
 
 EQUAL_SDS = 0.5
 """Candidates whose means differ by less than this share of the run-to-run sd are equal."""

@@ -12,7 +12,12 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import expit
 
-from fiesta_allennlp.beliefs.moderated_t import ModeratedTPosterior, numbers_by_unit
+from fiesta_allennlp.choosing import Strategy
+from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedTPosterior, numbers_by_unit
+from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
+from fiesta_allennlp.choosing.probability import logit
+from fiesta_allennlp.choosing.probability.continuation import draw_continuation
+from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, DataError, full_command
 from fiesta_allennlp.core.records import History
@@ -20,14 +25,9 @@ from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED, Choi
 from fiesta_allennlp.core.settings.defaults import MAX_FAILURES, METRIC
 from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
 from fiesta_allennlp.core.texts import count_text
-from fiesta_allennlp.probability import logit
-from fiesta_allennlp.probability.continuation import draw_continuation
 from fiesta_allennlp.selection.database import translated_store_errors
 from fiesta_allennlp.selection.store import open_for_reading
-from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.selection.verdicts import ScoreThreshold
-from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.run_table import read_run_table
 from fiesta_allennlp.tables.settings import (

@@ -4,16 +4,16 @@ import time
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
 
-from fiesta_allennlp.beliefs.student_t import StudentT
+from fiesta_allennlp.choosing.beliefs.student_t import StudentT
+from fiesta_allennlp.choosing.fixed_budget import SequentialHalving
+from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
+from fiesta_allennlp.choosing.forecast import TimeForecast, count_runs
+from fiesta_allennlp.choosing.t_tests import CONFIRMATION_LEVEL, fresh_runs_power
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT, SHARED
 from fiesta_allennlp.core.settings.defaults import num_cores
 from fiesta_allennlp.core.settings.options import deciding_options
 from fiesta_allennlp.selection.showing import Printable
-from fiesta_allennlp.selection.t_tests import CONFIRMATION_LEVEL, fresh_runs_power
-from fiesta_allennlp.strategies.fixed_budget import SequentialHalving
-from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
-from fiesta_allennlp.strategies.forecast import TimeForecast, count_runs
 from fiesta_allennlp.tables.pilot import CHOICE_OPTIONS, prepare_plan
 from fiesta_allennlp.tables.settings import NO_SECONDS, PlanSettings, ReplaySettings
 from fiesta_allennlp.tables.simulator import OnRepetitions, Outlook, Simulator, find_best, prepare_simulator

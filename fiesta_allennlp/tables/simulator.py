@@ -9,7 +9,12 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 import numpy as np
 from scipy.special import ndtri
 
-from fiesta_allennlp.beliefs.moderated_t import ModeratedT, count_on_units
+from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT, count_on_units
+from fiesta_allennlp.choosing.fixed_budget import NonAdaptiveFixedConfidence
+from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
+from fiesta_allennlp.choosing.probability.batch import Batch, OutOfScores, Rules
+from fiesta_allennlp.choosing.strategy import Margin, Strategy
+from fiesta_allennlp.choosing.strategy_building import build_strategy
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import (
     REPLAY_SCORES_STREAM,
@@ -20,12 +25,7 @@ from fiesta_allennlp.core.seeding import (
 )
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.defaults import MAX_FAILURES
-from fiesta_allennlp.probability.batch import Batch, OutOfScores, Rules
-from fiesta_allennlp.selection.strategy_building import build_strategy
 from fiesta_allennlp.selection.verdicts import ScoreThreshold
-from fiesta_allennlp.strategies.base import Margin, Strategy
-from fiesta_allennlp.strategies.fixed_budget import NonAdaptiveFixedConfidence
-from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.tables.chunks import run_chunks
 from fiesta_allennlp.tables.settings import MAX_REPEATS, MIN_REPEATS, ReplaySettings
 from fiesta_allennlp.tables.sources import DrawnScores, OutOfScoresError, Sampling, ScoreSource, restrict

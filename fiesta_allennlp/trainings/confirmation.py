@@ -9,6 +9,8 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from rich.console import Console
 
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.files import write_json_file
@@ -24,10 +26,8 @@ from fiesta_allennlp.selection.loop import Display
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.session import StoredState, run_selection
 from fiesta_allennlp.selection.store import Meta, open_for_reading
-from fiesta_allennlp.selection.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.selection.verdict import judge
 from fiesta_allennlp.selection.workspace import has_selection
-from fiesta_allennlp.strategies.decision import Decision
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
 from fiesta_allennlp.trainings.select import TrainingSelection

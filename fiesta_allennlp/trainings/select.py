@@ -10,6 +10,9 @@ from typing import Any, Callable, ClassVar, Collection, Dict, Iterator, List, Ma
 
 from rich.console import Console
 
+from fiesta_allennlp.choosing.decision import INCONCLUSIVE_REASONS, Decision
+from fiesta_allennlp.choosing.strategy import Strategy
+from fiesta_allennlp.choosing.strategy_building import build_strategy, build_with_packages, translated_option_errors
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.files import delete
@@ -27,10 +30,7 @@ from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.result_words import forecast_text
 from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.selection.strategy_building import build_strategy, build_with_packages, translated_option_errors
 from fiesta_allennlp.selection.verdict import judge
-from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.decision import INCONCLUSIVE_REASONS, Decision
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import Point
 from fiesta_allennlp.trainings.candidates import (

@@ -13,7 +13,7 @@ import numpy as np
 from common import make_parser, print_table
 from families import CLEAR_FAMILIES, REPORTING_FAMILIES, TUNING_FAMILIES, Family
 
-from fiesta_allennlp.strategies.forecast import forecast_selection
+from fiesta_allennlp.choosing.forecast import forecast_selection
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.simulator import Simulator, prepare_simulator
 

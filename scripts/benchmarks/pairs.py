@@ -30,8 +30,8 @@ from common import (
 )
 from real_problems import last_history
 
+from fiesta_allennlp.choosing.t_tests import compute_mean_interval
 from fiesta_allennlp.reports.comparisons import compute_welch_interval
-from fiesta_allennlp.selection.t_tests import compute_mean_interval
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.simulator import prepare_simulator, wilson_interval
 from fiesta_allennlp.tables.sources import ScorePreset

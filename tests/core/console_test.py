@@ -12,16 +12,16 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.forecast import Forecast
+from fiesta_allennlp.choosing.probability.collapsed import CollapsedRuns
 from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.settings.metrics import Metric
-from fiesta_allennlp.probability.collapsed import CollapsedRuns
 from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.facts import STATE, fact_sentences
 from fiesta_allennlp.selection.progress import LiveTable
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.strategies.decision import Decision
-from fiesta_allennlp.strategies.forecast import Forecast
 
 
 def facts(history: History, decision: Decision, **further_facts: Any) -> Result:

@@ -6,7 +6,8 @@ from typing import Any, Dict
 
 import pytest
 
-from fiesta_allennlp.beliefs import ModeratedT
+from fiesta_allennlp.choosing.beliefs import ModeratedT
+from fiesta_allennlp.choosing.strategy import analyse
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.core.records import Evaluation
@@ -16,7 +17,6 @@ from fiesta_allennlp.selection import lock
 from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.strategies.base import analyse
 from tests.selections import ENVIRONMENT, METRIC, write_selection
 
 SCORES = {"a": [0.8, 0.9, 0.85], "b": [0.6, 0.7], "c": [0.5, 0.62]}
@@ -98,7 +98,7 @@ def test_from_another_machine_a_selection_that_writes_is_running(
 
 def test_a_package_that_the_store_names_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "of_a_user.py").write_text(
-        "from fiesta_allennlp.beliefs import Belief, StudentT\n"
+        "from fiesta_allennlp.choosing.beliefs import Belief, StudentT\n"
         "@Belief.register('of_a_user')\n"
         "class OfAUser(StudentT):\n    pass\n"
     )

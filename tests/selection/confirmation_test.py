@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selection.confirmation import Confirmation, ConfirmationPlan, SeenLead
 from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.strategies.decision import Decision
 from tests.reports.made_up import candidate
 
 BETTER, WORSE = (0.83, 0.85, 0.84, 0.86), (0.80, 0.81, 0.82, 0.82)

@@ -14,6 +14,8 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError, FiestaError, StoreError
 from fiesta_allennlp.core.origin import Origin
@@ -24,8 +26,6 @@ from fiesta_allennlp.executors.base import Evaluator, Executor
 from fiesta_allennlp.selection.loop import Listener, SelectionLoop
 from fiesta_allennlp.selection.retries import RETRY_PAUSES, Retries
 from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.decision import Decision
 
 MEANS = {"a": 0.60, "b": 0.64, "c": 0.55}
 

@@ -8,7 +8,10 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 import numpy as np
 import pytest
 
-from fiesta_allennlp.beliefs import ModeratedT
+from fiesta_allennlp.choosing.beliefs import ModeratedT
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.forecast import Forecast
+from fiesta_allennlp.choosing.strategy import analyse
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.files import write_json_file
 from fiesta_allennlp.core.records import Evaluation, Failure, History
@@ -21,9 +24,6 @@ from fiesta_allennlp.selection.candidate_table import num_decimals
 from fiesta_allennlp.selection.facts import LeadOverRival
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.result_words import describe_collapsed_runs
-from fiesta_allennlp.strategies.base import analyse
-from fiesta_allennlp.strategies.decision import Decision
-from fiesta_allennlp.strategies.forecast import Forecast
 
 SCORES: Dict[str, List[float]] = {"a": [0.5, 0.7, 0.6], "b": [0.4], "c": []}
 

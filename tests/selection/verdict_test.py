@@ -6,14 +6,14 @@ from typing import Any, Dict, List, Sequence
 import numpy as np
 import pytest
 
+from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.words import verdict_in_words
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.verdict import find_repeats, judge, smallest_set
-from fiesta_allennlp.strategies import Strategy
-from tests.strategies.histories import request
+from tests.choosing.histories import request
 
 STRATEGY = {"type": "top_two", "belief": {"type": "moderated_t"}, "max_evaluations": 60}
 BAD, GOOD = [0.50, 0.52, 0.51, 0.50], [0.80, 0.81, 0.79, 0.80]

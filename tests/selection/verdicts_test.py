@@ -7,6 +7,7 @@ from typing import Any, Dict, List
 import pytest
 
 from fiesta_allennlp import next_runs, plan, replay
+from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.core.records import Evaluation, Failure, Request
@@ -15,9 +16,8 @@ from fiesta_allennlp.selection.candidate_result import CandidateResult
 from fiesta_allennlp.selection.result_words import missed_text
 from fiesta_allennlp.selection.store import RunStore
 from fiesta_allennlp.selection.verdicts import ScoreThreshold
-from fiesta_allennlp.strategies.decision import Decision
+from tests.choosing.histories import history, request
 from tests.selection.loop_test import Normal, Run
-from tests.strategies.histories import history, request
 
 
 def finished(replicate: int, metrics: Dict[str, float]) -> Evaluation:

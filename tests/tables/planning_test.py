@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp import plan
+from fiesta_allennlp.choosing.forecast import TimeForecast
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.settings.options import flag
-from fiesta_allennlp.strategies.forecast import TimeForecast
 from fiesta_allennlp.tables.pilot import prepare_plan
 from fiesta_allennlp.tables.settings import PlanSettings
 from fiesta_allennlp.tables.simulator import Repetition, Simulator

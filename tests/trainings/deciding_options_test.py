@@ -7,6 +7,8 @@ from typing import Any, Dict
 
 import pytest
 
+from fiesta_allennlp.choosing.fixed_budget import FixedBudget
+from fiesta_allennlp.choosing.strategy_building import build_strategy
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Candidate
@@ -15,8 +17,6 @@ from fiesta_allennlp.core.settings.options import deciding_options, flag
 from fiesta_allennlp.selection.confirmation import ConfirmationPlan
 from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.selection.store import Meta
-from fiesta_allennlp.selection.strategy_building import build_strategy
-from fiesta_allennlp.strategies.fixed_budget import FixedBudget
 from fiesta_allennlp.tables.planning import plan
 from fiesta_allennlp.tables.settings import PlanSettings
 from fiesta_allennlp.trainings.confirmation import FinishedSelection

@@ -12,7 +12,10 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as limits
 from hypothesis import strategies as some
 
-from fiesta_allennlp.beliefs import ModeratedT
+from fiesta_allennlp.choosing import StoppingRule
+from fiesta_allennlp.choosing.beliefs import ModeratedT
+from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
+from fiesta_allennlp.choosing.strategy_building import build_strategy
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Candidate
@@ -25,9 +28,6 @@ from fiesta_allennlp.core.settings.options import (
     typed_options,
 )
 from fiesta_allennlp.isolation import machine as environment
-from fiesta_allennlp.selection.strategy_building import build_strategy
-from fiesta_allennlp.strategies import StoppingRule
-from fiesta_allennlp.strategies.fixed_confidence import FixedConfidence
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.trainings.candidate_values import parse_candidates
 from fiesta_allennlp.trainings.candidates import load_candidates
