@@ -13,11 +13,11 @@ from fiesta_allennlp.core.settings.options import RESOURCES_GROUP, takes_options
 from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.documents.select import select_system
 from fiesta_allennlp.documents.settings import DocumentSettings
-from fiesta_allennlp.isolation.fork_server import check_main_guard
 from fiesta_allennlp.reports import words  # noqa: F401  # it says how a result shows itself
 from fiesta_allennlp.reports.fresh_runs import confirm as run_confirmation
 from fiesta_allennlp.reports.next_runs import ask_next_runs
 from fiesta_allennlp.reports.simulation import plan_with_bar, replay_with_bar
+from fiesta_allennlp.running.isolation.fork_server import check_main_guard
 from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.progress import LiveTable
 from fiesta_allennlp.selection.result import Result

@@ -116,7 +116,7 @@ class LocalSlurm:
 
     def restart_node(self) -> None:
         """Kill the daemon of the node at once, and start it again. Its jobs go on."""
-        from tests.executors.light import is_running
+        from tests.running.light import is_running
 
         pid = int((self.root / "slurmd.pid").read_text())
         os.kill(pid, signal.SIGKILL)
@@ -149,7 +149,7 @@ def slurm(slurm_daemons: LocalSlurm, monkeypatch: pytest.MonkeyPatch) -> LocalSl
     monkeypatch.setenv("SLURM_CONF", str(slurm_daemons.root / "slurm.conf"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
     for name in ("FIRST_INTERVAL_SECONDS", "MAX_INTERVAL_SECONDS", "LOOK_SECONDS"):
-        monkeypatch.setattr(f"fiesta_allennlp.executors.slurm.{name}", 0.3)
+        monkeypatch.setattr(f"fiesta_allennlp.running.slurm.{name}", 0.3)
     return slurm_daemons
 
 

@@ -12,12 +12,12 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.texts import duration_text
-from fiesta_allennlp.executors.jobs import JobStatus
-from fiesta_allennlp.executors.slurm import SlurmUnavailable, query_jobs
-from fiesta_allennlp.isolation.attempts import Attempt
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.sources import read_directory
 from fiesta_allennlp.reports.words import decision_in_words, failures_in_words
+from fiesta_allennlp.running.isolation.attempts import Attempt
+from fiesta_allennlp.running.job_executor import JobStatus
+from fiesta_allennlp.running.slurm import SlurmUnavailable, query_jobs
 from fiesta_allennlp.selection.candidate_table import Table, candidate_table
 from fiesta_allennlp.selection.facts import forecast_open_selection
 from fiesta_allennlp.version import __version__

@@ -18,8 +18,8 @@ from fiesta_allennlp.core.errors import FiestaError, full_command, join_some
 from fiesta_allennlp.core.interrupts import raise_if_interrupted
 from fiesta_allennlp.core.records import Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
-from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.selection.retries import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
+from fiesta_allennlp.running.executor import Evaluator, Executor
+from fiesta_allennlp.running.retries import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
 from fiesta_allennlp.selection.store import RunStore
 
 

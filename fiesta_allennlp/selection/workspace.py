@@ -63,7 +63,7 @@ def clear_directory(
     new one made in the place `staging` here."""
     if not directory.store.exists() and not directory.finished_runs:
         return
-    from fiesta_allennlp.executors.slurm import end_left_jobs  # which a new directory needs not
+    from fiesta_allennlp.running.slurm import end_left_jobs  # which a new directory needs not
 
     lock = DirectoryLock(directory)
     try:

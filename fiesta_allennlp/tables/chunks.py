@@ -47,7 +47,7 @@ def _iterate_results(
 
     from pebble import ProcessPool
 
-    from fiesta_allennlp.isolation.fork_server import MISSING_GUARD_MESSAGE, THREAD_VARIABLES, check_main_guard
+    from fiesta_allennlp.running.isolation.fork_server import MISSING_GUARD_MESSAGE, THREAD_VARIABLES, check_main_guard
 
     check_main_guard()
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))

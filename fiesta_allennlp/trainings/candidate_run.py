@@ -22,8 +22,8 @@ from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.core.settings.metrics import Metric, checked_score, error_word
 from fiesta_allennlp.core.settings.options import option_words
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
-from fiesta_allennlp.executors.base import Evaluator
-from fiesta_allennlp.isolation.machine import RUN_ORIGIN
+from fiesta_allennlp.running.executor import Evaluator
+from fiesta_allennlp.running.isolation.machine import RUN_ORIGIN
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.data_files import DataSnapshot, checking_unchanged
 

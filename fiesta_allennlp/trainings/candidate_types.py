@@ -19,8 +19,8 @@ from fiesta_allennlp.core.registry import Registrable, build
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.core.settings.options import option_words
 from fiesta_allennlp.core.splits import Division
-from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.isolation.machine import visible_gpus
+from fiesta_allennlp.running.executor import Executor
+from fiesta_allennlp.running.isolation.machine import visible_gpus
 from fiesta_allennlp.trainings.candidate_run import CandidateRun, ReportedMetrics
 from fiesta_allennlp.trainings.config import (
     Config,

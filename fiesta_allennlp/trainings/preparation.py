@@ -30,10 +30,10 @@ from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.settings.defaults import METRIC
 from fiesta_allennlp.core.settings.metrics import Metric, check_metric_sign
 from fiesta_allennlp.core.splits import Division
-from fiesta_allennlp.executors.base import Evaluator, Executor, option_value
-from fiesta_allennlp.executors.processes import num_workers, run_in_processes
-from fiesta_allennlp.isolation.machine import DEVICES_VARIABLE, is_gpu, visible_gpus
-from fiesta_allennlp.isolation.worker import WorkerSettings
+from fiesta_allennlp.running.executor import Evaluator, Executor, option_value
+from fiesta_allennlp.running.isolation.machine import DEVICES_VARIABLE, is_gpu, visible_gpus
+from fiesta_allennlp.running.isolation.worker import WorkerSettings
+from fiesta_allennlp.running.processes import num_workers, run_in_processes
 from fiesta_allennlp.trainings.candidate_run import CandidateRun
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidates import CandidateSet
@@ -57,7 +57,7 @@ def build_executor(settings: Settings, directory: RunDirectory, *, packages: Seq
     """Return the executor that the settings name, ready to work. Its workers import `packages`."""
     name, options = settings.executor, settings.executor_options
     for module in (name,) if name in BUILT_IN_EXECUTORS else BUILT_IN_EXECUTORS:
-        import_module(f"fiesta_allennlp.executors.{module}")
+        import_module(f"fiesta_allennlp.running.{module}")
     executor_class = Executor.find(name)
     if executor_class is None:
         advice = "If it is registered by a package of yours, name that with --include-package."

@@ -21,8 +21,8 @@ from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import check_metric_sign
 from fiesta_allennlp.core.texts import number_text
-from fiesta_allennlp.executors.base import Executor
-from fiesta_allennlp.executors.slurm import end_left_jobs
+from fiesta_allennlp.running.executor import Executor
+from fiesta_allennlp.running.slurm import end_left_jobs
 from fiesta_allennlp.selection.facts import forecast_open_selection
 from fiesta_allennlp.selection.loop import Display, Listener, SelectionLoop
 from fiesta_allennlp.selection.objections import PRETRAINED, REMOVED

@@ -16,7 +16,7 @@ from fiesta_allennlp.selection.environment import (
     describe_environment,
     different_versions,
 )
-from tests.executors.light import request
+from tests.running.light import request
 
 
 def test_a_session_like_the_last_one_is_no_new_one() -> None:

@@ -22,9 +22,9 @@ from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
-from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.running.executor import Evaluator, Executor
+from fiesta_allennlp.running.retries import RETRY_PAUSES, Retries
 from fiesta_allennlp.selection.loop import Listener, SelectionLoop
-from fiesta_allennlp.selection.retries import RETRY_PAUSES, Retries
 from fiesta_allennlp.selection.store import RunStore
 
 MEANS = {"a": 0.60, "b": 0.64, "c": 0.55}

@@ -27,7 +27,7 @@ from fiesta_allennlp.core.settings.options import (
     settings_to_json,
     typed_options,
 )
-from fiesta_allennlp.isolation import machine as environment
+from fiesta_allennlp.running.isolation import machine as environment
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.trainings.candidate_values import parse_candidates
 from fiesta_allennlp.trainings.candidates import load_candidates

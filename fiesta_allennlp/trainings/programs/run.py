@@ -14,7 +14,7 @@ from fiesta_allennlp.core.directory import DATA_DIRECTORY, LOG_FILE, MODEL_DIREC
 from fiesta_allennlp.core.errors import MetricError, ProgramError, ProgramKilledError, escape_invisible
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, delete, write_json_file
 from fiesta_allennlp.core.records import Request
-from fiesta_allennlp.isolation.process_tree import end_below
+from fiesta_allennlp.running.isolation.process_tree import end_below
 from fiesta_allennlp.trainings.candidate_run import CandidateRun, ReportedMetrics, parse_last_line, read_reported
 from fiesta_allennlp.trainings.config import Config
 from fiesta_allennlp.trainings.programs.config import (

@@ -10,11 +10,11 @@ from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Outcome, Request
 from fiesta_allennlp.core.settings.defaults import num_cores
-from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.executors.queueing import ActiveRun, QueueingExecutor
-from fiesta_allennlp.isolation import fork_server
-from fiesta_allennlp.isolation.machine import origin_here
-from fiesta_allennlp.isolation.worker import WorkerSettings, call_for_parent, evaluate_task
+from fiesta_allennlp.running.executor import Evaluator, Executor
+from fiesta_allennlp.running.isolation import fork_server
+from fiesta_allennlp.running.isolation.machine import origin_here
+from fiesta_allennlp.running.isolation.worker import WorkerSettings, call_for_parent, evaluate_task
+from fiesta_allennlp.running.queueing import ActiveRun, QueueingExecutor
 
 MAX_DEATHS = 2
 """How often a task begins again whose process was killed, such as for lack of memory."""

@@ -12,7 +12,7 @@ from fiesta_allennlp.core.directory import LOG_FILE
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, delete, read_json, write_json_file
 from fiesta_allennlp.core.names import file_name
 from fiesta_allennlp.core.records import Outcome, Request, outcome_from_data
-from fiesta_allennlp.isolation.worker import RunTask, WorkerSettings
+from fiesta_allennlp.running.isolation.worker import RunTask, WorkerSettings
 
 UNSENT = "unsent"
 """Stands for the number of a job while there is none yet."""

@@ -7,7 +7,7 @@ import signal
 import threading
 from importlib import import_module
 
-from fiesta_allennlp.isolation.fork_server import (
+from fiesta_allennlp.running.isolation.fork_server import (
     POLL_SECONDS,
     PRELOAD_VARIABLE,
     delete_orphaned_directory,

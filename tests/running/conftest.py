@@ -6,9 +6,9 @@ import pytest
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.documents.evaluator import ThreadExecutor
-from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.running.executor import Evaluator, Executor
 from tests.conftest import until
-from tests.executors.light import PACKAGES, Light, is_running, request
+from tests.running.light import PACKAGES, Light, is_running, request
 
 Build = Callable[..., Any]
 SomeExecutor = TypeVar("SomeExecutor", bound=Executor)

@@ -18,13 +18,13 @@ import pytest
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ForeignError, StoreError
 from fiesta_allennlp.core.records import Evaluation, Request
-from fiesta_allennlp.executors.base import Evaluator
-from fiesta_allennlp.executors.processes import ProcessExecutor, num_workers, run_in_processes
-from fiesta_allennlp.isolation.machine import origin_here
-from fiesta_allennlp.isolation.worker import WorkerSettings
+from fiesta_allennlp.running.executor import Evaluator
+from fiesta_allennlp.running.isolation.machine import origin_here
+from fiesta_allennlp.running.isolation.worker import WorkerSettings
+from fiesta_allennlp.running.processes import ProcessExecutor, num_workers, run_in_processes
 from tests.conftest import REPOSITORY, until
-from tests.executors.conftest import Build, failure_of, given, only_failure, pids_in, score_of, until_ended
-from tests.executors.light import PACKAGES, Light, is_running, request
+from tests.running.conftest import Build, failure_of, given, only_failure, pids_in, score_of, until_ended
+from tests.running.light import PACKAGES, Light, is_running, request
 
 Make = Callable[..., ProcessExecutor]
 
@@ -38,10 +38,10 @@ PARENT = """
 import sys
 from pathlib import Path
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.executors.processes import ProcessExecutor
-from tests.executors.light import Light, request
+from fiesta_allennlp.running.processes import ProcessExecutor
+from tests.running.light import Light, request
 
-executor = ProcessExecutor(RunDirectory(Path(sys.argv[1])), packages=("tests.executors.light",))
+executor = ProcessExecutor(RunDirectory(Path(sys.argv[1])), packages=("tests.running.light",))
 executor.submit(Light(sys.argv[2]), request(0))
 print(*(type(outcome).__name__ for outcome in executor.completed()))
 executor.close()
@@ -156,7 +156,7 @@ def test_work_goes_on_after_the_timeout_of_waiting_and_ends_on_closing(make: Mak
 def test_an_abandoned_evaluation_ends_with_its_children_and_frees_its_slot_and_device(
     make: Make, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fiesta_allennlp.isolation.fork_server.STOP_TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr("fiesta_allennlp.running.isolation.fork_server.STOP_TIMEOUT_SECONDS", 1.0)
     executor = given(make(workers=2, cuda_devices=["4", "7"]), "hang on", "hang", *["device"] * 3)
     assert len(executor.active_runs) == 2, "no more than workers"
     pids = [pid for name in ("pid", "child") for pid in pids_in(directory.evaluation("a-0") / name)]
@@ -203,7 +203,7 @@ def test_the_device_with_the_fewest_workers_is_handed_out(make: Make) -> None:
 def test_auto_is_as_many_workers_as_there_is_room_for(
     monkeypatch: pytest.MonkeyPatch, num_cores: int, num_threads: int, devices: Optional[int], workers: int
 ) -> None:
-    monkeypatch.setattr("fiesta_allennlp.executors.processes.num_cores", lambda: num_cores)
+    monkeypatch.setattr("fiesta_allennlp.running.processes.num_cores", lambda: num_cores)
     assert num_workers("auto", num_threads, devices) == workers
 
 

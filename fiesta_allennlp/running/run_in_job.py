@@ -1,6 +1,6 @@
 """Makes one run in a job of a cluster. As a program, it is a job of Slurm:
 
-    python -m fiesta_allennlp.isolation.job ATTEMPT
+    python -m fiesta_allennlp.running.run_in_job ATTEMPT
 
 Neither AllenNLP nor torch is imported here: the server of processes loads what the run needs. No class is registered
 here, because each fresh process imports this file once more.
@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Optional
 
 from fiesta_allennlp.core.records import Failure
-from fiesta_allennlp.isolation.attempts import Attempt
-from fiesta_allennlp.isolation.fork_server import end_all_workers, make_run, start_fork_server, unset_safe_path
-from fiesta_allennlp.isolation.machine import DEVICES_VARIABLE
-from fiesta_allennlp.isolation.process_tree import SESSION, WORKER
+from fiesta_allennlp.running.isolation.attempts import Attempt
+from fiesta_allennlp.running.isolation.fork_server import end_all_workers, make_run, start_fork_server, unset_safe_path
+from fiesta_allennlp.running.isolation.machine import DEVICES_VARIABLE
+from fiesta_allennlp.running.isolation.process_tree import SESSION, WORKER
 
 TASK_SECONDS = 60.0  # within which a job gets its task, unless its command died between the two
 POLL_SECONDS = 0.2

@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 from fiesta_allennlp.core.errors import DataChangedError, ProgramError, ProgramKilledError, ReaderError
 from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.executors.base import Evaluator
+from fiesta_allennlp.running.executor import Evaluator
 
 PACKAGES = (__name__,)
 """Registers the evaluators below in a worker."""

@@ -8,9 +8,9 @@ from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome, Request
 from fiesta_allennlp.documents.evaluator import ThreadExecutor
 from fiesta_allennlp.documents.systems.base import Unanswered
-from fiesta_allennlp.executors.base import Evaluator
+from fiesta_allennlp.running.executor import Evaluator
 from tests.conftest import until
-from tests.executors.conftest import Build
+from tests.running.conftest import Build
 
 RAISED = {
     "broken": ValueError("it broke"),

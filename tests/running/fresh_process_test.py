@@ -8,11 +8,11 @@ from typing import Any, Callable
 import pytest
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.isolation.process_tree import name_session
+from fiesta_allennlp.running.isolation.process_tree import name_session
 from tests.conftest import REPOSITORY
-from tests.executors.conftest import Build, failure_of, given, pids_in, until_ended
-from tests.executors.light import Light, request, start_selection, wanted_scores, write_programs
 from tests.run_files import scores_of
+from tests.running.conftest import Build, failure_of, given, pids_in, until_ended
+from tests.running.light import Light, request, start_selection, wanted_scores, write_programs
 
 EXAMPLE = str(REPOSITORY / "examples" / "executor")
 

@@ -31,9 +31,9 @@ from fiesta_allennlp.core.files import shorten_log
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome, Request
 from fiesta_allennlp.core.registry import build, import_package
-from fiesta_allennlp.executors.base import Evaluator
-from fiesta_allennlp.isolation.machine import DEVICES_VARIABLE, RUN_ORIGIN, origin_here
-from fiesta_allennlp.isolation.process_tree import become_root, die_with_parent, end_this_tree
+from fiesta_allennlp.running.executor import Evaluator
+from fiesta_allennlp.running.isolation.machine import DEVICES_VARIABLE, RUN_ORIGIN, origin_here
+from fiesta_allennlp.running.isolation.process_tree import become_root, die_with_parent, end_this_tree
 
 LAST_EXIT_PRIORITY = -1000
 DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

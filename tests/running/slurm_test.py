@@ -15,16 +15,16 @@ from rich.console import Console
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, StoreError
 from fiesta_allennlp.core.records import Failure, Outcome
-from fiesta_allennlp.executors import slurm as slurm_module
-from fiesta_allennlp.executors.slurm import SlurmExecutor, SlurmUnavailable, query_jobs, run_slurm_command
-from fiesta_allennlp.isolation import job
-from fiesta_allennlp.isolation.attempts import Attempt
 from fiesta_allennlp.reports.status import read_status
+from fiesta_allennlp.running import run_in_job as job
+from fiesta_allennlp.running import slurm as slurm_module
+from fiesta_allennlp.running.isolation.attempts import Attempt
+from fiesta_allennlp.running.slurm import SlurmExecutor, SlurmUnavailable, query_jobs, run_slurm_command
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import LocalSlurm, until
-from tests.executors.conftest import Build, begun, failure_of, given, only_failure, pids_in, scores, until_ended
-from tests.executors.light import PACKAGES, Light, is_running, request, start_selection, wanted_scores, write_programs
 from tests.run_files import num_finished, scores_of
+from tests.running.conftest import Build, begun, failure_of, given, only_failure, pids_in, scores, until_ended
+from tests.running.light import PACKAGES, Light, is_running, request, start_selection, wanted_scores, write_programs
 
 pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
 

@@ -3,8 +3,8 @@
 import pytest
 
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
-from fiesta_allennlp.executors.jobs import Verdict, verdict_on
-from tests.executors.light import request
+from fiesta_allennlp.running.job_executor import Verdict, verdict_on
+from tests.running.light import request
 
 SCORE, ERROR = Evaluation(request(0), 0.5, "m"), Failure(request(0), "error", "no luck")
 KILLED = Failure(request(0), "killed", "signal 9")

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any, Mapping, Optional
 
 from fiesta_allennlp.core.records import Outcome, Request
-from fiesta_allennlp.executors.base import Evaluator
-from fiesta_allennlp.executors.queueing import ActiveRun, QueueingExecutor
-from fiesta_allennlp.isolation.fork_server import make_run, start_fork_server
+from fiesta_allennlp.running.executor import Evaluator
+from fiesta_allennlp.running.isolation.fork_server import make_run, start_fork_server
+from fiesta_allennlp.running.queueing import ActiveRun, QueueingExecutor
 from tests.conftest import until
-from tests.executors.conftest import Build, given, scores
-from tests.executors.light import is_running, started
+from tests.running.conftest import Build, given, scores
+from tests.running.light import is_running, started
 
 
 class ThreadedRuns(QueueingExecutor):

@@ -27,9 +27,9 @@ import psutil
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
 from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, Origin
 from fiesta_allennlp.core.records import Failure, Outcome, Request
-from fiesta_allennlp.isolation.machine import origin_here
-from fiesta_allennlp.isolation.process_tree import SESSION, end_orphaned_trees, end_tree, name_session
-from fiesta_allennlp.isolation.worker import RunTask, evaluate_task
+from fiesta_allennlp.running.isolation.machine import origin_here
+from fiesta_allennlp.running.isolation.process_tree import SESSION, end_orphaned_trees, end_tree, name_session
+from fiesta_allennlp.running.isolation.worker import RunTask, evaluate_task
 
 STOP_TIMEOUT_SECONDS = 10.0
 
@@ -154,7 +154,7 @@ def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multipr
         cache = os.environ.get(TORCH_CACHE_VARIABLE, os.path.join(util.get_temp_dir(), "torch"))
         _server_variables.setdefault(TORCH_CACHE_VARIABLE, cache)
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["fiesta_allennlp.isolation.preload"])
+    context.set_forkserver_preload(["fiesta_allennlp.running.isolation.preload"])
     return context
 
 

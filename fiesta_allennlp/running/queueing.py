@@ -14,9 +14,9 @@ from fiesta_allennlp.core.errors import ConfigError, StoreError, describe
 from fiesta_allennlp.core.files import atomic_replacement, delete, shorten_log
 from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.core.registry import to_plain_data
-from fiesta_allennlp.executors.base import Evaluator, Executor
-from fiesta_allennlp.isolation.fork_server import RunStart
-from fiesta_allennlp.isolation.worker import RunTask, WorkerSettings
+from fiesta_allennlp.running.executor import Evaluator, Executor
+from fiesta_allennlp.running.isolation.fork_server import RunStart
+from fiesta_allennlp.running.isolation.worker import RunTask, WorkerSettings
 
 logger = logging.getLogger(__name__)
 

@@ -14,14 +14,14 @@ from rich.console import Console
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
-from fiesta_allennlp.executors.ray import RayExecutor, _connect
-from fiesta_allennlp.isolation.attempts import Attempt
+from fiesta_allennlp.running.isolation.attempts import Attempt
+from fiesta_allennlp.running.ray import RayExecutor, _connect
 from fiesta_allennlp.trainings.select import select
 from tests.conftest import REPOSITORY, until
-from tests.executors.conftest import Build, failure_of, given, pids_in, score_of, scores, until_ended
-from tests.executors.killed_confirmation import check_confirmation_survives_its_command
-from tests.executors.light import Light, is_running, request, start_selection, started, wanted_scores, write_programs
 from tests.run_files import num_finished, scores_of
+from tests.running.conftest import Build, failure_of, given, pids_in, score_of, scores, until_ended
+from tests.running.killed_confirmation import check_confirmation_survives_its_command
+from tests.running.light import Light, is_running, request, start_selection, started, wanted_scores, write_programs
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install fiesta-allennlp[ray]")
 pytestmark = [pytest.mark.ray, pytest.mark.xdist_group("ray")]
