@@ -18,10 +18,10 @@ from fiesta_allennlp.reports.fresh_runs import confirm as run_confirmation
 from fiesta_allennlp.reports.next_runs import ask_next_runs
 from fiesta_allennlp.reports.simulation import plan_with_bar, replay_with_bar
 from fiesta_allennlp.running.isolation.fork_server import check_main_guard
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.session import StoredState
 from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.progress import LiveTable
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.session import StoredState
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.planning import Simulation
 from fiesta_allennlp.tables.run_table import read_brought_runs, read_run_table

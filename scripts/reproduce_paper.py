@@ -18,7 +18,7 @@ import numpy as np
 from scipy.stats import gaussian_kde
 
 from fiesta_allennlp import replay
-from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.simulator import prepare_simulator, wilson_interval
 from fiesta_allennlp.tables.sources import ScorePreset, ScoreSource

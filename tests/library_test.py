@@ -16,8 +16,8 @@ from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.running.isolation.fork_server import EXIT_WITHOUT_GUARD, ProcessDied, process_error
-from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
-from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
+from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.tables.settings import NextSettings, PlanSettings, ReplaySettings
 from fiesta_allennlp.trainings.settings import Settings
 from tests.document_systems import write_documents, write_program

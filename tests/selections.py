@@ -9,7 +9,7 @@ from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.settings.options import settings_to_json
-from fiesta_allennlp.selection.store import RunStore
+from fiesta_allennlp.selecting.storage.store import RunStore
 from fiesta_allennlp.trainings.settings import Settings
 
 METRIC = "f1"

@@ -24,7 +24,7 @@ class Decision:
     probably better than `best`. `num_units` are the units of the two, of the one that has fewer: only of those that get
     further runs, and infinite if neither does. `posterior` is `None` while the model of the scores needs more runs.
 
-    The last fields are those of `fiesta_allennlp.selection.verdict.judge`: `compared` are the candidates of the
+    The last fields are those of `fiesta_allennlp.selecting.results.verdict.judge`: `compared` are the candidates of the
     posterior if these are not the active ones. `unresolved` candidates have left and could still be the best.
     `questions` are about the scores. `prob_equal` is the least probability, over all pairs of those that could be
     the best, that two are within half a run-to-run sd.

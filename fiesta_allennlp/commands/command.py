@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fiesta_allennlp.core.settings.options import Option
-    from fiesta_allennlp.selection.result import Result
+    from fiesta_allennlp.selecting.results.result import Result
     from fiesta_allennlp.tables.read_back import ReadBack
 
 EXIT_NO_COMPARISON = 1

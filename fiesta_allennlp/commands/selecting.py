@@ -21,7 +21,7 @@ from fiesta_allennlp.core.errors import ConfigError, full_command, join_some
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fiesta_allennlp.selection.result import Result
+    from fiesta_allennlp.selecting.results.result import Result
 
 LIMIT_OPTIONS = {"max_evaluations": "--max-evaluations N", "max_hours": "--max-hours HOURS"}
 """The option that makes room for more, by what ended a selection."""
@@ -86,7 +86,7 @@ class SelectionCommand(FiestaCommand):
     def print_result(self, result: Any, args: argparse.Namespace, console: "Console") -> "Result":
         """Print the result, and return that of the last stage."""
         from fiesta_allennlp.reports.words import selection_in_words
-        from fiesta_allennlp.selection.candidate_table import candidate_table
+        from fiesta_allennlp.selecting.results.candidate_table import candidate_table
 
         console.print(candidate_table(result, title=result.metric_text))
         print_failures(result, args, console)
@@ -180,7 +180,7 @@ selection with its original options."""
         if not hasattr(args, "scores"):
             return {}
         from fiesta_allennlp.core.settings.options import typed_options
-        from fiesta_allennlp.selection.session import StoredState
+        from fiesta_allennlp.selecting.session import StoredState
         from fiesta_allennlp.tables.run_table import read_brought_runs
         from fiesta_allennlp.tables.settings import BroughtSettings
 
@@ -273,7 +273,7 @@ the resources that you change. --recover continues them after an interruption.""
         settings = self.build_settings(args)
         from fiesta_allennlp.core.settings.options import typed_options
         from fiesta_allennlp.reports.fresh_runs import confirm, plan_confirmation
-        from fiesta_allennlp.selection.showing import show
+        from fiesta_allennlp.selecting.results.showing import show
         from fiesta_allennlp.trainings.settings import Settings
 
         if args.dry_run:

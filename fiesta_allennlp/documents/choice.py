@@ -27,8 +27,8 @@ from fiesta_allennlp.documents.answers import Charge
 from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
-from fiesta_allennlp.selection.objections import UNITS, UNSEEDED
-from fiesta_allennlp.selection.verdict import judge
+from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED
+from fiesta_allennlp.selecting.results.verdict import judge
 
 MAX_UNKNOWN_LABELS = 3
 """Answers that are no gold label, of which a result has the commonest."""

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Mapping, Optional, Tuple, Type
 
-from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.result_words import BATCH_WORDS, DOCUMENT_WORDS, Words
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.result_words import BATCH_WORDS, DOCUMENT_WORDS, Words
 
 
 @dataclass(frozen=True)

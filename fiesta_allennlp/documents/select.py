@@ -29,11 +29,11 @@ from fiesta_allennlp.documents.evaluator import CachedSystem, DocumentQueries, T
 from fiesta_allennlp.documents.settings import DocumentSettings
 from fiesta_allennlp.documents.systems.base import System, Workplace
 from fiesta_allennlp.documents.tasks import Task
-from fiesta_allennlp.selection.facts import forecast_open_selection
-from fiesta_allennlp.selection.loop import Display, SelectionLoop
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
-from fiesta_allennlp.selection.store import RunStore
+from fiesta_allennlp.selecting.loop import Display, SelectionLoop
+from fiesta_allennlp.selecting.results.facts import forecast_open_selection
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection
+from fiesta_allennlp.selecting.storage.store import RunStore
 
 ARCHIVE_SUFFIX = ".tar.gz"
 ARCHIVE_SERVER = "fiesta_allennlp.documents.systems.archive_server"

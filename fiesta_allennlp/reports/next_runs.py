@@ -6,10 +6,10 @@ from typing import Any, Dict, List
 from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.reports.formats import render_paragraphs
 from fiesta_allennlp.reports.words import verdict_in_words
-from fiesta_allennlp.selection.candidate_table import candidate_table
-from fiesta_allennlp.selection.facts import NEXT, fact_sentences, fact_values
-from fiesta_allennlp.selection.result_words import time_forecast_text
-from fiesta_allennlp.selection.showing import Printable, TerminalLines, show
+from fiesta_allennlp.selecting.results.candidate_table import candidate_table
+from fiesta_allennlp.selecting.results.facts import NEXT, fact_sentences, fact_values
+from fiesta_allennlp.selecting.results.result_words import time_forecast_text
+from fiesta_allennlp.selecting.results.showing import Printable, TerminalLines, show
 from fiesta_allennlp.tables.next_runs import NextRuns, next_runs
 from fiesta_allennlp.tables.settings import NextSettings
 from fiesta_allennlp.tables.table_files import Content

@@ -12,8 +12,8 @@ from fiesta_allennlp.reports.formats import TEMPLATES_DIRECTORY
 from fiesta_allennlp.reports.fresh_runs import confirmation_in_words
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.words import changes_in_words, min_score_in_words
-from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.version import __version__
 
 FIESTA_KEY, SOFTWARE_KEY = "moss-etal-2019-fiesta", "fiesta-allennlp"

@@ -25,13 +25,13 @@ from fiesta_allennlp.reports.words import (
     selection_in_words,
     single_runs_in_words,
 )
-from fiesta_allennlp.selection.brought import BROUGHT_CAUTION
-from fiesta_allennlp.selection.candidate_table import candidate_table, num_decimals
+from fiesta_allennlp.selecting.environment import describe_different_versions
+from fiesta_allennlp.selecting.results.candidate_table import candidate_table, num_decimals
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.showing import Printable, TerminalLines, show
+from fiesta_allennlp.selecting.results.verdict import with_everybody
+from fiesta_allennlp.selecting.storage.brought import BROUGHT_CAUTION
 from fiesta_allennlp.selection.confirmation import Confirmation
-from fiesta_allennlp.selection.environment import describe_different_versions
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.showing import Printable, TerminalLines, show
-from fiesta_allennlp.selection.verdict import with_everybody
 from fiesta_allennlp.trainings.candidate_values import Point
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from fiesta_allennlp.core.console import repetition_bar
 from fiesta_allennlp.core.errors import full_command
 from fiesta_allennlp.core.texts import number_text
 from fiesta_allennlp.reports.formats import MISSING_TEXT, render_paragraphs
-from fiesta_allennlp.selection.candidate_table import Table
-from fiesta_allennlp.selection.result_words import time_forecast_text
-from fiesta_allennlp.selection.showing import TerminalLines, show
+from fiesta_allennlp.selecting.results.candidate_table import Table
+from fiesta_allennlp.selecting.results.result_words import time_forecast_text
+from fiesta_allennlp.selecting.results.showing import TerminalLines, show
 from fiesta_allennlp.tables.planning import Simulation, plan, replay
 from fiesta_allennlp.tables.settings import MIN_REPEATS, PlanSettings, ReplaySettings
 from fiesta_allennlp.tables.simulator import Outlook

@@ -20,12 +20,12 @@ from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.settings import UNRECORDED_OPTIONS, ReportSettings
 from fiesta_allennlp.reports.stored_selection import StoredSelection, open_selection
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.result_words import failed_notes
+from fiesta_allennlp.selecting.results.verdict import judge
+from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
+from fiesta_allennlp.selecting.storage.database import translated_store_errors
 from fiesta_allennlp.selection.confirmation import Confirmation
-from fiesta_allennlp.selection.database import translated_store_errors
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.result_words import failed_notes
-from fiesta_allennlp.selection.verdict import judge
-from fiesta_allennlp.selection.verdicts import ScoreThreshold
 from fiesta_allennlp.tables.settings import NextSettings, done_note, refuse_table_options
 from fiesta_allennlp.trainings.confirmation import read_confirmation, read_confirmations
 from fiesta_allennlp.trainings.settings import Settings

@@ -18,8 +18,8 @@ from fiesta_allennlp.reports.words import decision_in_words, failures_in_words
 from fiesta_allennlp.running.isolation.attempts import Attempt
 from fiesta_allennlp.running.job_executor import JobStatus
 from fiesta_allennlp.running.slurm import SlurmUnavailable, query_jobs
-from fiesta_allennlp.selection.candidate_table import Table, candidate_table
-from fiesta_allennlp.selection.facts import forecast_open_selection
+from fiesta_allennlp.selecting.results.candidate_table import Table, candidate_table
+from fiesta_allennlp.selecting.results.facts import forecast_open_selection
 from fiesta_allennlp.version import __version__
 
 STATUS_FORMAT = 3

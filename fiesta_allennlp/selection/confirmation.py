@@ -22,9 +22,9 @@ from fiesta_allennlp.choosing.t_tests import (
 )
 from fiesta_allennlp.core.settings.choice_settings import SHARED
 from fiesta_allennlp.core.settings.defaults import MIN_FRESH_RUNS
-from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.showing import Printable
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.showing import Printable
 from fiesta_allennlp.version import __version__
 
 POWER, MAX_FRESH_RUNS = 0.8, 500

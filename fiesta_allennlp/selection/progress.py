@@ -14,12 +14,12 @@ from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.texts import count_text, number_text, probability_text
-from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.candidate_table import Table, candidate_table
-from fiesta_allennlp.selection.facts import runs_left_text
-from fiesta_allennlp.selection.loop import Listener
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.result_words import describe_collapsed_runs
+from fiesta_allennlp.selecting.loop import Listener
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.candidate_table import Table, candidate_table
+from fiesta_allennlp.selecting.results.facts import runs_left_text
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.result_words import describe_collapsed_runs
 
 MAX_NAME = 14
 """Characters of a name in a line of progress before it is cut. A line has at most 100."""

@@ -16,10 +16,10 @@ from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.result_words import failed_notes
-from fiesta_allennlp.selection.verdict import judge
-from fiesta_allennlp.selection.verdicts import ScoreThreshold
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.result_words import failed_notes
+from fiesta_allennlp.selecting.results.verdict import judge
+from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.run_table import RunTable, read_run_table
 from fiesta_allennlp.tables.settings import NO_SECONDS, NextSettings, done_note

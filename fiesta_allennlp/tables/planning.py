@@ -13,7 +13,7 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT, SHARED
 from fiesta_allennlp.core.settings.defaults import num_cores
 from fiesta_allennlp.core.settings.options import deciding_options
-from fiesta_allennlp.selection.showing import Printable
+from fiesta_allennlp.selecting.results.showing import Printable
 from fiesta_allennlp.tables.pilot import CHOICE_OPTIONS, prepare_plan
 from fiesta_allennlp.tables.settings import NO_SECONDS, PlanSettings, ReplaySettings
 from fiesta_allennlp.tables.simulator import OnRepetitions, Outlook, Simulator, find_best, prepare_simulator

@@ -30,7 +30,7 @@ from fiesta_allennlp.core.settings.options import (
     restated_option,
     selection_option,
 )
-from fiesta_allennlp.selection.objections import UNITS, UNSEEDED, allow_option
+from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED, allow_option
 
 SCORES_GROUP = "Scores"
 _scores = partial(option, group=SCORES_GROUP)

@@ -25,7 +25,7 @@ from fiesta_allennlp.core.seeding import (
 )
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.defaults import MAX_FAILURES
-from fiesta_allennlp.selection.verdicts import ScoreThreshold
+from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
 from fiesta_allennlp.tables.chunks import run_chunks
 from fiesta_allennlp.tables.settings import MAX_REPEATS, MIN_REPEATS, ReplaySettings
 from fiesta_allennlp.tables.sources import DrawnScores, OutOfScoresError, Sampling, ScoreSource, restrict

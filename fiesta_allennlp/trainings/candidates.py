@@ -12,8 +12,8 @@ from fiesta_allennlp.core.names import check_names, check_no_similar_names
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.settings.jsonnet import VARIABLE_DEFAULTS, apply_overrides, read_jsonnet
 from fiesta_allennlp.core.splits import OFFICIAL_RATIOS_DIVISION, Division
-from fiesta_allennlp.selection.objections import REMOVED, UNSEEDED
-from fiesta_allennlp.selection.session import StoredState
+from fiesta_allennlp.selecting.objections import REMOVED, UNSEEDED
+from fiesta_allennlp.selecting.session import StoredState
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import CandidateSpec, Point, parse_candidates
 from fiesta_allennlp.trainings.config import SEED_KEYS, Config, first_difference

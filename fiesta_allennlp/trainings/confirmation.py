@@ -18,16 +18,16 @@ from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.settings.choice_settings import SHARED
 from fiesta_allennlp.core.settings.defaults import NUM_FRESH_RUNS
 from fiesta_allennlp.core.settings.options import deciding_options, settings_to_json
-from fiesta_allennlp.selection.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.environment import changed_code, check_current_directory, describe_environment
+from fiesta_allennlp.selecting.loop import Display
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.verdict import judge
+from fiesta_allennlp.selecting.session import StoredState, run_selection
+from fiesta_allennlp.selecting.storage.lock import is_at_work
+from fiesta_allennlp.selecting.storage.store import Meta, open_for_reading
+from fiesta_allennlp.selecting.storage.workspace import has_selection
 from fiesta_allennlp.selection.confirmation import Confirmation, ConfirmationPlan, SeenLead
-from fiesta_allennlp.selection.environment import changed_code, check_current_directory, describe_environment
-from fiesta_allennlp.selection.lock import is_at_work
-from fiesta_allennlp.selection.loop import Display
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.session import StoredState, run_selection
-from fiesta_allennlp.selection.store import Meta, open_for_reading
-from fiesta_allennlp.selection.verdict import judge
-from fiesta_allennlp.selection.workspace import has_selection
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
 from fiesta_allennlp.trainings.select import TrainingSelection

@@ -23,14 +23,14 @@ from fiesta_allennlp.core.settings.metrics import check_metric_sign
 from fiesta_allennlp.core.texts import number_text
 from fiesta_allennlp.running.executor import Executor
 from fiesta_allennlp.running.slurm import end_left_jobs
-from fiesta_allennlp.selection.facts import forecast_open_selection
-from fiesta_allennlp.selection.loop import Display, Listener, SelectionLoop
-from fiesta_allennlp.selection.objections import PRETRAINED, REMOVED
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.result_words import forecast_text
-from fiesta_allennlp.selection.session import SelectionFamily, StoredState, dry_run, run_selection
-from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.selection.verdict import judge
+from fiesta_allennlp.selecting.loop import Display, Listener, SelectionLoop
+from fiesta_allennlp.selecting.objections import PRETRAINED, REMOVED
+from fiesta_allennlp.selecting.results.facts import forecast_open_selection
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.result_words import forecast_text
+from fiesta_allennlp.selecting.results.verdict import judge
+from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection
+from fiesta_allennlp.selecting.storage.store import RunStore
 from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.candidate_values import Point
 from fiesta_allennlp.trainings.candidates import (

@@ -27,7 +27,7 @@ from fiesta_allennlp.core.settings.options import (
     resource_option,
 )
 from fiesta_allennlp.core.splits import SET_NAMES, Division, check_ratios
-from fiesta_allennlp.selection.objections import allow_option
+from fiesta_allennlp.selecting.objections import allow_option
 
 SCORING_GROUP = "Data and scoring"
 DEFAULT_TOP = 8

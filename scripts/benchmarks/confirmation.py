@@ -39,9 +39,9 @@ from fiesta_allennlp.choosing.t_tests import CONFIRMATION_LEVEL, t_test_power
 from fiesta_allennlp.core.records import Evaluation, History, Request
 from fiesta_allennlp.core.settings.defaults import NUM_FRESH_RUNS
 from fiesta_allennlp.core.settings.metrics import Metric
-from fiesta_allennlp.selection.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selection.confirmation import FreshComparison, SeenLead, compare_with_rivals
-from fiesta_allennlp.selection.result import Result
 from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.simulator import prepare_simulator, wilson_interval
 from fiesta_allennlp.tables.sources import ScorePreset

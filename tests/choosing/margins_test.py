@@ -10,7 +10,7 @@ from fiesta_allennlp import next_runs, plan, replay
 from fiesta_allennlp.choosing.beliefs import ModeratedT, StudentT
 from fiesta_allennlp.choosing.strategy import Margin
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.selection.facts import expected_loss
+from fiesta_allennlp.selecting.results.facts import expected_loss
 from tests.choosing.histories import history
 from tests.choosing.simulation import built
 from tests.score_tables import TDSA_8

@@ -9,7 +9,7 @@ import pytest
 
 from fiesta_allennlp import report
 from fiesta_allennlp.reports.report import render_html
-from fiesta_allennlp.selection.loop import WorkingTime
+from fiesta_allennlp.selecting.loop import WorkingTime
 from fiesta_allennlp.selection.progress import LiveTable
 from tests.commands.conftest import BLIND, EQUALLY, GOOD, POOR, Call, Selections, history_of, scores_by_seed
 from tests.conftest import HAS_ALLENNLP, until

@@ -18,8 +18,8 @@ from fiesta_allennlp.core.errors import (
 )
 from fiesta_allennlp.reports.settings import ReportSettings
 from fiesta_allennlp.reports.sources import read_selection
-from fiesta_allennlp.selection.candidate_result import MAX_FAILED_RUNS
-from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.selecting.results.candidate_result import MAX_FAILED_RUNS
+from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.trainings.candidate_run import ReportedMetrics
 from fiesta_allennlp.trainings.pool import FileContent
 from tests.commands.conftest import Call

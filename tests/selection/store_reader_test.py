@@ -8,7 +8,7 @@ import pytest
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import Evaluation
-from fiesta_allennlp.selection.store import RunStore, open_for_reading
+from fiesta_allennlp.selecting.storage.store import RunStore, open_for_reading
 from fiesta_allennlp.trainings.settings import Settings
 from tests.selections import METRIC, write_selection
 

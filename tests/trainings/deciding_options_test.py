@@ -14,9 +14,9 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.settings.choice_settings import PRESETS, ChoiceSettings
 from fiesta_allennlp.core.settings.options import deciding_options, flag
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.storage.store import Meta
 from fiesta_allennlp.selection.confirmation import ConfirmationPlan
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.store import Meta
 from fiesta_allennlp.tables.planning import plan
 from fiesta_allennlp.tables.settings import PlanSettings
 from fiesta_allennlp.trainings.confirmation import FinishedSelection

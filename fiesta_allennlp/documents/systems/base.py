@@ -13,7 +13,7 @@ from fiesta_allennlp.core.files import read_jsonl, shorten, shown_value
 from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.documents.document_file import Document, DocumentFile
 from fiesta_allennlp.documents.tasks import Task
-from fiesta_allennlp.selection.result_words import unknown_text
+from fiesta_allennlp.selecting.results.result_words import unknown_text
 
 QUERY_UNITS = ("document", "item")
 

@@ -10,7 +10,7 @@ from matplotlib.mlab import GaussianKDE
 from fiesta_allennlp.reports.figures import figure as shared
 from fiesta_allennlp.reports.figures.base import ReportFigure
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.selection.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 
 MIN_SCORES_FOR_VIOLIN = 8
 

@@ -11,7 +11,7 @@ import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.selection.objections import PRETRAINED
+from fiesta_allennlp.selecting.objections import PRETRAINED
 from fiesta_allennlp.trainings.allennlp.evaluator import AllenNLPRun
 from fiesta_allennlp.trainings.config import official_paths
 from fiesta_allennlp.trainings.data_files import seen_data_reasons, take_snapshot

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from fiesta_allennlp.core.texts import MIN_DECIMALS, cost_text, interval_text, number_text, probability_text
-from fiesta_allennlp.selection.result_words import failures_text, unknown_text
+from fiesta_allennlp.selecting.results.result_words import failures_text, unknown_text
 
 MAX_DECIMALS = 12
 

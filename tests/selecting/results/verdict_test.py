@@ -11,8 +11,8 @@ from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.words import verdict_in_words
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.verdict import find_repeats, judge, smallest_set
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.verdict import find_repeats, judge, smallest_set
 from tests.choosing.histories import request
 
 STRATEGY = {"type": "top_two", "belief": {"type": "moderated_t"}, "max_evaluations": 60}

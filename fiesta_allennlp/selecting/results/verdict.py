@@ -10,7 +10,7 @@ from fiesta_allennlp.choosing.strategy import Margin, Strategy, analyse
 from fiesta_allennlp.core.records import Evaluation, History
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import have_two_units
-from fiesta_allennlp.selection.objections import UNITS, UNSEEDED
+from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED
 
 EQUAL_SDS = 0.5
 """Candidates whose means differ by less than this share of the run-to-run sd are equal."""

@@ -10,10 +10,17 @@ from rich.console import Console
 
 from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.reports.report import render_candidates, render_html, render_latex
-from fiesta_allennlp.selection import candidate_table as module
-from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.candidate_table import COLUMNS, EVERYWHERE, Column, Table, candidate_table, num_decimals
-from fiesta_allennlp.selection.result import Result
+from fiesta_allennlp.selecting.results import candidate_table as module
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.candidate_table import (
+    COLUMNS,
+    EVERYWHERE,
+    Column,
+    Table,
+    candidate_table,
+    num_decimals,
+)
+from fiesta_allennlp.selecting.results.result import Result
 from tests.reports.made_up import by_documents, made_up, with_failures
 
 

@@ -14,13 +14,13 @@ from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL
 from fiesta_allennlp.core.settings.metrics import Metric
-from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.candidate_table import JSON, candidate_values
-from fiesta_allennlp.selection.environment import MachineRuns, count_machine_runs
-from fiesta_allennlp.selection.facts import DECIDED_REASONS, DecisionFacts, computed_facts, fact_values
-from fiesta_allennlp.selection.result_words import RUN_WORDS, Words
-from fiesta_allennlp.selection.showing import Printable
-from fiesta_allennlp.selection.verdict import smallest_set
+from fiesta_allennlp.selecting.environment import MachineRuns, count_machine_runs
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.candidate_table import JSON, candidate_values
+from fiesta_allennlp.selecting.results.facts import DECIDED_REASONS, DecisionFacts, computed_facts, fact_values
+from fiesta_allennlp.selecting.results.result_words import RUN_WORDS, Words
+from fiesta_allennlp.selecting.results.showing import Printable
+from fiesta_allennlp.selecting.results.verdict import smallest_set
 from fiesta_allennlp.version import __version__
 
 FORMAT = 3

@@ -19,11 +19,11 @@ from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.core.texts import number_text
 from fiesta_allennlp.reports.words import ended_in_words, selection_in_words
-from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
-from fiesta_allennlp.selection.candidate_table import num_decimals
-from fiesta_allennlp.selection.facts import LeadOverRival
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.result_words import describe_collapsed_runs
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
+from fiesta_allennlp.selecting.results.candidate_table import num_decimals
+from fiesta_allennlp.selecting.results.facts import LeadOverRival
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.result_words import describe_collapsed_runs
 
 SCORES: Dict[str, List[float]] = {"a": [0.5, 0.7, 0.6], "b": [0.4], "c": []}
 

@@ -14,8 +14,8 @@ from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.texts import count_text, probability_text
-from fiesta_allennlp.selection.candidate_table import num_decimals
-from fiesta_allennlp.selection.result_words import describe_collapsed_runs, forecast_text
+from fiesta_allennlp.selecting.results.candidate_table import num_decimals
+from fiesta_allennlp.selecting.results.result_words import describe_collapsed_runs, forecast_text
 
 DECIDED_REASONS = ("confidence", "budget", "documents")
 """The reasons for which a selection stops with a winner, unless something else is open."""

@@ -24,8 +24,8 @@ from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.running.executor import Evaluator, Executor
 from fiesta_allennlp.running.retries import RETRY_PAUSES, Retries
-from fiesta_allennlp.selection.loop import Listener, SelectionLoop
-from fiesta_allennlp.selection.store import RunStore
+from fiesta_allennlp.selecting.loop import Listener, SelectionLoop
+from fiesta_allennlp.selecting.storage.store import RunStore
 
 MEANS = {"a": 0.60, "b": 0.64, "c": 0.55}
 
@@ -169,7 +169,7 @@ def test_the_best_is_found_by_keyed_seeds_and_not_searched_again(
 ) -> None:
     keys: List[int] = []
     rng = Mock(side_effect=lambda seed, key: (keys.append(key), strategy_rng(seed, key))[1])
-    monkeypatch.setattr("fiesta_allennlp.selection.loop.strategy_rng", rng)
+    monkeypatch.setattr("fiesta_allennlp.selecting.loop.strategy_rng", rng)
     with caplog.at_level(logging.INFO, "fiesta_allennlp"):
         decision = run.go(slots=slots)
     assert (decision.best, decision.stopped_by, run.history.pending) == ("b", "confidence", ())
@@ -314,7 +314,7 @@ def test_an_interrupt_ends_a_pause_at_once(
 ) -> None:
     asked: List[float] = []
     stub = SimpleNamespace(sleep=lambda seconds: (asked.append(seconds), ctrl_c()), monotonic=time.monotonic)
-    monkeypatch.setattr("fiesta_allennlp.selection.loop.time", stub)
+    monkeypatch.setattr("fiesta_allennlp.selecting.loop.time", stub)
     run.pauses = (600.0,)
     decision = run.go(fail=lambda request, attempt: "machine")
     assert decision.stopped_by == "interrupted"
@@ -455,7 +455,7 @@ def simulated(run: Run, monkeypatch: pytest.MonkeyPatch) -> Simulate:
         for module in ("retries", "loop"):
             monkeypatch.setattr(f"fiesta_allennlp.selection.{module}.time", Hours(executor, 0.0))
         # Else each minute is a write.
-        monkeypatch.setattr("fiesta_allennlp.selection.loop.SECONDS_BETWEEN_SAVES", 600.0)
+        monkeypatch.setattr("fiesta_allennlp.selecting.loop.SECONDS_BETWEEN_SAVES", 600.0)
         return executor
 
     return make
@@ -554,7 +554,7 @@ def test_max_hours_is_a_total_over_all_sessions(run: Run, monkeypatch: pytest.Mo
     run.max_hours, begin, done = 2.5, 500.0, []
     for resume, hours in ((False, 2.5), (True, 2.5), (True, 4.6), (True, None)):
         executor = Simulated(3600.0, slots=2)
-        monkeypatch.setattr("fiesta_allennlp.selection.loop.time", Hours(executor, begin))
+        monkeypatch.setattr("fiesta_allennlp.selecting.loop.time", Hours(executor, begin))
         run.max_hours, begin = hours, -700.0 - begin  # the machine's clock is another one in each session
         decision = run.go_with(executor, resume=resume)
         done.append((decision.stopped_by, len(run.history.evaluations), len(run.history.pending), executor.now / 3600))
@@ -570,7 +570,7 @@ def test_the_time_of_a_session_that_is_killed_counts_to_the_last_minute(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = Simulated(610.0, slots=1)
-    monkeypatch.setattr("fiesta_allennlp.selection.loop.time", Hours(executor, 0.0))
+    monkeypatch.setattr("fiesta_allennlp.selecting.loop.time", Hours(executor, 0.0))
 
     def killed(*args: Any, **kwargs: Any) -> Iterator[Outcome]:
         if executor.now >= 610:

@@ -20,7 +20,7 @@ from fiesta_allennlp.core.records import Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.running.executor import Evaluator, Executor
 from fiesta_allennlp.running.retries import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
-from fiesta_allennlp.selection.store import RunStore
+from fiesta_allennlp.selecting.storage.store import RunStore
 
 
 class Listener:

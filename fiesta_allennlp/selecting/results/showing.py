@@ -5,7 +5,7 @@ from io import StringIO
 from typing import Any, Sequence, Union
 
 from fiesta_allennlp.core.console import PipeSafeConsole
-from fiesta_allennlp.selection.candidate_table import Table
+from fiesta_allennlp.selecting.results.candidate_table import Table
 
 TEXT_WIDTH = 100
 """Characters in a line of a result's text."""
