@@ -7,6 +7,9 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 from rich.console import Console
 
+from fiesta_allennlp.candidates.candidate_values import plain_points
+from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.training_selection import select as run_select
 from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.settings.options import RESOURCES_GROUP, takes_options
@@ -34,10 +37,7 @@ from fiesta_allennlp.tables.settings import (
 )
 from fiesta_allennlp.tables.sources import ScoreSource
 from fiesta_allennlp.tables.table import make_score_table
-from fiesta_allennlp.trainings.candidate_values import plain_points
 from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
-from fiesta_allennlp.trainings.select import select as run_select
-from fiesta_allennlp.trainings.settings import Settings
 
 Candidates = Union[Sequence[Union[str, Path]], Mapping[str, Union[str, Path]]]
 Scores = Any

@@ -65,7 +65,7 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
 def _start_with_allennlp() -> None:
     """Start the fork server with AllenNLP loaded, also where a test of programs is the first to need it. Else every
     run and every check of the tests that follow in this process loads AllenNLP for itself."""
-    os.environ["FIESTA_PRELOAD"] = "fiesta_allennlp.trainings.allennlp.loaded"
+    os.environ["FIESTA_PRELOAD"] = "fiesta_allennlp.candidates.allennlp.loaded"
     _ENSURE_RUNNING()
 
 

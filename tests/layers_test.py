@@ -32,7 +32,7 @@ MOVED = {
     "selection": "selecting", "trainings": "candidates", "library": "commands",
 }  # fmt: skip
 
-WITH_TORCH = ("models", "trainings/allennlp")
+WITH_TORCH = ("models", "candidates/allennlp")
 """All that imports torch or AllenNLP when it is imported itself, `plugin` aside."""
 
 TOP = ("plugin", "__main__", "__init__", "version")
@@ -98,5 +98,5 @@ def test_nothing_else_loads_torch_or_allennlp() -> None:
 
 def is_heavy(path: Path) -> bool:
     names = at_import(ast.parse(path.read_text(encoding="utf-8")))
-    heavy = ("torch", "allennlp", "fiesta_allennlp.plugin", "fiesta_allennlp.trainings.allennlp")
+    heavy = ("torch", "allennlp", "fiesta_allennlp.plugin", "fiesta_allennlp.candidates.allennlp")
     return any(f"{name}.".startswith(f"{one}.") for name in names for one in heavy)

@@ -12,6 +12,7 @@ import pytest
 
 import fiesta_allennlp
 from fiesta_allennlp import choose_system, confirm, next_runs, plan, replay, select
+from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.documents.result import DocumentsResult
 from fiesta_allennlp.documents.settings import DocumentSettings
@@ -19,7 +20,6 @@ from fiesta_allennlp.running.isolation.fork_server import EXIT_WITHOUT_GUARD, Pr
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.tables.settings import NextSettings, PlanSettings, ReplaySettings
-from fiesta_allennlp.trainings.settings import Settings
 from tests.document_systems import write_documents, write_program
 from tests.programs import program_config
 from tests.score_tables import NOISY, TIE, split_rows, write_split_table

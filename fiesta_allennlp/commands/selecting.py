@@ -162,10 +162,10 @@ selection with its original options."""
   %(prog)s cnn.jsonnet lstm.jsonnet --scores runs.csv -s runs/more \\
       --metric f1 --splits official
   %(prog)s -s runs/first --recover"""
-    settings_class_path = "fiesta_allennlp.trainings.settings.Settings"
+    settings_class_path = "fiesta_allennlp.candidates.select_settings.Settings"
     further_settings_paths = ("fiesta_allennlp.tables.settings.BroughtSettings",)
-    select_path = "fiesta_allennlp.trainings.select.select"
-    plan_path = "fiesta_allennlp.trainings.select.plan"
+    select_path = "fiesta_allennlp.candidates.training_selection.select"
+    plan_path = "fiesta_allennlp.candidates.training_selection.plan"
     plan_view_path = "fiesta_allennlp.reports.dry_run.show_training_plan"
     positional_settings = (("candidates", "*"),)
 
@@ -204,12 +204,12 @@ selection with its original options."""
         mode = next((flag for flag in ("dry_run", "recover", "force") if getattr(args, flag)), None)
         if mode is not None:
             raise ConfigError(f"--trial cannot be combined with --{mode.replace('_', '-')}. Use one or the other.")
-        from fiesta_allennlp.trainings.settings import Settings
+        from fiesta_allennlp.candidates.select_settings import Settings
 
         settings = Settings(**typed_settings(args, Settings))
+        from fiesta_allennlp.candidates.training_selection import trial
         from fiesta_allennlp.core.records import Failure
         from fiesta_allennlp.reports.dry_run import trial_table
-        from fiesta_allennlp.trainings.select import trial
 
         outcomes = list(trial(settings, console))
         failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
@@ -250,7 +250,7 @@ the resources that you change. --recover continues them after an interruption.""
   %(prog)s runs/first --against bert,roberta
   %(prog)s runs/first --recover"""
     settings_class_path = "fiesta_allennlp.trainings.confirm_settings.ConfirmSettings"
-    further_settings_paths = ("fiesta_allennlp.trainings.settings.Settings",)
+    further_settings_paths = ("fiesta_allennlp.candidates.select_settings.Settings",)
     starts_runs = True
     positional_settings = (("directory", None),)
 
@@ -261,8 +261,8 @@ the resources that you change. --recover continues them after an interruption.""
         add_require_decision(parser, decision="the winner was confirmed against every rival")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        from fiesta_allennlp.candidates.select_settings import Settings
         from fiesta_allennlp.core.settings.options import RESOURCES_GROUP, add_options
-        from fiesta_allennlp.trainings.settings import Settings
 
         super().add_arguments(parser)
         add_options(parser, Settings, (RESOURCES_GROUP,))
@@ -271,10 +271,10 @@ the resources that you change. --recover continues them after an interruption.""
         """Return the status: 0 if all fresh runs have ended, whatever their verdict; 2 invalid input; 3 with
         `--require-decision` unless each verdict is `confirmed`; 130 interrupted or limited by --max-hours."""
         settings = self.build_settings(args)
+        from fiesta_allennlp.candidates.select_settings import Settings
         from fiesta_allennlp.core.settings.options import typed_options
         from fiesta_allennlp.reports.fresh_runs import confirm, plan_confirmation
         from fiesta_allennlp.selecting.results.showing import show
-        from fiesta_allennlp.trainings.settings import Settings
 
         if args.dry_run:
             console.print(*show(plan_confirmation(settings)))

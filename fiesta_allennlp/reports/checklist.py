@@ -4,6 +4,7 @@ import shlex
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
+from fiesta_allennlp.candidates.candidate_types import stored_type_of
 from fiesta_allennlp.core.errors import escape_invisible, join_some
 from fiesta_allennlp.core.files import file_digest
 from fiesta_allennlp.core.origin import Origin
@@ -13,7 +14,6 @@ from fiesta_allennlp.core.texts import duration_text
 from fiesta_allennlp.reports.formats import join_pairs
 from fiesta_allennlp.reports.stored_selection import StoredSelection
 from fiesta_allennlp.running.isolation.machine import origin_here
-from fiesta_allennlp.trainings.candidate_types import stored_type_of
 
 DATA_TEXTS = {
     "official": "sizes of the files",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 
 import numpy as np
 
+from fiesta_allennlp.candidates.candidate_values import Point
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.beliefs import Belief
 from fiesta_allennlp.choosing.strategy import analyse
@@ -32,7 +33,6 @@ from fiesta_allennlp.selecting.results.showing import Printable, TerminalLines, 
 from fiesta_allennlp.selecting.results.verdict import with_everybody
 from fiesta_allennlp.selecting.storage.brought import BROUGHT_CAUTION
 from fiesta_allennlp.selection.confirmation import Confirmation
-from fiesta_allennlp.trainings.candidate_values import Point
 
 if TYPE_CHECKING:
     from fiesta_allennlp.tables.read_back import ReadBack

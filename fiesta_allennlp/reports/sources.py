@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, Mapping, Sequence, Tuple
 
+from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Margin, analyse
@@ -28,7 +29,6 @@ from fiesta_allennlp.selecting.storage.database import translated_store_errors
 from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.tables.settings import NextSettings, done_note, refuse_table_options
 from fiesta_allennlp.trainings.confirmation import read_confirmation, read_confirmations
-from fiesta_allennlp.trainings.settings import Settings
 
 
 def read_selection(root: Path, settings: ReportSettings) -> Report:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Mapping, Optional, Tuple
 
+from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 from fiesta_allennlp.core.names import split_names
 from fiesta_allennlp.core.settings.choice_settings import seed_option
@@ -16,7 +17,6 @@ from fiesta_allennlp.core.settings.options import (
     flag,
     option,
 )
-from fiesta_allennlp.trainings.settings import Settings
 
 CONFIRMATION_GROUP = "Confirmation"
 

@@ -9,6 +9,9 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from rich.console import Console
 
+from fiesta_allennlp.candidates.candidate_types import type_of
+from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.training_selection import TrainingSelection
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.core.directory import RunDirectory
@@ -28,10 +31,7 @@ from fiesta_allennlp.selecting.storage.lock import is_at_work
 from fiesta_allennlp.selecting.storage.store import Meta, open_for_reading
 from fiesta_allennlp.selecting.storage.workspace import has_selection
 from fiesta_allennlp.selection.confirmation import Confirmation, ConfirmationPlan, SeenLead
-from fiesta_allennlp.trainings.candidate_types import type_of
 from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
-from fiesta_allennlp.trainings.select import TrainingSelection
-from fiesta_allennlp.trainings.settings import Settings
 
 
 def read_confirmations(directory: RunDirectory) -> Tuple[Confirmation, ...]:

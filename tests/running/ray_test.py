@@ -12,11 +12,11 @@ import psutil
 import pytest
 from rich.console import Console
 
+from fiesta_allennlp.candidates.training_selection import select
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.running.isolation.attempts import Attempt
 from fiesta_allennlp.running.ray import RayExecutor, _connect
-from fiesta_allennlp.trainings.select import select
 from tests.conftest import REPOSITORY, until
 from tests.run_files import num_finished, scores_of
 from tests.running.conftest import Build, failure_of, given, pids_in, score_of, scores, until_ended

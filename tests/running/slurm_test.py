@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 from rich.console import Console
 
+from fiesta_allennlp.candidates.training_selection import select
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, StoreError
 from fiesta_allennlp.core.records import Failure, Outcome
@@ -20,7 +21,6 @@ from fiesta_allennlp.running import run_in_job as job
 from fiesta_allennlp.running import slurm as slurm_module
 from fiesta_allennlp.running.isolation.attempts import Attempt
 from fiesta_allennlp.running.slurm import SlurmExecutor, SlurmUnavailable, query_jobs, run_slurm_command
-from fiesta_allennlp.trainings.select import select
 from tests.conftest import LocalSlurm, until
 from tests.run_files import num_finished, scores_of
 from tests.running.conftest import Build, begun, failure_of, given, only_failure, pids_in, scores, until_ended

@@ -7,6 +7,7 @@ from typing import Any, Dict
 
 import pytest
 
+from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.choosing.fixed_budget import FixedBudget
 from fiesta_allennlp.choosing.strategy_building import build_strategy
 from fiesta_allennlp.core.directory import RunDirectory
@@ -20,7 +21,6 @@ from fiesta_allennlp.selection.confirmation import ConfirmationPlan
 from fiesta_allennlp.tables.planning import plan
 from fiesta_allennlp.tables.settings import PlanSettings
 from fiesta_allennlp.trainings.confirmation import FinishedSelection
-from fiesta_allennlp.trainings.settings import Settings
 
 NAMES = ["a", "b"]
 

@@ -6,17 +6,17 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
-from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.core.records import Candidate
-from fiesta_allennlp.trainings.candidate_values import (
+from fiesta_allennlp.candidates.candidate_set import equal_candidates, load_candidates
+from fiesta_allennlp.candidates.candidate_values import (
     CandidateSpec,
     Point,
     parse_candidates,
     plain_points,
 )
-from fiesta_allennlp.trainings.candidates import equal_candidates, load_candidates
-from fiesta_allennlp.trainings.config import Config
-from fiesta_allennlp.trainings.settings import Settings
+from fiesta_allennlp.candidates.config import Config
+from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.core.errors import FiestaError
+from fiesta_allennlp.core.records import Candidate
 
 READS_LR = "import 'rest.libsonnet'"
 REST = "(import 'plain.jsonnet') + { trainer+: { optimizer: { type: std.extVar('opt'), lr: %s } } }"

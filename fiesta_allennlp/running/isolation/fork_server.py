@@ -118,7 +118,7 @@ def check_main_guard() -> None:
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 PARENT_VARIABLE, SOCKETS_VARIABLE, PRELOAD_VARIABLE = "FIESTA_PARENT", "FIESTA_SOCKETS", "FIESTA_PRELOAD"
 MIN_OPEN_FILES = 64  # to be open at once, for the pipes of a few workers
-TORCH_CACHE_VARIABLE, ALLENNLP_PACKAGE = "TORCHINDUCTOR_CACHE_DIR", "fiesta_allennlp.trainings.allennlp"
+TORCH_CACHE_VARIABLE, ALLENNLP_PACKAGE = "TORCHINDUCTOR_CACHE_DIR", "fiesta_allennlp.candidates.allennlp"
 OWNER_FILE, PID_NAMESPACE = "fiesta-owner", "/proc/self/ns/pid"  # the mark of a directory; whose pids it means
 POLL_SECONDS = 0.5
 MAX_STARTS = 5  # of a process: the fork server may be killed at any time, and starts again
