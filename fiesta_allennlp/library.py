@@ -13,9 +13,9 @@ from fiesta_allennlp.candidates.training_selection import select as run_select
 from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.settings.options import RESOURCES_GROUP, takes_options
-from fiesta_allennlp.documents.result import DocumentsResult
-from fiesta_allennlp.documents.select import select_system
-from fiesta_allennlp.documents.settings import DocumentSettings
+from fiesta_allennlp.documents.document_selection import select_system
+from fiesta_allennlp.documents.document_settings import DocumentSettings
+from fiesta_allennlp.documents.documents_result import DocumentsResult
 from fiesta_allennlp.reports import words  # noqa: F401  # it says how a result shows itself
 from fiesta_allennlp.reports.fresh_runs import confirm as run_confirmation
 from fiesta_allennlp.reports.next_runs import ask_next_runs

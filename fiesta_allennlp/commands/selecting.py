@@ -227,9 +227,9 @@ resumes an interrupted selection with its original options."""
     examples = """examples:
   %(prog)s a=a.tar.gz b=b.tar.gz c=service.jsonnet --documents gold.jsonl -s runs/first
   %(prog)s -s runs/first --recover"""
-    settings_class_path = "fiesta_allennlp.documents.settings.DocumentSettings"
-    select_path = "fiesta_allennlp.documents.select.select_system"
-    plan_path = "fiesta_allennlp.documents.select.plan_documents"
+    settings_class_path = "fiesta_allennlp.documents.document_settings.DocumentSettings"
+    select_path = "fiesta_allennlp.documents.document_selection.select_system"
+    plan_path = "fiesta_allennlp.documents.document_selection.plan_documents"
     plan_view_path = "fiesta_allennlp.reports.dry_run.show_documents_plan"
     positional_settings = (("systems", "*"),)
     run_noun = "query"

@@ -24,8 +24,8 @@ from fiesta_allennlp.core.seeding import document_order
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.documents.answers import Charge
-from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
-from fiesta_allennlp.documents.settings import DocumentSettings
+from fiesta_allennlp.documents.document_settings import DocumentSettings
+from fiesta_allennlp.documents.documents_result import DocumentsResult, SystemResult
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
 from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED
 from fiesta_allennlp.selecting.results.verdict import judge

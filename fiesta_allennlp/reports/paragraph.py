@@ -7,7 +7,7 @@ from typing import Any, List, Mapping, Sequence, Tuple
 from fiesta_allennlp.choosing.stopping_rules import StoppingRule
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
 from fiesta_allennlp.core.texts import count_text, interval_text, number_text, probability_text
-from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
+from fiesta_allennlp.documents.documents_result import DocumentsResult, SystemResult
 from fiesta_allennlp.reports.formats import TEMPLATES_DIRECTORY
 from fiesta_allennlp.reports.fresh_runs import confirmation_in_words
 from fiesta_allennlp.reports.record import Report

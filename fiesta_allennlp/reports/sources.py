@@ -94,7 +94,7 @@ def _confirmations(selection: StoredSelection) -> Tuple[Confirmation, ...]:
 def _read_documents(selection: StoredSelection) -> Report:
     from fiesta_allennlp.documents.answers import read_charges
     from fiesta_allennlp.documents.choice import DocumentFacts, DocumentsSetup, answers_path, build_task
-    from fiesta_allennlp.documents.settings import DocumentSettings
+    from fiesta_allennlp.documents.document_settings import DocumentSettings
 
     with translated_store_errors(selection.directory.store):
         settings = selection.meta.to_settings(DocumentSettings)

@@ -15,7 +15,7 @@ from fiesta_allennlp.core.texts import (
     number_text,
     probability_text,
 )
-from fiesta_allennlp.documents.result import DocumentsResult
+from fiesta_allennlp.documents.documents_result import DocumentsResult
 from fiesta_allennlp.reports.comparisons import Comparison
 from fiesta_allennlp.reports.formats import (
     reason_text,

@@ -5,7 +5,7 @@ import pytest
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
-from fiesta_allennlp.documents.evaluator import ThreadExecutor
+from fiesta_allennlp.documents.queries import ThreadExecutor
 from fiesta_allennlp.running.executor import Evaluator, Executor
 from tests.conftest import until
 from tests.running.light import PACKAGES, Light, is_running, request

@@ -12,8 +12,8 @@ import pytest
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.documents.answers import AnswerStore
 from fiesta_allennlp.documents.document_file import Document, Item
-from fiesta_allennlp.documents.evaluator import CachedSystem, DocumentQueries
-from fiesta_allennlp.documents.systems.base import OutOfTime, System, Unanswered
+from fiesta_allennlp.documents.queries import CachedSystem, DocumentQueries
+from fiesta_allennlp.documents.systems.system import OutOfTime, System, Unanswered
 from fiesta_allennlp.documents.tasks import Classification, Spans, Task
 
 

@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.documents.systems.base import OutOfTime, System, Workplace
-from fiesta_allennlp.documents.systems.command import Command
+from fiesta_allennlp.documents.systems.command_system import Command
+from fiesta_allennlp.documents.systems.system import OutOfTime, System, Workplace
 from tests.conftest import until
 from tests.document_systems import asked, program_config
 from tests.documents.systems.conftest import unanswered
@@ -104,7 +104,7 @@ def test_what_is_no_answer_is_told_and_the_next_question_gets_its_own(opened: An
 
 
 def test_an_endless_answer_is_cut_off(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fiesta_allennlp.documents.systems.command.MAX_LINE_BYTES", 4)
+    monkeypatch.setattr("fiesta_allennlp.documents.systems.command_system.MAX_LINE_BYTES", 4)
     system = opened()
     unanswered(system, D1, "longer than 4 bytes")
     assert not system._process.is_running
@@ -115,8 +115,8 @@ def test_the_program_dies_with_its_parent_however_that_ends(tmp_path: Path) -> N
     script = f"""
 import sys, time
 from pathlib import Path
-from fiesta_allennlp.documents.systems.command import Command
-from fiesta_allennlp.documents.systems.base import Workplace
+from fiesta_allennlp.documents.systems.command_system import Command
+from fiesta_allennlp.documents.systems.system import Workplace
 system = Command({config["command"]!r})
 system.open(Workplace(Path({str(tmp_path / "a.log")!r}), 60.0))
 print(system.ask({{"text": "d1 good"}}), flush=True)

@@ -25,9 +25,9 @@ from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.documents.answers import AnswerStore, read_charges, sha256_key
 from fiesta_allennlp.documents.choice import DocumentFacts, DocumentsSetup, answers_path, build_task
 from fiesta_allennlp.documents.document_file import DocumentFile, parse_field_names, read_documents
-from fiesta_allennlp.documents.evaluator import CachedSystem, DocumentQueries, ThreadExecutor
-from fiesta_allennlp.documents.settings import DocumentSettings
-from fiesta_allennlp.documents.systems.base import System, Workplace
+from fiesta_allennlp.documents.document_settings import DocumentSettings
+from fiesta_allennlp.documents.queries import CachedSystem, DocumentQueries, ThreadExecutor
+from fiesta_allennlp.documents.systems.system import System, Workplace
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.selecting.loop import Display, SelectionLoop
 from fiesta_allennlp.selecting.results.facts import forecast_open_selection

@@ -18,7 +18,7 @@ from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import Evaluation, Outcome, Request
 from fiesta_allennlp.documents.answers import Answer, AnswerStore
 from fiesta_allennlp.documents.document_file import Document
-from fiesta_allennlp.documents.systems.base import STOP_REASON, System, Unanswered
+from fiesta_allennlp.documents.systems.system import STOP_REASON, System, Unanswered
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
 from fiesta_allennlp.running.executor import Evaluator, Executor
 from fiesta_allennlp.running.isolation.fork_server import STOP_TIMEOUT_SECONDS, RunStart
