@@ -26,17 +26,17 @@ from fiesta_allennlp.selecting.session import StoredState
 from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.progress import LiveTable
 from fiesta_allennlp.tables.next_runs import NextRuns
-from fiesta_allennlp.tables.planning import Simulation
 from fiesta_allennlp.tables.run_table import read_brought_runs, read_run_table
-from fiesta_allennlp.tables.settings import (
+from fiesta_allennlp.tables.score_sources import ScoreSource
+from fiesta_allennlp.tables.simulation.planning import Simulation
+from fiesta_allennlp.tables.table import make_score_table
+from fiesta_allennlp.tables.table_settings import (
     BroughtSettings,
     NextSettings,
     PlanSettings,
     ReplaySettings,
     split_table_argument,
 )
-from fiesta_allennlp.tables.sources import ScoreSource
-from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
 
 Candidates = Union[Sequence[Union[str, Path]], Mapping[str, Union[str, Path]]]

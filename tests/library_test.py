@@ -19,7 +19,7 @@ from fiesta_allennlp.documents.documents_result import DocumentsResult
 from fiesta_allennlp.running.isolation.fork_server import EXIT_WITHOUT_GUARD, ProcessDied, process_error
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.tables.settings import NextSettings, PlanSettings, ReplaySettings
+from fiesta_allennlp.tables.table_settings import NextSettings, PlanSettings, ReplaySettings
 from tests.document_systems import write_documents, write_program
 from tests.programs import program_config
 from tests.score_tables import NOISY, TIE, split_rows, write_split_table

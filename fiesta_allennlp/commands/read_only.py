@@ -119,7 +119,7 @@ selection, or a table of scores. The command trains nothing, locks nothing and c
     examples = """examples:
   %(prog)s --gap 0.01 --sd 0.03 --candidates 4
   %(prog)s runs/first"""
-    settings_class_path = "fiesta_allennlp.tables.settings.PlanSettings"
+    settings_class_path = "fiesta_allennlp.tables.table_settings.PlanSettings"
     positional_settings = (("source", "?"), ("files", "*"))
     function_path = "fiesta_allennlp.reports.simulation.plan_with_bar"
 
@@ -131,7 +131,7 @@ and how often it finds the best candidate."""
     examples = """examples:
   %(prog)s scores.csv --confidence 0.9
   %(prog)s scores.csv --strategy ttts --belief student_t --splits independent"""
-    settings_class_path = "fiesta_allennlp.tables.settings.ReplaySettings"
+    settings_class_path = "fiesta_allennlp.tables.table_settings.ReplaySettings"
     positional_settings = (("scores", None), ("files", "*"))
     function_path = "fiesta_allennlp.reports.simulation.replay_with_bar"
 
@@ -145,7 +145,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
   %(prog)s scores.csv --candidates cnn,lstm,bert --format csv
   %(prog)s wandb.csv --columns candidate=model+lr --score test_f1
   %(prog)s 'results/{candidate}/seed{seed}/all_results.json' --score eval_f1 --output runs.csv"""
-    settings_class_path = "fiesta_allennlp.tables.settings.NextSettings"
+    settings_class_path = "fiesta_allennlp.tables.table_settings.NextSettings"
     positional_settings = (("scores", None), ("files", "*"))
 
     def add_other_options(self, groups: Dict[str, Any]) -> None:

@@ -163,7 +163,7 @@ selection with its original options."""
       --metric f1 --splits official
   %(prog)s -s runs/first --recover"""
     settings_class_path = "fiesta_allennlp.candidates.select_settings.Settings"
-    further_settings_paths = ("fiesta_allennlp.tables.settings.BroughtSettings",)
+    further_settings_paths = ("fiesta_allennlp.tables.table_settings.BroughtSettings",)
     select_path = "fiesta_allennlp.candidates.training_selection.select"
     plan_path = "fiesta_allennlp.candidates.training_selection.plan"
     plan_view_path = "fiesta_allennlp.reports.dry_run.show_training_plan"
@@ -171,7 +171,7 @@ selection with its original options."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         from fiesta_allennlp.core.settings.options import add_options
-        from fiesta_allennlp.tables.settings import BroughtSettings
+        from fiesta_allennlp.tables.table_settings import BroughtSettings
 
         super().add_arguments(parser)
         add_options(parser, BroughtSettings)
@@ -182,7 +182,7 @@ selection with its original options."""
         from fiesta_allennlp.core.settings.options import typed_options
         from fiesta_allennlp.selecting.session import StoredState
         from fiesta_allennlp.tables.run_table import read_brought_runs
-        from fiesta_allennlp.tables.settings import BroughtSettings
+        from fiesta_allennlp.tables.table_settings import BroughtSettings
 
         runs, read_back = read_brought_runs(BroughtSettings(**typed_options(args, BroughtSettings)), settings)
         print_read_back(read_back)

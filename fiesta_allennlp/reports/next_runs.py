@@ -11,8 +11,8 @@ from fiesta_allennlp.selecting.results.facts import NEXT, fact_sentences, fact_v
 from fiesta_allennlp.selecting.results.result_words import time_forecast_text
 from fiesta_allennlp.selecting.results.showing import Printable, TerminalLines, show
 from fiesta_allennlp.tables.next_runs import NextRuns, next_runs
-from fiesta_allennlp.tables.settings import NextSettings
 from fiesta_allennlp.tables.table_files import Content
+from fiesta_allennlp.tables.table_settings import NextSettings
 
 
 @dataclass(frozen=True, repr=False)

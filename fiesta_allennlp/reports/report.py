@@ -19,7 +19,7 @@ from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.settings import ReportSettings
 from fiesta_allennlp.reports.sources import read_selection, read_table, restrict_to_pair
 from fiesta_allennlp.selecting.results.candidate_table import CSV, HTML, LATEX, Table, candidate_table, candidate_values
-from fiesta_allennlp.tables.settings import is_selection, split_table_argument
+from fiesta_allennlp.tables.table_settings import is_selection, split_table_argument
 
 PathLike = Union[str, Path]
 

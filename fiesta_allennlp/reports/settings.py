@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Optional, Tuple
 from fiesta_allennlp.core.settings.choice_settings import CONFIG_METAVAR, splits_option
 from fiesta_allennlp.core.settings.defaults import BELIEF, MAX_FAILURES
 from fiesta_allennlp.core.settings.options import check_options, option
-from fiesta_allennlp.tables.settings import SCORES_GROUP, TABLE_OPTIONS, TableSettings
+from fiesta_allennlp.tables.table_settings import SCORES_GROUP, TABLE_OPTIONS, TableSettings
 
 FOLLOW_GROUP = "Following"
 REPORT_GROUP = "Report"

@@ -27,7 +27,7 @@ from fiesta_allennlp.selecting.results.verdict import judge
 from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
 from fiesta_allennlp.selecting.storage.database import translated_store_errors
 from fiesta_allennlp.selection.confirmation import Confirmation
-from fiesta_allennlp.tables.settings import NextSettings, done_note, refuse_table_options
+from fiesta_allennlp.tables.table_settings import NextSettings, done_note, refuse_table_options
 from fiesta_allennlp.trainings.confirmation import read_confirmation, read_confirmations
 
 

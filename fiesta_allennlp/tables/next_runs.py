@@ -22,8 +22,8 @@ from fiesta_allennlp.selecting.results.verdict import judge
 from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.run_table import RunTable, read_run_table
-from fiesta_allennlp.tables.settings import NO_SECONDS, NextSettings, done_note
 from fiesta_allennlp.tables.table_files import Content
+from fiesta_allennlp.tables.table_settings import NO_SECONDS, NextSettings, done_note
 
 FRESH_SEEDS = (10**5, 10**6)
 """The range of the first seed to propose where those of the rows are unknown."""

@@ -18,8 +18,8 @@ from fiesta_allennlp.selecting.storage.brought import BroughtRuns
 from fiesta_allennlp.tables.columns import RoleFinder, Roles, RunRow, read_rows
 from fiesta_allennlp.tables.read_back import ReadBack, describe_columns, find_notes, is_binary
 from fiesta_allennlp.tables.run_identity import identify_runs
-from fiesta_allennlp.tables.settings import BroughtSettings, NextSettings, refusal
 from fiesta_allennlp.tables.table_files import STANDARD_INPUT_NAME, Content, read_records
+from fiesta_allennlp.tables.table_settings import BroughtSettings, NextSettings, refusal
 
 
 @dataclass(frozen=True)

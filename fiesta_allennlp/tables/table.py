@@ -16,8 +16,8 @@ from fiesta_allennlp.selecting.score_threshold import NO_THRESHOLD, ScoreThresho
 from fiesta_allennlp.selecting.storage.store import open_for_reading
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.run_table import RunTable, read_run_table
-from fiesta_allennlp.tables.settings import TABLE_OPTIONS, ReplaySettings, refuse_table_options
-from fiesta_allennlp.tables.sources import DrawnScores, Sampling, ScoreSource, number_splits
+from fiesta_allennlp.tables.score_sources import DrawnScores, Sampling, ScoreSource, number_splits
+from fiesta_allennlp.tables.table_settings import TABLE_OPTIONS, ReplaySettings, refuse_table_options
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,9 +32,9 @@ from common import (
 )
 from families import SETS
 
-from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import Repetition, prepare_simulator, wilson_interval
-from fiesta_allennlp.tables.sources import ScoreSource
+from fiesta_allennlp.tables.score_sources import ScoreSource
+from fiesta_allennlp.tables.simulation.simulator import Repetition, prepare_simulator, wilson_interval
+from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 RESULTS = Path(__file__).parent / "results" / "calibration.csv"
 PAGE = ROOT / "docs" / "evaluation.md"

@@ -14,9 +14,9 @@ import numpy as np
 
 from fiesta_allennlp.core.files import read_json
 from fiesta_allennlp.tables.run_table import read_run_table
-from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import Distribution
+from fiesta_allennlp.tables.simulation.simulator import Distribution
 from fiesta_allennlp.tables.table import ScoreTable, make_score_table
+from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 SHARED_DATA = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data"))
 RELEASED = SHARED_DATA / "scores" / "fiesta_tdsa_test_f1.json"

@@ -42,9 +42,9 @@ from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selection.confirmation import FreshComparison, SeenLead, compare_with_rivals
-from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import prepare_simulator, wilson_interval
-from fiesta_allennlp.tables.sources import ScorePreset
+from fiesta_allennlp.tables.score_sources import ScorePreset
+from fiesta_allennlp.tables.simulation.simulator import prepare_simulator, wilson_interval
+from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 RESULTS = Path(__file__).parent / "results" / "confirmation.csv"
 GAPS = (0.0, 0.25, 0.5, 1.0)

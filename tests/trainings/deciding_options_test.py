@@ -18,8 +18,8 @@ from fiesta_allennlp.core.settings.options import deciding_options, flag
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.storage.store import Meta
 from fiesta_allennlp.selection.confirmation import ConfirmationPlan
-from fiesta_allennlp.tables.planning import plan
-from fiesta_allennlp.tables.settings import PlanSettings
+from fiesta_allennlp.tables.simulation.planning import plan
+from fiesta_allennlp.tables.table_settings import PlanSettings
 from fiesta_allennlp.trainings.confirmation import FinishedSelection
 
 NAMES = ["a", "b"]

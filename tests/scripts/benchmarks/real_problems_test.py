@@ -6,7 +6,7 @@ from typing import Any, Callable, List, Sequence
 import numpy as np
 import pytest
 
-from fiesta_allennlp.tables.simulator import wilson_interval
+from fiesta_allennlp.tables.simulation.simulator import wilson_interval
 
 HEADER = "source,problem,paired,minimise,candidate,number,score\n"
 

@@ -9,9 +9,9 @@ import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.reports import simulation  # noqa: F401  # it says how a simulation shows itself
-from fiesta_allennlp.tables.planning import replay
-from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import Distribution, Outlook, Repetition, find_best, prepare_simulator
+from fiesta_allennlp.tables.simulation.planning import replay
+from fiesta_allennlp.tables.simulation.simulator import Distribution, Outlook, Repetition, find_best, prepare_simulator
+from fiesta_allennlp.tables.table_settings import ReplaySettings
 from tests.score_tables import TDSA_8, TIE, write_split_table
 
 

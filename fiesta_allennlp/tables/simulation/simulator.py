@@ -26,10 +26,10 @@ from fiesta_allennlp.core.seeding import (
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.defaults import MAX_FAILURES
 from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
-from fiesta_allennlp.tables.chunks import run_chunks
-from fiesta_allennlp.tables.settings import MAX_REPEATS, MIN_REPEATS, ReplaySettings
-from fiesta_allennlp.tables.sources import DrawnScores, OutOfScoresError, Sampling, ScoreSource, restrict
+from fiesta_allennlp.tables.score_sources import DrawnScores, OutOfScoresError, Sampling, ScoreSource, restrict
+from fiesta_allennlp.tables.simulation.chunks import run_chunks
 from fiesta_allennlp.tables.table import open_scores
+from fiesta_allennlp.tables.table_settings import MAX_REPEATS, MIN_REPEATS, ReplaySettings
 
 TIE_TOLERANCE = 1e-12
 """Means that are as near as that are equal: the mean of equal scores can be off in the last digit."""

@@ -30,7 +30,10 @@ from fiesta_allennlp.selecting.storage.database import translated_store_errors
 from fiesta_allennlp.selecting.storage.store import open_for_reading
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.run_table import read_run_table
-from fiesta_allennlp.tables.settings import (
+from fiesta_allennlp.tables.score_sources import DrawnScores, Sampling, ScorePreset, ScoreSource
+from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
+from fiesta_allennlp.tables.table import make_score_table
+from fiesta_allennlp.tables.table_settings import (
     DEFAULT_NUM_CANDIDATES,
     TABLE_OPTIONS,
     PlanSettings,
@@ -39,9 +42,6 @@ from fiesta_allennlp.tables.settings import (
     is_selection,
     refuse_table_options,
 )
-from fiesta_allennlp.tables.simulator import Simulator, prepare_simulator
-from fiesta_allennlp.tables.sources import DrawnScores, Sampling, ScorePreset, ScoreSource
-from fiesta_allennlp.tables.table import make_score_table
 
 MIN_RUNS = 2
 """A single run of a candidate gives no estimate of the sd."""
