@@ -10,6 +10,8 @@ from rich.console import Console
 from fiesta_allennlp.candidates.candidate_values import plain_points
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.training_selection import select as run_select
+from fiesta_allennlp.confirming.confirm_settings import ConfirmSettings
+from fiesta_allennlp.confirming.confirmation import Confirmation
 from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.settings.options import RESOURCES_GROUP, takes_options
@@ -23,7 +25,6 @@ from fiesta_allennlp.reports.simulation import plan_with_bar, replay_with_bar
 from fiesta_allennlp.running.isolation.fork_server import check_main_guard
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.session import StoredState
-from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.selection.progress import LiveTable
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.run_table import read_brought_runs, read_run_table
@@ -37,7 +38,6 @@ from fiesta_allennlp.tables.table_settings import (
     ReplaySettings,
     split_table_argument,
 )
-from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
 
 Candidates = Union[Sequence[Union[str, Path]], Mapping[str, Union[str, Path]]]
 Scores = Any

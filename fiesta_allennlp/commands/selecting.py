@@ -249,7 +249,7 @@ the resources that you change. --recover continues them after an interruption.""
   %(prog)s runs/first --runs 20 --workers 2
   %(prog)s runs/first --against bert,roberta
   %(prog)s runs/first --recover"""
-    settings_class_path = "fiesta_allennlp.trainings.confirm_settings.ConfirmSettings"
+    settings_class_path = "fiesta_allennlp.confirming.confirm_settings.ConfirmSettings"
     further_settings_paths = ("fiesta_allennlp.candidates.select_settings.Settings",)
     starts_runs = True
     positional_settings = (("directory", None),)

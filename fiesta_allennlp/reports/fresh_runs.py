@@ -4,15 +4,15 @@ from typing import Any, Mapping, Sequence, Tuple
 
 from rich.console import Console
 
+from fiesta_allennlp.confirming.confirm_settings import ConfirmSettings, check_resources
+from fiesta_allennlp.confirming.confirmation import POWER, Confirmation, ConfirmationPlan, FreshComparison, SeenLead
+from fiesta_allennlp.confirming.fresh_runs import FinishedSelection, read_confirmation, resume_confirmation
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.texts import count_text, interval_text, names_text, number_text, probability_text
 from fiesta_allennlp.reports.formats import MISSING_TEXT, Columns, make_table
 from fiesta_allennlp.selecting.results.candidate_table import Table
 from fiesta_allennlp.selecting.results.showing import TerminalLines, show
-from fiesta_allennlp.selection.confirmation import POWER, Confirmation, ConfirmationPlan, FreshComparison, SeenLead
 from fiesta_allennlp.selection.progress import LiveTable
-from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings, check_resources
-from fiesta_allennlp.trainings.confirmation import FinishedSelection, read_confirmation, resume_confirmation
 
 NUMBERS_OF_RUNS = (5, 10, 20, 40)
 """The numbers of runs of each candidate whose power a dry run shows."""

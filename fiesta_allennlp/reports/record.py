@@ -11,6 +11,7 @@ from fiesta_allennlp.candidates.candidate_values import Point
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.beliefs import Belief
 from fiesta_allennlp.choosing.strategy import analyse
+from fiesta_allennlp.confirming.confirmation import Confirmation
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.origin import PackageSource, package_source
 from fiesta_allennlp.core.records import History
@@ -32,7 +33,6 @@ from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.showing import Printable, TerminalLines, show
 from fiesta_allennlp.selecting.results.verdict import with_everybody
 from fiesta_allennlp.selecting.storage.brought import BROUGHT_CAUTION
-from fiesta_allennlp.selection.confirmation import Confirmation
 
 if TYPE_CHECKING:
     from fiesta_allennlp.tables.read_back import ReadBack

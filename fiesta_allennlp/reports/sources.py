@@ -12,6 +12,8 @@ from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Margin, analyse
 from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
+from fiesta_allennlp.confirming.confirmation import Confirmation
+from fiesta_allennlp.confirming.fresh_runs import read_confirmation, read_confirmations
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build, build_record
@@ -26,9 +28,7 @@ from fiesta_allennlp.selecting.results.result_words import failed_notes
 from fiesta_allennlp.selecting.results.verdict import judge
 from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
 from fiesta_allennlp.selecting.storage.database import translated_store_errors
-from fiesta_allennlp.selection.confirmation import Confirmation
 from fiesta_allennlp.tables.table_settings import NextSettings, done_note, refuse_table_options
-from fiesta_allennlp.trainings.confirmation import read_confirmation, read_confirmations
 
 
 def read_selection(root: Path, settings: ReportSettings) -> Report:

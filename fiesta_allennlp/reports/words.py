@@ -5,6 +5,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.decision import INCONCLUSIVE_REASONS
+from fiesta_allennlp.confirming.confirmation import POWER, SeenLead
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
 from fiesta_allennlp.core.settings.options import flag
 from fiesta_allennlp.core.texts import (
@@ -27,7 +28,6 @@ from fiesta_allennlp.selecting.results.facts import NOTES, STATE, fact_sentences
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.result_words import Words, describe_scored_data, missed_runs_text, missed_text
 from fiesta_allennlp.selecting.results.showing import TerminalLines, show
-from fiesta_allennlp.selection.confirmation import POWER, SeenLead
 
 
 def selection_in_words(result: Result) -> Tuple[str, ...]:

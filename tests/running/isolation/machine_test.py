@@ -25,7 +25,7 @@ def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("_fresh")
 def test_software_and_hardware_are_those_of_this_process() -> None:
-    origin = origin_here(("hypothesis.strategies", "no_such_package", "fiesta_allennlp.trainings"))
+    origin = origin_here(("hypothesis.strategies", "no_such_package", "fiesta_allennlp.candidates"))
     assert (origin.host, origin.python) == (platform.node(), platform.python_version())
     for name in ("numpy", "hypothesis"):
         assert origin.versions[name] == version(name)

@@ -8,10 +8,10 @@ import pytest
 from scipy import stats
 
 from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan, SeenLead
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selection.confirmation import Confirmation, ConfirmationPlan, SeenLead
 from tests.reports.made_up import candidate
 
 BETTER, WORSE = (0.83, 0.85, 0.84, 0.86), (0.80, 0.81, 0.82, 0.82)

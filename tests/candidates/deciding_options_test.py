@@ -10,6 +10,8 @@ import pytest
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.choosing.fixed_budget import FixedBudget
 from fiesta_allennlp.choosing.strategy_building import build_strategy
+from fiesta_allennlp.confirming.confirmation import ConfirmationPlan
+from fiesta_allennlp.confirming.fresh_runs import FinishedSelection
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Candidate
@@ -17,10 +19,8 @@ from fiesta_allennlp.core.settings.choice_settings import PRESETS, ChoiceSetting
 from fiesta_allennlp.core.settings.options import deciding_options, flag
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.storage.store import Meta
-from fiesta_allennlp.selection.confirmation import ConfirmationPlan
 from fiesta_allennlp.tables.simulation.planning import plan
 from fiesta_allennlp.tables.table_settings import PlanSettings
-from fiesta_allennlp.trainings.confirmation import FinishedSelection
 
 NAMES = ["a", "b"]
 

@@ -14,6 +14,8 @@ from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.training_selection import TrainingSelection
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
+from fiesta_allennlp.confirming.confirm_settings import ConfirmSettings
+from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan, SeenLead
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.files import write_json_file
@@ -30,8 +32,6 @@ from fiesta_allennlp.selecting.session import StoredState, run_selection
 from fiesta_allennlp.selecting.storage.lock import is_at_work
 from fiesta_allennlp.selecting.storage.store import Meta, open_for_reading
 from fiesta_allennlp.selecting.storage.workspace import has_selection
-from fiesta_allennlp.selection.confirmation import Confirmation, ConfirmationPlan, SeenLead
-from fiesta_allennlp.trainings.confirm_settings import ConfirmSettings
 
 
 def read_confirmations(directory: RunDirectory) -> Tuple[Confirmation, ...]:
