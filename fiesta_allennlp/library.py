@@ -19,13 +19,13 @@ from fiesta_allennlp.documents.document_selection import select_system
 from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.documents.documents_result import DocumentsResult
 from fiesta_allennlp.reports import words  # noqa: F401  # it says how a result shows itself
-from fiesta_allennlp.reports.fresh_runs import confirm as run_confirmation
-from fiesta_allennlp.reports.next_runs import ask_next_runs
-from fiesta_allennlp.reports.simulation import plan_with_bar, replay_with_bar
+from fiesta_allennlp.reports.terminal.confirmation_report import confirm as run_confirmation
+from fiesta_allennlp.reports.terminal.live_table import LiveTable
+from fiesta_allennlp.reports.terminal.next_text import ask_next_runs
+from fiesta_allennlp.reports.terminal.simulation_text import plan_with_bar, replay_with_bar
 from fiesta_allennlp.running.isolation.fork_server import check_main_guard
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.session import StoredState
-from fiesta_allennlp.selection.progress import LiveTable
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.run_table import read_brought_runs, read_run_table
 from fiesta_allennlp.tables.score_sources import ScoreSource

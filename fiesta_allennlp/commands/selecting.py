@@ -72,7 +72,7 @@ class SelectionCommand(FiestaCommand):
             return 0
         modes = {name: getattr(args, name) for name in ("recover", "force")}
         modes.update(self.inputs(args, settings))
-        from fiesta_allennlp.selection.progress import LiveTable
+        from fiesta_allennlp.reports.terminal.live_table import LiveTable
 
         result = import_dotted(self.select_path)(
             settings, required_directory(args), console=console, display=LiveTable, **modes
@@ -166,7 +166,7 @@ selection with its original options."""
     further_settings_paths = ("fiesta_allennlp.tables.table_settings.BroughtSettings",)
     select_path = "fiesta_allennlp.candidates.training_selection.select"
     plan_path = "fiesta_allennlp.candidates.training_selection.plan"
-    plan_view_path = "fiesta_allennlp.reports.dry_run.show_training_plan"
+    plan_view_path = "fiesta_allennlp.reports.terminal.dry_run.show_training_plan"
     positional_settings = (("candidates", "*"),)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -209,7 +209,7 @@ selection with its original options."""
         settings = Settings(**typed_settings(args, Settings))
         from fiesta_allennlp.candidates.training_selection import trial
         from fiesta_allennlp.core.records import Failure
-        from fiesta_allennlp.reports.dry_run import trial_table
+        from fiesta_allennlp.reports.terminal.dry_run import trial_table
 
         outcomes = list(trial(settings, console))
         failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
@@ -230,7 +230,7 @@ resumes an interrupted selection with its original options."""
     settings_class_path = "fiesta_allennlp.documents.document_settings.DocumentSettings"
     select_path = "fiesta_allennlp.documents.document_selection.select_system"
     plan_path = "fiesta_allennlp.documents.document_selection.plan_documents"
-    plan_view_path = "fiesta_allennlp.reports.dry_run.show_documents_plan"
+    plan_view_path = "fiesta_allennlp.reports.terminal.dry_run.show_documents_plan"
     positional_settings = (("systems", "*"),)
     run_noun = "query"
     interrupt_note = "no answer is lost"
@@ -273,7 +273,7 @@ the resources that you change. --recover continues them after an interruption.""
         settings = self.build_settings(args)
         from fiesta_allennlp.candidates.select_settings import Settings
         from fiesta_allennlp.core.settings.options import typed_options
-        from fiesta_allennlp.reports.fresh_runs import confirm, plan_confirmation
+        from fiesta_allennlp.reports.terminal.confirmation_report import confirm, plan_confirmation
         from fiesta_allennlp.selecting.results.showing import show
 
         if args.dry_run:

@@ -18,8 +18,8 @@ from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.texts import duration_text, probability_text
 from fiesta_allennlp.reports.checklist import Checklist, build_checklist
 from fiesta_allennlp.reports.comparisons import Comparison, compare_scores, share_of_single_runs_wrong
-from fiesta_allennlp.reports.fresh_runs import confirmation_in_words
 from fiesta_allennlp.reports.stored_selection import StoredSelection
+from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_in_words
 from fiesta_allennlp.reports.words import (
     changes_in_words,
     min_score_in_words,

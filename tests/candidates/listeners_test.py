@@ -10,7 +10,7 @@ from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.reports.dry_run import trial_table
+from fiesta_allennlp.reports.terminal.dry_run import trial_table
 
 
 def finished(directory: RunDirectory, *scores: Tuple[str, float]) -> List[Evaluation]:

@@ -9,8 +9,8 @@ import pytest
 
 from fiesta_allennlp import report
 from fiesta_allennlp.reports.report import render_html
+from fiesta_allennlp.reports.terminal.live_table import LiveTable
 from fiesta_allennlp.selecting.loop import WorkingTime
-from fiesta_allennlp.selection.progress import LiveTable
 from tests.commands.conftest import BLIND, EQUALLY, GOOD, POOR, Call, Selections, history_of, scores_by_seed
 from tests.conftest import HAS_ALLENNLP, until
 from tests.run_files import num_finished, rows_of, scores_of, summary_of

@@ -18,8 +18,8 @@ from fiesta_allennlp.core.errors import (
     describe,
     join_some,
 )
-from fiesta_allennlp.reports.settings import ReportSettings
-from fiesta_allennlp.reports.sources import read_selection
+from fiesta_allennlp.reports.report_settings import ReportSettings
+from fiesta_allennlp.reports.report_sources import read_selection
 from fiesta_allennlp.selecting.results.candidate_result import MAX_FAILED_RUNS
 from fiesta_allennlp.selecting.results.result import Result
 from tests.commands.conftest import Call

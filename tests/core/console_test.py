@@ -18,10 +18,10 @@ from fiesta_allennlp.choosing.probability.collapsed import CollapsedRuns
 from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.reports.terminal.live_table import LiveTable
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.facts import STATE, fact_sentences
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selection.progress import LiveTable
 
 
 def facts(history: History, decision: Decision, **further_facts: Any) -> Result:

@@ -6,7 +6,7 @@ from typing import Any, Dict, Optional, Tuple
 
 from fiesta_allennlp import report
 from fiesta_allennlp.documents.documents_result import DocumentsResult, SystemResult
-from fiesta_allennlp.reports.status import read_status
+from fiesta_allennlp.reports.terminal.status import read_status
 from fiesta_allennlp.reports.words import selection_in_words
 from fiesta_allennlp.selecting.results.candidate_result import FailedRun
 from tests.selections import write_selection

@@ -16,7 +16,7 @@ from fiesta_allennlp.candidates.training_selection import select
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, StoreError
 from fiesta_allennlp.core.records import Failure, Outcome
-from fiesta_allennlp.reports.status import read_status
+from fiesta_allennlp.reports.terminal.status import read_status
 from fiesta_allennlp.running import run_in_job as job
 from fiesta_allennlp.running import slurm as slurm_module
 from fiesta_allennlp.running.isolation.attempts import Attempt

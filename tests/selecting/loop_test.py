@@ -453,7 +453,7 @@ def simulated(run: Run, monkeypatch: pytest.MonkeyPatch) -> Simulate:
     def make(*args: Any, **kwargs: Any) -> Simulated:
         executor = Simulated(*args, **kwargs)
         for module in ("retries", "loop"):
-            monkeypatch.setattr(f"fiesta_allennlp.selection.{module}.time", Hours(executor, 0.0))
+            monkeypatch.setattr(f"fiesta_allennlp.selecting.{module}.time", Hours(executor, 0.0))
         # Else each minute is a write.
         monkeypatch.setattr("fiesta_allennlp.selecting.loop.SECONDS_BETWEEN_SAVES", 600.0)
         return executor

@@ -17,7 +17,7 @@ from fiesta_allennlp.selecting.results.result_words import missed_text
 from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
 from fiesta_allennlp.selecting.storage.store import RunStore
 from tests.choosing.histories import history, request
-from tests.selection.loop_test import Normal, Run
+from tests.selecting.loop_test import Normal, Run
 
 
 def finished(replicate: int, metrics: Dict[str, float]) -> Evaluation:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.mlab import GaussianKDE
 
 from fiesta_allennlp.reports.figures import figure as shared
-from fiesta_allennlp.reports.figures.base import ReportFigure
+from fiesta_allennlp.reports.figures.report_figure import ReportFigure
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.reports.figures import figure as shared
-from fiesta_allennlp.reports.figures.base import ReportFigure
+from fiesta_allennlp.reports.figures.report_figure import ReportFigure
 from fiesta_allennlp.reports.record import PathPoint, Report
 
 LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))

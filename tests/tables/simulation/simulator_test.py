@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.reports import simulation  # noqa: F401  # it says how a simulation shows itself
+from fiesta_allennlp.reports.terminal import (
+    simulation_text as simulation,  # noqa: F401  # it says how a simulation shows itself
+)
 from fiesta_allennlp.tables.simulation.planning import replay
 from fiesta_allennlp.tables.simulation.simulator import Distribution, Outlook, Repetition, find_best, prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings

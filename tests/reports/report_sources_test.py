@@ -12,7 +12,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.core.registry import import_package
-from fiesta_allennlp.reports.sources import read_directory
+from fiesta_allennlp.reports.report_sources import read_directory
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.storage import lock

@@ -21,7 +21,7 @@ from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, to_config
 from fiesta_allennlp.core.settings.defaults import BELIEF, CONFIDENCE, MAX_FAILURES
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.settings import UNRECORDED_OPTIONS, ReportSettings
+from fiesta_allennlp.reports.report_settings import UNRECORDED_OPTIONS, ReportSettings
 from fiesta_allennlp.reports.stored_selection import StoredSelection, open_selection
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.result_words import failed_notes

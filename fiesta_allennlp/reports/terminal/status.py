@@ -13,7 +13,7 @@ from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.texts import duration_text
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.sources import read_directory
+from fiesta_allennlp.reports.report_sources import read_directory
 from fiesta_allennlp.reports.words import decision_in_words, failures_in_words
 from fiesta_allennlp.running.isolation.attempts import Attempt
 from fiesta_allennlp.running.job_executor import JobStatus

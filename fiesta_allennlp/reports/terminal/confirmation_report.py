@@ -10,9 +10,9 @@ from fiesta_allennlp.confirming.fresh_runs import FinishedSelection, read_confir
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.texts import count_text, interval_text, names_text, number_text, probability_text
 from fiesta_allennlp.reports.formats import MISSING_TEXT, Columns, make_table
+from fiesta_allennlp.reports.terminal.live_table import LiveTable
 from fiesta_allennlp.selecting.results.candidate_table import Table
 from fiesta_allennlp.selecting.results.showing import TerminalLines, show
-from fiesta_allennlp.selection.progress import LiveTable
 
 NUMBERS_OF_RUNS = (5, 10, 20, 40)
 """The numbers of runs of each candidate whose power a dry run shows."""
