@@ -101,7 +101,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def second_node(cluster: Any) -> Iterator[Any]:
-    """With the fixture `light` it is fit for runs of `tests/executors/light.py` alone."""
+    """With the fixture `light` it is fit for runs of `tests/running/light.py` alone."""
     node = cluster.add_node(**SMALL)
     yield node
     if node in cluster.worker_nodes:

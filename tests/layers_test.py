@@ -27,11 +27,6 @@ ALLOWED: Dict[str, Set[str]] = {
 """What each room may import. `plugin`, `__main__` and `__init__` may import anything, and nothing but `plugin` imports
 `models`: programs that run in other processes get its name as a string."""
 
-MOVED = {
-    "strategies": "choosing", "beliefs": "choosing", "probability": "choosing", "executors": "running", "isolation": "running",
-    "selection": "selecting", "trainings": "candidates", "library": "commands",
-}  # fmt: skip
-
 WITH_TORCH = ("models", "candidates/allennlp")
 """All that imports torch or AllenNLP when it is imported itself, `plugin` aside."""
 
@@ -55,12 +50,8 @@ def at_import(tree: ast.Module) -> Iterator[str]:
             yield from imports_of(node)
 
 
-def room_of(name: str) -> str:
-    return MOVED.get(name, name)
-
-
 def unit_of(path: Path) -> str:
-    return room_of(path.relative_to(PACKAGE).parts[0].removesuffix(".py"))
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 MODULES = [path for path in sorted(PACKAGE.rglob("*.py")) if unit_of(path) not in TOP]
@@ -70,7 +61,7 @@ def violations(path: Path, unit: str) -> "List[Tuple[str, str]]":
     bad = []
     for name in imports_of(ast.parse(path.read_text(encoding="utf-8"))):
         package, _, rest = name.partition(".")
-        if package == "fiesta_allennlp" and rest and room_of(rest.split(".")[0]) not in ALLOWED[unit] | {unit}:
+        if package == "fiesta_allennlp" and rest and rest.split(".")[0] not in ALLOWED[unit] | {unit}:
             bad.append((str(path), name))
     return bad
 

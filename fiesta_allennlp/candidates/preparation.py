@@ -50,7 +50,7 @@ def worker_packages(settings: Settings, candidate_set: CandidateSet) -> Tuple[st
 
 
 BUILT_IN_EXECUTORS = ("processes", "ray", "slurm")
-"""The modules of `executors/` with an executor of their name, which is registered when its module is imported."""
+"""The modules of `running/` with an executor of their name, which is registered when its module is imported."""
 
 
 def build_executor(settings: Settings, directory: RunDirectory, *, packages: Sequence[str]) -> Executor:

@@ -113,7 +113,7 @@ class EarlyLooks(BayesianStop):
     candidates need little more than their starting runs. A candidate that gets no further runs does not count in n.
 
     The rule gives up where the R runs that the limit leaves reach the confidence with a probability below 0.35, and
-    below R / 500; see `fiesta_allennlp.choosing.probability.rules.predictive_power`. So each further winner costs more than 500
+    below R / 500; see `choosing.probability.rules.predictive_power`. So each further winner costs more than 500
     runs.
 
     No rule can know of collapses that no run has shown. If your models collapse at times, ask for a number of runs with
@@ -153,7 +153,7 @@ class GeneralizedLikelihoodRatioStop(StoppingRule):
     margin is 0), which adds one more pair.
 
     On shared splits, the test uses the differences on common splits, D_k = x_{a,k} - x_{b,k}; see
-    `fiesta_allennlp.choosing.probability.confidence_sequence.log_evidence`. The sequence of these differences is fixed
+    `choosing.probability.confidence_sequence.log_evidence`. The sequence of these differences is fixed
     beforehand. The sampling rule only decides how much of it is observed. If a candidate has several runs on one split,
     only the first counts. After a replicate that is pending for one of the two, no later replicate counts until it
     finishes. Failed replicates are left out. Without common splits, the test treats the two samples as independent,

@@ -47,7 +47,7 @@ BENCHMARKS = Path(__file__).resolve().parent
 FINAL_RULE = BENCHMARKS / "results" / "final_rule.txt"
 """Commits of the final rule, one on each line."""
 
-RULE_FOLDERS = tuple(f"fiesta_allennlp/{room}" for room in ("probability", "beliefs", "strategies"))
+RULE_FOLDERS = ("fiesta_allennlp/choosing",)
 """Folders whose last commit is recorded with every result."""
 
 Row = TypeVar("Row")

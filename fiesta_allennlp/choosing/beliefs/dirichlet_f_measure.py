@@ -23,7 +23,7 @@ CACHE_SIZE = 1024
 class FMeasurePosterior(MeanPosterior):
     """Independent F-measures, or accuracies, in the order of `History.active`.
 
-    Each is represented by weighted draws, from which `fiesta_allennlp.choosing.probability.weighted_draws` computes P(best).
+    Each is represented by weighted draws, from which `choosing.probability.weighted_draws` computes P(best).
     """
 
     def __init__(self, distributions: Sequence[EmpiricalDistribution]) -> None:

@@ -13,7 +13,7 @@ MAX_CELLS = 10**7
 
 
 class ModeratedTPosterior(Posterior):
-    """The leads among candidates, by `fiesta_allennlp.choosing.probability.leads`.
+    """The leads among candidates, by `choosing.probability.leads`.
 
     Args:
         numbers: one number for each candidate and unit, NaN where there is none. Shape: `(num_candidates, num_units)`.
@@ -54,7 +54,7 @@ class ModeratedT(ScoreBelief):
     A unit is what candidates share and what is drawn again, such as a split. A candidate has one number on each, the
     mean of its runs there, so further seeds on few splits add little. Runs with equal split seeds share a unit. Without
     shared units the comparison is Student's t-test. On complete tables it is the paired t-test, except that the noise
-    of all candidates adds up to four degrees of freedom (Smyth, 2004). `fiesta_allennlp.choosing.probability.leads` has the
+    of all candidates adds up to four degrees of freedom (Smyth, 2004). `choosing.probability.leads` has the
     formulas, and docs/method.md an example.
 
     The posterior is of leads alone. Rules that draw means, such as `ttts`, need `student_t`.

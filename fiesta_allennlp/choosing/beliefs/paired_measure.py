@@ -107,7 +107,7 @@ class PairedMeasure(Belief):
 
     The metric is an F-measure, the mean F-measure of all labels, or the accuracy: a ratio of sums over documents, or
     the mean of some. A document therefore has a pseudo-score whose mean is the metric; see
-    `fiesta_allennlp.choosing.beliefs.paired_measure.pseudo_scores`. The pseudo-scores are compared as `moderated_t` compares
+    `choosing.beliefs.paired_measure.pseudo_scores`. The pseudo-scores are compared as `moderated_t` compares
     scores: the mean of the system, plus an effect that the document has on all systems, plus noise. With accuracy and
     one item in each document, this is a paired difference of proportions.
 

@@ -15,7 +15,7 @@ class StudentTPosterior(MeanPosterior):
     """Independent mean scores: mu_i = location_i + scale_i t(df_i), in the order of `History.active`.
 
     Shape of each: `(num_candidates,)`. A scale of 0 means that the mean score counts as known.
-    `fiesta_allennlp.choosing.probability.prob_best` computes P(best). Mean logit scores have no margin: any margin except 0
+    `choosing.probability.prob_best` computes P(best). Mean logit scores have no margin: any margin except 0
     raises a `ConfigError`.
     """
 
@@ -126,7 +126,7 @@ class LogitStudentT(StudentT):
     paper found that the transformation made little difference.
 
     The model allows no margin. A margin is a difference of mean scores, and the mean score is not a function of the
-    mean logit score alone. `fiesta_allennlp.choosing.probability.logit` describes how scores of exactly 0 or 1 are treated.
+    mean logit score alone. `choosing.probability.logit` describes how scores of exactly 0 or 1 are treated.
     """
 
     has_margin = False
