@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, List
 from fiesta_allennlp.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from fiesta_allennlp.library import choose_system, confirm, next_runs, plan, replay, select
+    from fiesta_allennlp.commands.library import choose_system, confirm, next_runs, plan, replay, select
     from fiesta_allennlp.reports.report import report
 
 __all__ = ["choose_system", "confirm", "next_runs", "plan", "replay", "report", "select"]

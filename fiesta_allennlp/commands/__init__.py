@@ -8,7 +8,7 @@ from typing import Any, Dict, Optional
 
 from fiesta_allennlp.commands.command import FiestaCommand, run_and_exit
 from fiesta_allennlp.commands.parser import HELP_ALL, CommandParser
-from fiesta_allennlp.commands.read_only import (
+from fiesta_allennlp.commands.read_only_commands import (
     NextCommand,
     PlanCommand,
     PluginCommand,
@@ -16,7 +16,7 @@ from fiesta_allennlp.commands.read_only import (
     ReportCommand,
     StatusCommand,
 )
-from fiesta_allennlp.commands.selecting import (
+from fiesta_allennlp.commands.selection_commands import (
     ConfirmCommand,
     DocumentsCommand,
     SelectCommand,

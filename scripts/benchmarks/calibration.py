@@ -32,10 +32,10 @@ from common import (
 )
 from families import SETS
 
-from fiesta_allennlp.tables.outlook import Repetition, wilson_interval
-from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import prepare_simulator
-from fiesta_allennlp.tables.sources import ScoreSource
+from fiesta_allennlp.tables.score_sources import ScoreSource
+from fiesta_allennlp.tables.simulation.outlook import Repetition, wilson_interval
+from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
+from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 RESULTS = Path(__file__).parent / "results" / "calibration.csv"
 PAGE = ROOT / "docs" / "evaluation.md"

@@ -31,8 +31,8 @@ from real_results import APART, SETS, TUNED, SelectionOutcome, count_outcomes
 from real_tables import HEADINGS, PAGES, cells, with_tables
 
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import Simulator, prepare_simulator
+from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
+from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 SELECTIONS_PER_GROUP = 120
 """Selections that a process simulates side by side."""

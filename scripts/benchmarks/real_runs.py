@@ -18,7 +18,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 import numpy as np
 from common import EVALUATIONS_PER_SPLIT, RELEASED, make_parser, replace_tables
 
-from fiesta_allennlp.beliefs import ModeratedT
+from fiesta_allennlp.choosing.beliefs import ModeratedT
 from fiesta_allennlp.core.records import Evaluation, History, Request
 
 BENCHMARKS = Path(__file__).resolve().parent

@@ -6,9 +6,9 @@ from typing import Any, Dict
 import numpy as np
 import pytest
 
-from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import Simulator, prepare_simulator
-from fiesta_allennlp.tables.sources import ScorePreset
+from fiesta_allennlp.tables.score_sources import ScorePreset
+from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
+from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 NUM_CASES, SELECTIONS_PER_CASE = 40, 5
 

@@ -9,12 +9,12 @@ import pytest
 
 from fiesta_allennlp import next_runs, replay, report
 from fiesta_allennlp.core.errors import DataError, FiestaError
+from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.paragraph import compose_paragraph
-from fiesta_allennlp.selection.metrics import Metric
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.run_table import read_brought_runs
-from fiesta_allennlp.tables.settings import BroughtSettings, ReplaySettings, parse_columns
 from fiesta_allennlp.tables.table import open_scores
+from fiesta_allennlp.tables.table_settings import BroughtSettings, ReplaySettings, parse_columns
 
 WANDB = """Name,State,model,seed,f1,Runtime,Notes
 r1,finished,bert,0,.86,10,"- a
