@@ -38,7 +38,7 @@ from fiesta_allennlp.candidates.preparation import (
 )
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.studies import study_scores, trials_of
-from fiesta_allennlp.choosing.decision import INCONCLUSIVE_REASONS, Decision
+from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.choosing.strategy_building import build_strategy, build_with_packages, translated_option_errors
 from fiesta_allennlp.core.directory import RunDirectory
@@ -289,10 +289,9 @@ class TrainingSelection(SelectionFamily):
             study_scores=study_scores({**self.candidate_set.stored, **self.candidate_set.active}),
         )
 
-    def conclude(self, history: History, decision: Decision) -> None:
-        may_continue = decision.best is None or decision.stopped_by in INCONCLUSIVE_REASONS
-        if self.settings.keep == "best" and not may_continue:
-            BestModelKeeper(self.directory, self.settings.scored_by.sign).keep_only([decision.best], history)
+    def conclude(self, history: History, result: Result) -> None:
+        if self.settings.keep == "best" and result.best is not None:
+            BestModelKeeper(self.directory, self.settings.scored_by.sign).keep_only([result.best], history)
 
 
 select = partial(run_selection, TrainingSelection)

@@ -4,7 +4,7 @@ The number of fresh runs is fixed beforehand, and they choose nothing, so the te
 them. They do not hold for the runs of the selection, whose scores decided who leads and when it stopped.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Dict, List, Literal, Optional, Tuple
 
 import numpy as np
@@ -129,7 +129,10 @@ class Confirmation(Printable):
     def from_result(cls, result: Result) -> "Confirmation":
         num_runs = result.strategy["budget"] // len(result.candidates)
         is_over = len(result.active) < 2 or all(c.num_evaluations >= num_runs for c in result.active)
-        return cls(result, num_runs, compare_with_rivals(result, num_runs) if is_over else ())
+        comparisons = compare_with_rivals(result, num_runs) if is_over else ()
+        if result.questions:
+            comparisons = tuple(replace(comparison, verdict="not confirmed") for comparison in comparisons)
+        return cls(result, num_runs, comparisons)
 
     @property
     def winner(self) -> str:

@@ -27,7 +27,7 @@ from fiesta_allennlp.selecting.environment import changed_code, check_current_di
 from fiesta_allennlp.selecting.loop import Display
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.verdict import judge
+from fiesta_allennlp.selecting.results.verdict import find_questions, judge
 from fiesta_allennlp.selecting.session import StoredState, run_selection
 from fiesta_allennlp.selecting.storage.lock import is_at_work
 from fiesta_allennlp.selecting.storage.store import Meta, open_for_reading
@@ -50,13 +50,17 @@ def read_confirmation(directory: RunDirectory) -> Optional[Confirmation]:
         settings = meta.to_settings(Settings)
         history = store.history(max_failures=settings.max_failures)
     running = is_at_work(directory, meta.environments)
-    facts = {"seed": str(meta.seed), "running": running, "directory": directory.root}
-    return _confirmation(settings, history, Decision(best=None), **facts)
-
-
-def _confirmation(settings: Settings, history: History, decision: Decision, **facts: Any) -> Confirmation:
-    facts = {"strategy": settings.strategy_params(), "splits": settings.splits, **facts}
-    return Confirmation.from_result(Result.from_decision(history, decision, settings.scored_by, **facts))
+    result = Result.from_decision(
+        history,
+        Decision(best=None, questions=tuple(find_questions(history, settings.allow))),
+        settings.scored_by,
+        strategy=settings.strategy_params(),
+        splits=settings.splits,
+        seed=str(meta.seed),
+        running=running,
+        directory=directory.root,
+    )
+    return Confirmation.from_result(result)
 
 
 @dataclass(frozen=True)
@@ -185,10 +189,10 @@ class ConfirmationSelection(TrainingSelection):
     def load(cls, settings: Settings, stored: StoredState, *, min_count: int) -> Mapping[str, Candidate]:
         return {candidate.name: candidate for candidate in stored.candidates}
 
-    def conclude(self, history: History, decision: Decision) -> None:
-        super().conclude(history, decision)
-        confirmation = _confirmation(self.settings, history, decision, directory=self.directory.root)
-        write_json_file(self.directory.confirmation_json, confirmation.content(), indent=2, allow_nan=False)
+    def conclude(self, history: History, result: Result) -> None:
+        super().conclude(history, result)
+        content = Confirmation.from_result(result).content()
+        write_json_file(self.directory.confirmation_json, content, indent=2, allow_nan=False)
 
 
 def resume_confirmation(

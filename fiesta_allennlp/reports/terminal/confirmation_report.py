@@ -43,7 +43,7 @@ def confirmation_in_words(confirmation: Confirmation) -> Tuple[str, ...]:
         done = f"{state} {result.num_evaluations} of {num_planned} fresh runs"
         return (f"The confirmation of {confirmation.winner} in {result.directory} {done}, so it has no verdict yet.",)
     verdicts = (verdict_in_words(confirmation, comparison) for comparison in confirmation.comparisons)
-    return (*verdicts, *failed_in_words(confirmation))
+    return (*verdicts, *failed_in_words(confirmation), *result.questions)
 
 
 def verdict_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Tuple
 
-from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.decision import ClassErrors, Decision
 from fiesta_allennlp.choosing.forecast import Forecast, count_runs, forecast_selection
 from fiesta_allennlp.choosing.probability.collapsed import CollapsedRuns, find_collapsed_runs
 from fiesta_allennlp.choosing.probability.rules import nearest_rival
@@ -16,9 +16,6 @@ from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.texts import count_text, probability_text
 from fiesta_allennlp.selecting.results.candidate_table import num_decimals
 from fiesta_allennlp.selecting.results.result_words import describe_collapsed_runs, forecast_text
-
-DECIDED_REASONS = ("confidence", "budget", "documents")
-"""The reasons for which a selection stops with a winner, unless something else is open."""
 
 JSON, NEXT, STATE, NOTES = "json", "next", "state", "notes"
 """The outputs: JSON, `fiesta next`, the state of a selection in status and report, and notes below."""
@@ -56,6 +53,7 @@ class DecisionFacts:
         unresolved: candidates that left and could still be the best.
         questions: what is asked about the scores before a winner is named.
         prob_equal: the least probability, over all pairs of `best_set`, that two are within half a run-to-run sd.
+        class_errors: how many winners with such a P(best) and lead were wrong in simulated selections.
         collapsed: runs far below (or above) their candidate's others, by candidate.
         forecast: how many more runs an open selection makes, where that is known.
     """
@@ -70,6 +68,7 @@ class DecisionFacts:
     unresolved: Tuple[str, ...] = ()
     questions: Tuple[str, ...] = ()
     prob_equal: Optional[float] = None
+    class_errors: Optional[ClassErrors] = None
     collapsed: Tuple[CollapsedRuns, ...] = ()
     forecast: Optional[Forecast] = None
 
@@ -152,8 +151,7 @@ def _describe_leading(result: Any) -> List[str]:
 
 def _describe_target(result: Any) -> List[str]:
     """Say what a selection without a winner misses."""
-    is_elsewhere = result.questions or result.unresolved or result.stopped_by == "no_variation"
-    is_elsewhere = is_elsewhere or result.verdict == "equal"
+    is_elsewhere = result.stopped_by in ("questions", "unresolved", "no_variation") or result.verdict == "equal"
     if is_elsewhere or not _is_open(result) or result.running or result.lacking or result.confidence is None:
         return []
     is_below = result.confidence < result.target
@@ -168,13 +166,10 @@ def _describe_inconclusive(result: Any) -> List[str]:
 
 
 def _describe_constant(result: Any) -> List[str]:
-    """Ask why nothing varied."""
+    """Say why there is no estimate."""
     if result.varied or result.leading is None or result.questions:
         return []
-    return [
-        "Nothing varied: the candidates differ by the same on every split, so there is no estimate. Does each run use "
-        "its own seed and split?"
-    ]
+    return ["There is no estimate of the noise: the differences between the candidates have not varied."]
 
 
 def _describe_loss(result: Any) -> List[str]:
@@ -206,6 +201,15 @@ def _describe_lead(result: Any) -> List[str]:
         better = "lower" if result.minimise else "higher"
         sentences.append(f"{lead.rival} has a {better} mean, but on other splits.")
     return sentences
+
+
+def describe_errors(result: Any) -> List[str]:
+    """State how often winners of this class are wrong."""
+    errors = result.class_errors
+    if errors is None or not result.is_decided or result.running:
+        return []
+    share = f"{errors.wrong / errors.winners:.1%}"
+    return [f"Of {errors.winners:,} simulated winners with such a P(best) and lead, {share} were wrong."]
 
 
 def describe_collapsed(result: Any) -> List[str]:
@@ -240,6 +244,7 @@ FACTS: List[Fact] = [
         "questions", frozenset({JSON, NEXT, NOTES}), lambda history, decision: decision.questions, _describe_questions
     ),
     Fact("prob_equal", value=lambda history, decision: decision.prob_equal),
+    Fact("class_errors", SHOWN, lambda history, decision: decision.class_errors, describe_errors),
     Fact("margin", value=lambda history, decision: decision.margin),
     Fact("expected_loss", SHOWN, expected_loss, _describe_loss),
     Fact("lacking", SHOWN, lambda history, decision: dict(Counter(decision.lacking)), _describe_lacking),

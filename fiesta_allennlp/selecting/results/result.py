@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Literal, Mapping, Optional, Tuple, Type, TypeVar, Union
 
-from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.decision import DECIDED_REASONS, Decision
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.core.files import check_format, from_csv_cell, read_json, write_json_file
@@ -17,7 +17,7 @@ from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.environment import MachineRuns, count_machine_runs
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.candidate_table import JSON, candidate_values
-from fiesta_allennlp.selecting.results.facts import DECIDED_REASONS, DecisionFacts, computed_facts, fact_values
+from fiesta_allennlp.selecting.results.facts import DecisionFacts, computed_facts, fact_values
 from fiesta_allennlp.selecting.results.result_words import RUN_WORDS, Words
 from fiesta_allennlp.selecting.results.showing import Printable
 from fiesta_allennlp.selecting.results.verdict import smallest_set
@@ -143,7 +143,7 @@ class Result(DecisionFacts, Printable):
     def verdict(self) -> Verdict:
         """The end: `best` names a winner; `equal` means that all pairs of `best_set` are within half a run-to-run sd
         with the target confidence; anything else is `open`."""
-        if self.stopped_by in DECIDED_REASONS and not self.unresolved and not self.questions:
+        if self.stopped_by in DECIDED_REASONS:
             return "best"
         is_over = self.stopped_by not in (None, "failures", "interrupted") and not self.running
         return "equal" if is_over and not self.questions and (self.prob_equal or 0.0) >= self.target else "open"
