@@ -47,7 +47,7 @@ from fiesta_allennlp.core.files import delete
 from fiesta_allennlp.core.records import Candidate, Evaluation, History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
-from fiesta_allennlp.core.settings.metrics import check_metric_sign
+from fiesta_allennlp.core.settings.metrics import check_metric_sign, find_longer_names
 from fiesta_allennlp.core.texts import number_text
 from fiesta_allennlp.running.executor import Executor
 from fiesta_allennlp.running.slurm import end_left_jobs
@@ -397,10 +397,6 @@ class MetricNotes(Listener):
         if self._is_done or not isinstance(outcome, Evaluation) or self._metric not in outcome.metrics:
             return
         self._is_done = True
-        others = [f"{name} = {number_text(value)}" for name, value in outcome.metrics.items() if self._is_longer(name)]
-        if others:
+        if others := find_longer_names(self._metric, outcome.metrics):
             compared = f"the metric is {self._metric} = {number_text(outcome.score)}"
             self._console.print(f"Note: {compared}. {outcome.request.candidate} also reports {join_some(others)}.")
-
-    def _is_longer(self, name: str) -> bool:
-        return name != self._metric and name.endswith(f"_{self._metric}")

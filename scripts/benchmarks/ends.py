@@ -39,14 +39,16 @@ from real_tables import interval
 
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import UNNAMED
+from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED
 from fiesta_allennlp.selecting.results.measured_errors import CLASS_ERRORS, LEAD_LIMITS, PROB_LIMITS, class_of
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.verdict import EQUAL_SDS, judge, prob_equal
+from fiesta_allennlp.selecting.results.verdict import EQUAL_SDS, find_questions, judge, prob_equal
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 RESULTS = BENCHMARKS / "results" / "ends.csv"
 PAGE = BENCHMARKS / "README.md"
+ANSWERED = (UNSEEDED.name, UNITS.name)
 TABLE_PATTERN = re.compile(r"(<!-- ends: (\w+) -->\n).*?(<!-- end -->)", flags=re.S)
 
 
@@ -54,7 +56,8 @@ TABLE_PATTERN = re.compile(r"(<!-- ends: (\w+) -->\n).*?(<!-- end -->)", flags=r
 class EndRow:
     """The counts of one data set, end and class in one call. `prob` and `lead` are the numbers of the classes of a
     winner, else -1. `leads` and `true_leads` are sums over the winners, in run-to-run sds. `pairs` counts ends without
-    a winner whose first two candidates are equal with the target probability, and `wrong_pairs` those that are not."""
+    a winner whose first two candidates are equal with the target probability, and `wrong_pairs` those that are not.
+    `asked` counts selections whose scores raise a question, which is taken as answered."""
 
     rule: str
     set: str
@@ -70,6 +73,7 @@ class EndRow:
     true_leads: float
     pairs: int
     wrong_pairs: int
+    asked: int
 
 
 @dataclass(frozen=True)
@@ -94,24 +98,27 @@ def _judge_problem(seeded: SeededProblem, num_selections: int) -> Iterator[End]:
         pairs = zip(simulator.first_history.active, num_runs, strict=True)
         runs = [scores.run(name, number) for name, count in pairs for number in range(count)]
         history = simulator.first_history.with_finished(runs)
-        decision = judge(history, simulator.strategy.recommend(history), simulator.strategy)
+        decision = judge(history, simulator.strategy.recommend(history), simulator.strategy, allowed=ANSWERED)
+        is_asked = any(find_questions(history, ()))
         result = Result.from_decision(history, decision, UNNAMED)
         assert decision.posterior is not None
         place, losses = (-1, -1), [problem.losses[name] for name in result.best_set]
         if result.best is not None and result.lead is not None:
             place = class_of(decision) or place
             leads = result.lead.difference / problem.sd, problem.losses[result.lead.rival] - losses[0]
-            numbers = [losses[0] > TIE, losses[0] > 0.25, *leads, 0, 0]
+            numbers = [losses[0] > TIE, losses[0] > 0.25, *leads, 0, 0, is_asked]
         else:
-            chance = prob_equal(decision.posterior, [list(decision.prob_best).index(n) for n in result.best_set[:2]])
-            is_equal, are_apart = (chance or 0) >= CONFIDENCE, abs(losses[0] - losses[1]) > EQUAL_SDS
-            numbers = [max(losses) - min(losses) > EQUAL_SDS, 0, 0, 0, is_equal, is_equal and are_apart]
+            first, second = sorted(decision.prob_best, key=lambda name: -decision.prob_best[name])[:2]
+            chance = prob_equal(decision.posterior, [list(decision.prob_best).index(name) for name in (first, second)])
+            are_apart = abs(problem.losses[first] - problem.losses[second]) > EQUAL_SDS
+            is_equal = (chance or 0) >= CONFIDENCE
+            numbers = [max(losses) - min(losses) > EQUAL_SDS, 0, 0, 0, is_equal, is_equal and are_apart, is_asked]
         yield End((problem.data_set, result.verdict, *place), (1.0, *map(float, numbers)))
 
 
 def count_ends(ends: Sequence[End], *, rule: str, set_name: str, seed: int) -> Iterator[EndRow]:
     """Add up ends by data set, verdict and class."""
-    sums: Dict[Tuple[str, str, int, int], np.ndarray] = defaultdict(lambda: np.zeros(7))
+    sums: Dict[Tuple[str, str, int, int], np.ndarray] = defaultdict(lambda: np.zeros(8))
     for end in ends:
         sums[end.key] += end.numbers
     for (data_set, verdict, prob, lead), (number, wrong, quarter, leads, true_leads, *pairs) in sorted(sums.items()):
@@ -173,8 +180,10 @@ def verdict_table(rows: Sequence[EndRow]) -> List[Tuple[str, ...]]:
         "wrong",
         "open",
         "first two equal, of those without a best",
+        "wrong",
+        "asked",
     )
-    table: List[Tuple[str, ...]] = [(*headings, "wrong")]
+    table: List[Tuple[str, ...]] = [headings]
     for name in ("tuned", "opened"):
         own = [row for row in rows if row.set == name]
         by_verdict = {verdict: [row for row in own if row.verdict == verdict] for verdict in ("best", "equal", "open")}
@@ -193,6 +202,7 @@ def verdict_table(rows: Sequence[EndRow]) -> List[Tuple[str, ...]]:
                 shares["open"],
                 f"{num_pairs / sum(row.selections for row in without):.3f}",
                 f"{sum(row.wrong_pairs for row in without)} of {num_pairs:,}",
+                f"{sum(row.asked for row in own) / total:.3f}",
             )
         )
     return table

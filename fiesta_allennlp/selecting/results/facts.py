@@ -13,8 +13,10 @@ from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
+from fiesta_allennlp.core.settings.metrics import find_longer_names
 from fiesta_allennlp.core.texts import count_text, probability_text
 from fiesta_allennlp.selecting.results.candidate_table import num_decimals
+from fiesta_allennlp.selecting.results.claim import describe_claim
 from fiesta_allennlp.selecting.results.result_words import describe_collapsed_runs, forecast_text
 
 JSON, NEXT, STATE, NOTES = "json", "next", "state", "notes"
@@ -54,6 +56,7 @@ class DecisionFacts:
         questions: what is asked about the scores before a winner is named.
         prob_equal: the least probability, over all pairs of `best_set`, that two are within half a run-to-run sd.
         class_errors: how many winners with such a P(best) and lead were wrong in simulated selections.
+        other_metrics: what a run reports by longer names than that of the metric, such as `test_accuracy = 0.9`.
         collapsed: runs far below (or above) their candidate's others, by candidate.
         forecast: how many more runs an open selection makes, where that is known.
     """
@@ -69,6 +72,7 @@ class DecisionFacts:
     questions: Tuple[str, ...] = ()
     prob_equal: Optional[float] = None
     class_errors: Optional[ClassErrors] = None
+    other_metrics: Tuple[str, ...] = ()
     collapsed: Tuple[CollapsedRuns, ...] = ()
     forecast: Optional[Forecast] = None
 
@@ -119,6 +123,16 @@ def _has_varied(history: History, decision: Decision) -> bool:
 
 def _find_collapsed(history: History, decision: Decision) -> Tuple[CollapsedRuns, ...]:
     return find_collapsed_runs(history)
+
+
+def _find_other_metrics(history: History, decision: Decision) -> Tuple[str, ...]:
+    run = next((run for run in history.evaluations if run.metric in run.metrics), None)
+    return () if run is None else find_longer_names(run.metric, run.metrics)
+
+
+def _describe_other_metrics(result: Any) -> List[str]:
+    others = join_some(result.other_metrics)
+    return [f"The metric is {result.metric_name}, by exactly this name. Runs also report {others}."] if others else []
 
 
 def _is_open(result: Any) -> bool:
@@ -243,8 +257,10 @@ FACTS: List[Fact] = [
     Fact(
         "questions", frozenset({JSON, NEXT, NOTES}), lambda history, decision: decision.questions, _describe_questions
     ),
+    Fact("other_metrics", frozenset({JSON, NOTES}), _find_other_metrics, _describe_other_metrics),
     Fact("prob_equal", value=lambda history, decision: decision.prob_equal),
     Fact("class_errors", SHOWN, lambda history, decision: decision.class_errors, describe_errors),
+    Fact("runs_to_claim", SHOWN, sentences=describe_claim, of_documents=False),
     Fact("margin", value=lambda history, decision: decision.margin),
     Fact("expected_loss", SHOWN, expected_loss, _describe_loss),
     Fact("lacking", SHOWN, lambda history, decision: dict(Counter(decision.lacking)), _describe_lacking),

@@ -11,29 +11,29 @@ from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.choosing.thompson import TopTwo
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 
-PROB_LIMITS = (0.96, 0.98)
+PROB_LIMITS = (0.98,)
 """Limits between the classes of P(best)."""
 
-LEAD_LIMITS = (0.5, 1.0)
+LEAD_LIMITS = (1.0, 2.0)
 """Limits between the classes of the lead over the nearest rival, in run-to-run sds."""
 
-CLASS_ERRORS: Tuple[Tuple[ClassErrors, ...], ...] = ((ClassErrors(0, 0),) * 3,) * 3
+CLASS_ERRORS = (
+    (ClassErrors(138, 3655), ClassErrors(30, 691), ClassErrors(1, 187)),
+    (ClassErrors(6, 103), ClassErrors(61, 1638), ClassErrors(73, 3484)),
+)
 """By class of P(best), then of the lead. From `scripts/benchmarks/ends.py`, on the problems of both sets."""
 
 
-def find_class(prob_best: float, lead_in_sds: float) -> Tuple[int, int]:
-    """Return the class of a winner: that of its P(best), and that of its lead."""
-    return bisect_right(PROB_LIMITS, prob_best), bisect_right(LEAD_LIMITS, lead_in_sds)
-
-
 def class_of(decision: Decision) -> Optional[Tuple[int, int]]:
-    """Return the class of the best candidate; None if it has no rival, or if nothing varied."""
+    """Return the classes of P(best) and of the lead of the best candidate. None if that has no rival, or if nothing
+    varied."""
     names, posterior = tuple(decision.prob_best), decision.posterior
     if posterior is None or decision.best not in names or not posterior.noise_sd or not posterior.has_margin:
         return None
     leads = posterior.leads_of(names.index(decision.best))
     rival = int(nearest_rival(leads, leads.tails())[0])
-    return find_class(decision.prob_best[decision.best], float(leads.difference[0, rival]) / posterior.noise_sd)
+    lead_in_sds = float(leads.difference[0, rival]) / posterior.noise_sd
+    return bisect_right(PROB_LIMITS, decision.prob_best[decision.best]), bisect_right(LEAD_LIMITS, lead_in_sds)
 
 
 def find_class_errors(decision: Decision, strategy: Strategy) -> Optional[ClassErrors]:

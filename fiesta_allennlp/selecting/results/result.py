@@ -17,6 +17,7 @@ from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.environment import MachineRuns, count_machine_runs
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.candidate_table import JSON, candidate_values
+from fiesta_allennlp.selecting.results.claim import runs_to_claim
 from fiesta_allennlp.selecting.results.facts import DecisionFacts, computed_facts, fact_values
 from fiesta_allennlp.selecting.results.result_words import RUN_WORDS, Words
 from fiesta_allennlp.selecting.results.showing import Printable
@@ -207,6 +208,11 @@ class Result(DecisionFacts, Printable):
     def confidence(self) -> Optional[float]:
         """The probability that `leading` is the best (within `margin`), or None if unknown."""
         return self.leader and self.leader.prob_within_margin
+
+    @cached_property
+    def runs_to_claim(self) -> Optional[int]:
+        """How many fresh runs of each it takes to claim that the winner is better than its rival; None if unknown."""
+        return runs_to_claim(self)
 
     @property
     def num_evaluations(self) -> int:

@@ -79,7 +79,7 @@ def test_where_nothing_varies_there_is_no_certainty() -> None:
 
 def test_two_candidates_with_equal_scores_are_asked_about() -> None:
     made = result_of({"a": GOOD, "b": GOOD, "c": BAD})
-    assert made.questions[0].startswith("The first 4 scores of a and b are equal. ")
+    assert made.questions[0].startswith("The first 4 scores of a and b are equal (the same model?). ")
 
 
 def test_percents_among_fractions_are_asked_about() -> None:
