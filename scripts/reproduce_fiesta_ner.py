@@ -24,7 +24,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp import replay
-from fiesta_allennlp.tables.simulation.simulator import wilson_interval
+from fiesta_allennlp.tables.simulation.outlook import wilson_interval
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 

@@ -33,7 +33,8 @@ from common import (
 from families import SETS
 
 from fiesta_allennlp.tables.score_sources import ScoreSource
-from fiesta_allennlp.tables.simulation.simulator import Repetition, prepare_simulator, wilson_interval
+from fiesta_allennlp.tables.simulation.outlook import Repetition, wilson_interval
+from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 RESULTS = Path(__file__).parent / "results" / "calibration.csv"
@@ -89,7 +90,7 @@ class Problem:
 
     def count(self, set_name: str, repetitions: Sequence[Repetition], **options: Any) -> ResultRow:
         """Count the selections that named a winner, and those that named a wrong one."""
-        decided = [repetition for repetition in repetitions if repetition.stopped_by == "confidence"]
+        decided = [repetition for repetition in repetitions if repetition.is_named]
         return ResultRow(
             **options,
             set=set_name,

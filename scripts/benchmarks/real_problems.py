@@ -73,9 +73,8 @@ def select_all(name: str, problems: Sequence[SeededProblem], num_selections: int
     for seeded in problems:
         settings = ReplaySettings(**SELECTIONS[name], scores="", confidence=CONFIDENCE, seed=seeded.seed)
         for end in prepare_simulator(settings, seeded.problem).run_all(range(num_selections)):
-            is_named = end.stopped_by == "confidence"
             outcomes.append(
-                SelectionOutcome(seeded.problem, str(end.best), is_named, end.num_evaluations, end.confidence)
+                SelectionOutcome(seeded.problem, str(end.best), end.is_named, end.num_evaluations, end.confidence)
             )
     return outcomes
 
