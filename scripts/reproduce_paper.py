@@ -20,7 +20,8 @@ from scipy.stats import gaussian_kde
 from fiesta_allennlp import replay
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.tables.score_sources import ScorePreset, ScoreSource
-from fiesta_allennlp.tables.simulation.simulator import prepare_simulator, wilson_interval
+from fiesta_allennlp.tables.simulation.outlook import wilson_interval
+from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
@@ -248,19 +249,19 @@ def table_1(results: Results) -> Rows:
 
 
 def fixed_confidence(results: Results) -> Rows:
-    """Tables 2 and 3: least, mean and most runs, and the share that was correct."""
-    rows: Rows = [("", "procedure", "confidence", "paper: min / mean / max, picked the best", "here")]
+    """Tables 2 and 3: mean, least and most runs, and the share that was correct."""
+    rows: Rows = [("procedure", "confidence", "paper: mean (min-max), picked the best", "here")]
     for procedure in procedures_of("table 2", "table 3"):
         for confidence in procedure.goals:
             line = results.line(procedure.table, procedure.name, confidence)
             theirs, ours = (
-                f"{least:.0f} / {mean:.0f} / {most:,.0f}, {correct:.0%}"
+                f"{mean:.0f} ({least:.0f}-{most:,.0f}), {correct:.0%}"
                 for least, mean, most, correct in (
                     PAPER_NUMBERS[procedure.name, confidence],
                     (line.least, line.mean, line.most, line.correct),
                 )
             )
-            rows.append((procedure.table, procedure.name, f"{confidence:.2f}", theirs, ours))
+            rows.append((procedure.name, f"{confidence:.2f}", theirs, ours))
     return rows
 
 

@@ -15,7 +15,6 @@ from fiesta_allennlp.choosing.probability.confidence_sequence import (
     unpaired_log_evidence,
     unpaired_threshold,
 )
-from fiesta_allennlp.choosing.probability.leads import Leads
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.core.settings.defaults import STOPPING_RULE
@@ -31,6 +30,9 @@ class StoppingRule(Registrable):
 
     stops_at_probability: bool = False
     """Whether the rule is that of `allowed_error` alone."""
+
+    gives_up: bool = False
+    """Whether a selection ends where the runs that are left are too few to go on for; see `rules.gives_up`."""
 
     @abstractmethod
     def missing_runs(self, history: History, decision: Decision, confidence: float) -> Optional[Tuple[str, ...]]:
@@ -53,33 +55,14 @@ class StoppingRule(Registrable):
         least `num_units` units. Shapes: `(...,)` both."""
         return np.full(np.shape(num_units), 1 - confidence)
 
-    def gives_up(
-        self,
-        leads: Leads,
-        rival: np.ndarray,
-        num_units: np.ndarray,
-        margin: "np.ndarray | float",
-        room: np.ndarray,
-        confidence: float,
-    ) -> np.ndarray:
-        """Return whether `room` runs are too few to go on for. Shape: `(num_selections,)`, that of `room` and `rival`.
-
-        Args:
-            leads: leads of the winners.
-            rival: the nearest rival of each.
-            num_units: units of each candidate. Shape: `(num_selections, num_candidates)`.
-            margin: in units of the score.
-        """
-        return np.zeros(np.shape(room), dtype=bool)
-
     def is_hopeless(self, history: History, decision: Decision, confidence: float, room: int) -> bool:
         """Return whether the `room` runs that the limit leaves are too few to go on for."""
-        if decision.posterior is None or decision.rival is None:
+        if not self.gives_up or decision.posterior is None or decision.rival is None:
             return False
         num_units = np.array([[history.num_units(name) for name in history.active]])
         rival = np.array([history.active.index(decision.rival)])
-        arrays = decision.posterior.leads, rival, num_units, decision.margin, np.array([room])
-        return bool(self.gives_up(*arrays, confidence)[0])
+        margin, left, leads = np.array([decision.margin]), np.array([room]), decision.posterior.leads
+        return bool(rules.gives_up(leads, rival, num_units, margin=margin, room=left, confidence=confidence)[0])
 
 
 @StoppingRule.register("bayesian")
@@ -120,23 +103,14 @@ class EarlyLooks(BayesianStop):
     `min_runs`.
     """
 
+    gives_up = True
+
     def starts(self, belief: Belief) -> int:
         # Counts tell the noise of a single run.
         return belief.min_evaluations if belief.needs_counts else max(NUM_STARTS, belief.min_evaluations)
 
     def allowed_error(self, num_units: np.ndarray, confidence: float) -> np.ndarray:
         return rules.allowed_error(num_units, confidence)
-
-    def gives_up(
-        self,
-        leads: Leads,
-        rival: np.ndarray,
-        num_units: np.ndarray,
-        margin: "np.ndarray | float",
-        room: np.ndarray,
-        confidence: float,
-    ) -> np.ndarray:
-        return rules.gives_up(leads, rival, num_units, margin, room, confidence)
 
 
 @StoppingRule.register("glr")

@@ -90,7 +90,7 @@ def on_family(problem: Problem, repetitions: int, seed: int) -> str:
     ends = problem.simulate(range(repetitions), **options)
     if problem.source is None or problem.name.startswith("released"):
         return f"{np.mean([end.num_evaluations for end in ends]):.0f}"
-    named = [end for end in ends if end.stopped_by == "confidence"]
+    named = [end for end in ends if end.is_named]
     if len(set(problem.source.true_means().values())) == 1:
         return f"named {len(named) / len(ends):.2f}"
     return f"named {len(named) / len(ends):.2f}, wrong {np.mean([not end.correct for end in named]):.2f}"

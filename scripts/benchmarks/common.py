@@ -14,7 +14,7 @@ import numpy as np
 
 from fiesta_allennlp.core.files import read_json
 from fiesta_allennlp.tables.run_table import read_run_table
-from fiesta_allennlp.tables.simulation.simulator import Distribution
+from fiesta_allennlp.tables.simulation.outlook import Distribution
 from fiesta_allennlp.tables.table import ScoreTable, make_score_table
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 

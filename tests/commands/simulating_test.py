@@ -9,7 +9,8 @@ import pytest
 
 from fiesta_allennlp.tables.run_table import read_run_table
 from fiesta_allennlp.tables.simulation.chunks import MAX_CHUNK_SIZE
-from fiesta_allennlp.tables.simulation.simulator import Repetition, Simulator
+from fiesta_allennlp.tables.simulation.outlook import Repetition
+from fiesta_allennlp.tables.simulation.simulator import Simulator
 from fiesta_allennlp.tables.table_settings import NextSettings
 from tests.commands.conftest import Call
 from tests.score_tables import write_split_table

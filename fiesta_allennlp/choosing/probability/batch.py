@@ -40,7 +40,7 @@ class Rules:
         choose: sampling rule, with the arguments of `choose_next`.
         runs_missing: whether only the winner and its rival run while `min_runs` are missing.
         allowed_error: stopping rule, with the arguments of `rules.allowed_error`.
-        gives_up: when runs are too few to go on for, with the arguments of `rules.gives_up`.
+        gives_up: whether a selection ends where the runs that are left are too few to go on for.
     """
 
     confidence: float
@@ -54,7 +54,7 @@ class Rules:
     choose: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray] = choose_next
     runs_missing: bool = True
     allowed_error: Callable[[np.ndarray, float], np.ndarray] = allowed_error
-    gives_up: Callable[..., np.ndarray] = gives_up
+    gives_up: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +116,10 @@ def look(numbers: np.ndarray, is_open: np.ndarray, room: np.ndarray, rules: Rule
     is_met = 1 - prob <= rules.allowed_error(units_of_pair, rules.confidence)
     is_short = units_of_pair < rules.min_runs
     is_sure, is_lacking = is_met & ~is_short, is_met & is_short & rules.runs_missing
-    is_hopeless = ~is_met & rules.gives_up(leads, rival, num_units, margin, room, rules.confidence)
-    return Look(leads.leader, rival, prob, margin, is_sure, is_sure | (room < 1) | is_hopeless, is_lacking, tails)
+    is_over = is_sure | (room < 1) | ~leads.noise.varied
+    if rules.gives_up:
+        is_over |= ~is_met & gives_up(leads, rival, num_units, margin=margin, room=room, confidence=rules.confidence)
+    return Look(leads.leader, rival, prob, margin, is_sure, is_over, is_lacking, tails)
 
 
 class OutOfScores(IndexError):

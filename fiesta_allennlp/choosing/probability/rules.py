@@ -92,15 +92,18 @@ def predictive_power(
 
 
 def gives_up(
-    leads: Leads,
-    rival: np.ndarray,
-    num_units: np.ndarray,
-    margin: "np.ndarray | float",
-    room: np.ndarray,
-    confidence: float,
+    leads: Leads, rival: np.ndarray, num_units: np.ndarray, *, margin: np.ndarray, room: np.ndarray, confidence: float
 ) -> np.ndarray:
     """Return whether the runs that are left are too few to go on for: where nothing has varied in so many units that
-    the target would be enough, no number of runs is. Shape: `(num_selections,)`, that of `room`."""
+    the target would be enough, no number of runs is. Shape of all others: `(num_selections,)`.
+
+    Args:
+        leads: leads of the winners.
+        rival: the nearest rival of each.
+        num_units: units of each candidate. Shape: `(num_selections, num_candidates)`.
+        margin: in units of the numbers.
+        room: runs that are left.
+    """
     rows = np.arange(len(rival))
     is_constant = ~leads.noise.varied & (num_units.min(axis=1) >= FLOOR_UNITS)
     units_of_both = num_units[rows, leads.leader] + num_units[rows, rival]

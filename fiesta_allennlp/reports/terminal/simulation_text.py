@@ -13,8 +13,8 @@ from fiesta_allennlp.selecting.results.candidate_table import Table
 from fiesta_allennlp.selecting.results.result_words import time_forecast_text
 from fiesta_allennlp.selecting.results.showing import TerminalLines, show
 from fiesta_allennlp.tables.score_sources import ScoreSource
+from fiesta_allennlp.tables.simulation.outlook import Outlook
 from fiesta_allennlp.tables.simulation.planning import Simulation, plan, replay
-from fiesta_allennlp.tables.simulation.simulator import Outlook
 from fiesta_allennlp.tables.table_settings import MIN_REPEATS, PlanSettings, ReplaySettings
 
 

@@ -15,8 +15,9 @@ from fiesta_allennlp.core.settings.defaults import num_cores
 from fiesta_allennlp.core.settings.options import deciding_options
 from fiesta_allennlp.selecting.results.showing import Printable
 from fiesta_allennlp.tables.score_sources import ScoreSource
+from fiesta_allennlp.tables.simulation.outlook import Outlook, find_best
 from fiesta_allennlp.tables.simulation.pilot import CHOICE_OPTIONS, prepare_plan
-from fiesta_allennlp.tables.simulation.simulator import OnRepetitions, Outlook, Simulator, find_best, prepare_simulator
+from fiesta_allennlp.tables.simulation.simulator import OnRepetitions, Simulator, prepare_simulator
 from fiesta_allennlp.tables.table_settings import NO_SECONDS, PlanSettings, ReplaySettings
 
 MARGIN_SHARES = (0.1, 0.2, 0.4)

@@ -1,15 +1,13 @@
 """Simulates selections: draws scores from a source, runs the strategy on them, and collects the outcomes."""
 
-import math
-from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 import numpy as np
-from scipy.special import ndtri
 
 from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT, count_on_units
+from fiesta_allennlp.choosing.decision import INCONCLUSIVE_REASONS
 from fiesta_allennlp.choosing.fixed_budget import NonAdaptiveFixedConfidence
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.probability.batch import Batch, OutOfScores, Rules
@@ -28,118 +26,15 @@ from fiesta_allennlp.core.settings.defaults import MAX_FAILURES
 from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
 from fiesta_allennlp.tables.score_sources import DrawnScores, OutOfScoresError, Sampling, ScoreSource, restrict
 from fiesta_allennlp.tables.simulation.chunks import run_chunks
+from fiesta_allennlp.tables.simulation.outlook import Outlook, Repetition, find_best
 from fiesta_allennlp.tables.table import open_scores
 from fiesta_allennlp.tables.table_settings import MAX_REPEATS, MIN_REPEATS, ReplaySettings
-
-TIE_TOLERANCE = 1e-12
-"""Means that are as near as that are equal: the mean of equal scores can be off in the last digit."""
 
 NUM_ROUNDS = 2000
 """The number of rounds to simulate where the number of repetitions is open."""
 
 OnRepetitions = Callable[[int, Optional[int]], None]
 """Called with the number of repetitions that have newly finished, and with their total where that becomes known."""
-
-
-@dataclass(frozen=True)
-class Repetition:
-    """The outcome of one simulated selection. `correct`: `best` is, within the margin, a candidate with the best true
-    mean. A round makes a batch of parallel evaluations. `seconds` is the sum over all workers, and
-    `confidence` P(best within the margin)."""
-
-    best: Optional[str]
-    stopped_by: str
-    correct: bool
-    num_evaluations: int
-    num_rounds: int
-    seconds: float = 0.0
-    confidence: Optional[float] = field(default=None, compare=False)
-
-    @property
-    def is_undecided(self) -> bool:
-        return self.stopped_by == "max_evaluations"
-
-
-@dataclass(frozen=True)
-class Distribution:
-    """The mean, the sd, the extremes, and the quantiles at 5, 50 and 95% of one number of each repetition."""
-
-    mean: float
-    sd: float
-    min: float
-    low: float
-    median: float
-    high: float
-    max: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> "Distribution":
-        quantiles = np.percentile(values, [0, 5, 50, 95, 100], method="inverted_cdf")
-        return cls(float(np.mean(values)), float(np.std(values)), *quantiles.tolist())
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """The outcomes of the simulated selections of one way to choose.
-
-    `runs` counts the runs of each, those of a pilot included. `seconds` is the time of the further runs, summed over
-    all workers. `recommended` is the share that ended with each candidate. `picked` is the share that named a best
-    candidate, or one within the margin of it, `wrong` the share that named another one, and `inconclusive` the share
-    that stopped undecided. They add up to 1. `correct` is `picked` and those inconclusive ones whose leader is a best
-    candidate. Intervals are Wilson's, of 95%. `with_replacement` tells that scores were drawn with replacement.
-    `prob_decided` is the share that named a winner within the seconds of a limit, None without one.
-    """
-
-    repetitions: int
-    interrupted: bool
-    with_replacement: bool
-    runs: Distribution
-    mean_rounds: float
-    seconds: Distribution
-    recommended: Mapping[str, float]
-    inconclusive: float
-    correct: float
-    correct_interval: Tuple[float, float]
-    picked: float
-    picked_interval: Tuple[float, float]
-    wrong: float
-    wrong_interval: Tuple[float, float]
-    prob_decided: Optional[float] = None
-
-    @classmethod
-    def of(
-        cls,
-        repetitions: Sequence[Repetition],
-        *,
-        interrupted: bool = False,
-        with_replacement: bool = False,
-        max_seconds: Optional[float] = None,
-    ) -> "Outlook":
-        number = len(repetitions)
-        names = Counter(repetition.best for repetition in repetitions)
-        num_correct = sum(repetition.correct for repetition in repetitions)
-        num_picked = sum(repetition.correct and not repetition.is_undecided for repetition in repetitions)
-        num_undecided = sum(repetition.is_undecided for repetition in repetitions)
-        num_wrong = number - num_picked - num_undecided
-        return cls(
-            repetitions=number,
-            interrupted=interrupted,
-            with_replacement=with_replacement,
-            runs=Distribution.of([repetition.num_evaluations for repetition in repetitions]),
-            mean_rounds=float(np.mean([repetition.num_rounds for repetition in repetitions])),
-            seconds=Distribution.of([repetition.seconds for repetition in repetitions]),
-            recommended={name: count / number for name, count in names.items() if name is not None},
-            inconclusive=num_undecided / number,
-            correct=num_correct / number,
-            correct_interval=wilson_interval(num_correct, number),
-            picked=num_picked / number,
-            picked_interval=wilson_interval(num_picked, number),
-            wrong=num_wrong / number,
-            wrong_interval=wilson_interval(num_wrong, number),
-            prob_decided=None
-            if max_seconds is None
-            else float(np.mean([not r.is_undecided and r.seconds <= max_seconds for r in repetitions])),
-        )
 
 
 @dataclass(frozen=True)
@@ -251,7 +146,7 @@ class Simulator:
             self._repetition(
                 scores,
                 names[leader] if leader >= 0 else None,
-                "confidence" if is_named else "max_evaluations",
+                is_named,
                 margin,
                 num_evaluations=self.num_done + num_runs,
                 num_rounds=num_batches * num_rounds,
@@ -285,7 +180,7 @@ class Simulator:
         return self._repetition(
             scores,
             decision.best,
-            decision.stopped_by,
+            decision.stopped_by not in INCONCLUSIVE_REASONS,
             decision.margin,
             num_evaluations=len(history.evaluations) + len(history.failures),
             num_rounds=num_rounds,
@@ -294,11 +189,11 @@ class Simulator:
         )
 
     def _repetition(
-        self, scores: DrawnScores, best: Optional[str], stopped_by: str, margin: float, **counts: Any
+        self, scores: DrawnScores, best: Optional[str], is_named: bool, margin: float, **counts: Any
     ) -> Repetition:
         means = scores.true_means or self.true_means
         best_names = find_best(means, margin or self.margin, minimise=self.minimise)
-        return Repetition(best, stopped_by, correct=best in best_names, **counts)
+        return Repetition(best, is_named, correct=best in best_names, **counts)
 
     def iterate_histories(self, scores: DrawnScores, repetition: int) -> Iterator[History]:
         """Yield the history before the first round and after every one."""
@@ -372,23 +267,3 @@ def _draw_evaluations(scores: DrawnScores, history: History, names: List[str]) -
     for name in names:
         yield scores.run(name, num_started[name])
         num_started[name] += 1
-
-
-def find_best(means: Mapping[str, float], margin: float, *, minimise: bool = False) -> Tuple[str, ...]:
-    """Return the candidates whose means are within the margin of the best one."""
-    gains = {name: -mean if minimise else mean for name, mean in means.items()}
-    return tuple(name for name in gains if gains[name] >= max(gains.values()) - margin - TIE_TOLERANCE)
-
-
-def wilson_interval(count: int, number: int) -> Tuple[float, float]:
-    """Wilson's 95% interval of a share, its lower and its upper end.
-
-    With p = count / number and z the normal quantile of 0.975::
-
-        (p + z^2 / (2 n) -+ z sqrt(p (1 - p) / n + z^2 / (4 n^2))) / (1 + z^2 / n)
-    """
-    share, z = count / number, float(ndtri(0.975))
-    middle = share + z**2 / (2 * number)
-    half = z * math.sqrt(share * (1 - share) / number + z**2 / (4 * number**2))
-    low, high = ((middle + side) / (1 + z**2 / number) for side in (-half, half))
-    return 0.0 if count == 0 else low, 1.0 if count == number else high

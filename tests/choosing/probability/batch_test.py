@@ -172,8 +172,8 @@ def test_the_power_to_decide() -> None:
     assert predictive_power(np.array([1.0]), np.array([0.0]), np.array([10]), np.array([30]), 0.95)[0] == 1
 
 
-def test_a_selection_in_which_nothing_varies_gives_up_without_a_winner() -> None:
+def test_a_selection_in_which_nothing_varies_ends_without_a_winner() -> None:
     scores = np.broadcast_to(np.array([[[0.7], [0.6]]]), (1, 2, LIMIT)) + np.linspace(0, 1, LIMIT)
     ends = select(scores)
     assert not ends.is_named[0]
-    assert_array_equal(ends.num_runs, [[16, 16]])
+    assert_array_equal(ends.num_runs, [[3, 3]])

@@ -11,8 +11,9 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.reports.terminal import (
     simulation_text as simulation,  # noqa: F401  # it says how a simulation shows itself
 )
+from fiesta_allennlp.tables.simulation.outlook import Distribution, Outlook, Repetition, find_best
 from fiesta_allennlp.tables.simulation.planning import replay
-from fiesta_allennlp.tables.simulation.simulator import Distribution, Outlook, Repetition, find_best, prepare_simulator
+from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 from tests.score_tables import TDSA_8, TIE, write_split_table
 
@@ -34,11 +35,11 @@ def test_a_budget_and_a_confidence_worked_by_hand(write: Any) -> None:
     they are taken as known, so that the 3 starting evaluations of 2 candidates decide."""
     scores = write({"a": [0.1] * 4, "b": [0.3] * 4, "c": [0.2] * 4})
     simulator = prepare_simulator(settings(scores=scores, strategy="non_adaptive_fb", budget=6, batch_size=4))
-    assert simulator.run_all(range(6)) == [Repetition("b", "budget", True, 6, 2)] * 6
+    assert simulator.run_all(range(6)) == [Repetition("b", True, True, 6, 2)] * 6
     assert simulator.true_means == pytest.approx({"a": 0.1, "b": 0.3, "c": 0.2})
     sure = replay(settings(scores=scores, candidates=("a", "b"), belief="student_t", stop="bayesian"))
     assert not sure.interrupted
-    assert sure.default == Outlook.of([Repetition("b", "confidence", True, 6, 6)] * 6)
+    assert sure.default == Outlook.of([Repetition("b", True, True, 6, 6)] * 6)
 
 
 @pytest.mark.parametrize("strategy", ["top_two", "bts"])
@@ -139,10 +140,10 @@ def test_settings_that_cannot_work_are_errors(options: Dict[str, Any], named: st
 
 
 REPETITIONS = (
-    Repetition("b", "confidence", True, 10, 3),
-    Repetition("a", "confidence", False, 20, 5),
-    Repetition("b", "max_evaluations", True, 40, 10),
-    Repetition("a", "max_evaluations", False, 40, 10),
+    Repetition("b", True, True, 10, 3),
+    Repetition("a", True, False, 20, 5),
+    Repetition("b", False, True, 40, 10),
+    Repetition("a", False, False, 40, 10),
 )
 
 
