@@ -19,7 +19,7 @@ __all__ = ["choose_system", "confirm", "next_runs", "plan", "replay", "report", 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    home = "reports.report" if name == "report" else "library"
+    home = "reports.report" if name == "report" else "commands.library"
     return getattr(import_module(f"{__name__}.{home}"), name)
 
 
