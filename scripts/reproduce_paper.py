@@ -248,19 +248,19 @@ def table_1(results: Results) -> Rows:
 
 
 def fixed_confidence(results: Results) -> Rows:
-    """Tables 2 and 3: least, mean and most runs, and the share that was correct."""
-    rows: Rows = [("", "procedure", "confidence", "paper: min / mean / max, picked the best", "here")]
+    """Tables 2 and 3: mean, least and most runs, and the share that was correct."""
+    rows: Rows = [("procedure", "confidence", "paper: mean (min-max), picked the best", "here")]
     for procedure in procedures_of("table 2", "table 3"):
         for confidence in procedure.goals:
             line = results.line(procedure.table, procedure.name, confidence)
             theirs, ours = (
-                f"{least:.0f} / {mean:.0f} / {most:,.0f}, {correct:.0%}"
+                f"{mean:.0f} ({least:.0f}-{most:,.0f}), {correct:.0%}"
                 for least, mean, most, correct in (
                     PAPER_NUMBERS[procedure.name, confidence],
                     (line.least, line.mean, line.most, line.correct),
                 )
             )
-            rows.append((procedure.table, procedure.name, f"{confidence:.2f}", theirs, ours))
+            rows.append((procedure.name, f"{confidence:.2f}", theirs, ours))
     return rows
 
 
