@@ -1,4 +1,5 @@
 from draw_house import house, imports_between, rooms
+
 from tests.conftest import REPOSITORY
 
 PICTURE = REPOSITORY / "docs" / "pictures" / "house.svg"
