@@ -186,15 +186,13 @@ class Measured:
         return self.scores, self.procedure, runs, share, f"{self.wrong:.3f}", f"{self.inconclusive:.3f}"
 
 
-def measure(
-    label: str, tables: Sequence[Scores], procedure: str, *, repetitions: int, processes: int, **options: Any
-) -> Measured:
+def measure(label: str, tables: Sequence[Scores], procedure: str, *, repetitions: int, **options: Any) -> Measured:
     """Repeat as many selections over each of the tables."""
     results = []
     for number, scores in enumerate(tables):
         content = {name: scores[name].ravel().tolist() for name in TAGGERS}
         source = split_table(content, scores["cnn"].shape[1], f"table {number}")
-        result = replay(source, repetitions=repetitions, processes=processes, seed=SEED, **options)
+        result = replay(source, repetitions=repetitions, seed=SEED, **options)
         results.append(result.default)
     number, means = len(results) * repetitions, [outlook.runs.mean for outlook in results]
     shares = np.mean([(outlook.correct, outlook.wrong, outlook.open) for outlook in results], axis=0)
@@ -243,11 +241,10 @@ def main() -> None:
     draw_figure(scores, args.output / "figure1.png")
 
     def rows() -> Iterator[Sequence[str]]:
-        simulation = {"repetitions": args.repetitions, "processes": args.processes}
         for label, tables in variants.items():
             for name, options in PROCEDURES:
                 if re.search(args.only, name):
-                    line = measure(label, tables, name, **simulation, **options)
+                    line = measure(label, tables, name, repetitions=args.repetitions, **options)
                     append_rows([asdict(line)], (args.results or args.output) / RESULTS.name)
                     yield line.cells
 

@@ -195,7 +195,6 @@ class Reproduction:
 
     scores: Path
     repetitions: int
-    processes: int
 
     def measure(self, procedure: Procedure, goal: float) -> Measured:
         """Repeat selections. What the procedure leaves out is the package's default."""
@@ -204,7 +203,7 @@ class Reproduction:
         if procedure.source is None:
             options = {**options, "candidates": procedure.candidates}
         repetitions = procedure.repetitions or self.repetitions
-        result = replay(scores, repetitions=repetitions, processes=self.processes, **options)
+        result = replay(scores, repetitions=repetitions, **options)
         if result.interrupted:
             raise KeyboardInterrupt
         runs, rounds = result.default.runs, round(result.default.mean_rounds, 2)
@@ -444,7 +443,7 @@ def main() -> None:
     else:
         scores, metric = released_table(args.source).scores, "test macro-F1"
         directory = args.results or args.output
-        measure(Reproduction(args.source, args.repetitions, args.processes), directory)
+        measure(Reproduction(args.source, args.repetitions), directory)
         results = Results.read(directory, [rule_commit()])
         draw_figure_2(
             {"synthetic": results.trace("figure 2"), "released scores": results.trace("figure 2, released")},

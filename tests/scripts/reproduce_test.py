@@ -70,7 +70,7 @@ def test_the_figure_of_a_small_file_and_selections_over_synthetic_ones(
 
 
 def test_the_synthetic_documents_of_haffari(run_script: Callable[..., str]) -> None:
-    printed = run_script("reproduce_haffari", "--repetitions", 2, "--processes", 1, "--problems", "0.05:5")
+    printed = run_script("reproduce_haffari", "--repetitions", 2, "--problems", "0.05:5")
     headings, _, *rows = cells_of(printed)
     haffari = import_module("reproduce_haffari")
     assert headings == list(haffari.HEADINGS)

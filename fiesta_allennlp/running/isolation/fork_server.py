@@ -102,7 +102,6 @@ MISSING_GUARD_MESSAGE = (
     "otherwise repeat the call."
 )
 WORKER_PROCESS_NAME = "fiesta-worker"
-PROCESS_NAME_PREFIXES = (WORKER_PROCESS_NAME, "pebble")  # begin the names of processes that calls of this package start
 
 
 def check_main_guard() -> None:
@@ -110,7 +109,7 @@ def check_main_guard() -> None:
     imports the script, and would make the call again: end such a process. Raise a `ConfigError` in any other."""
     frames = [frame for frame, _ in traceback.walk_stack(sys._getframe()) if frame.f_code.co_name == "<module>"]
     if any(frame.f_globals.get("__name__") == "__mp_main__" for frame in frames):
-        if multiprocessing.current_process().name.startswith(PROCESS_NAME_PREFIXES):
+        if multiprocessing.current_process().name.startswith(WORKER_PROCESS_NAME):
             os._exit(EXIT_WITHOUT_GUARD)
         raise ConfigError(MISSING_GUARD_MESSAGE)
 
