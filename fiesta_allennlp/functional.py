@@ -12,7 +12,7 @@ All calls have these arguments in common:
 - `model_functions` take these two sets and return a score. A model that seeds itself always runs in the same way. The
   calls then cannot find the model that is best whatever the seed is.
 - With `logit_transform`, log(x / (1 - x)) replaces every score x in [0, 1], also in the result.
-  `fiesta_allennlp.probability.logit` documents the treatment of scores of exactly 0 and 1.
+  `fiesta_allennlp.choosing.probability.logit` documents the treatment of scores of exactly 0 and 1.
 - `samples` is the number of posterior draws with which the paper's package estimates P(best). `TTTS` and
   `non_adaptive_fc` compute P(best) exactly, so they accept any number of at least 1, and it changes nothing.
 - `rng` makes the choices repeatable, as far as the functions are. By default it is fresh.
@@ -29,11 +29,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.beliefs import StudentT
-from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.core.records import Evaluation, History, Request
-from fiesta_allennlp.probability import logit
-from fiesta_allennlp.strategies import (
+from fiesta_allennlp.choosing import (
     BatchThompson,
     BayesianStop,
     NonAdaptiveFixedBudget,
@@ -42,7 +38,11 @@ from fiesta_allennlp.strategies import (
     Strategy,
     TopTwoThompson,
 )
-from fiesta_allennlp.strategies.decision import Decision
+from fiesta_allennlp.choosing.beliefs import StudentT
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.probability import logit
+from fiesta_allennlp.core.errors import FiestaError
+from fiesta_allennlp.core.records import Evaluation, History, Request
 
 SAMPLES = 100_000
 """The default of `samples` in the paper's package."""
@@ -100,7 +100,7 @@ def TTTS(
     """Evaluate models by top-two Thompson sampling until one model is best with probability 1 - `p_value`.
 
     The call assumes that scores are normal, or that their logits are (`logit_transform`). It uses
-    `fiesta_allennlp.strategies.TopTwoThompson`.
+    `fiesta_allennlp.choosing.TopTwoThompson`.
 
     Args:
         data: what `split_function` splits.
@@ -141,7 +141,7 @@ def BTS(
 
     It differs from `TTTS` in one point: it chooses `batch_size` models from the posterior at the start of each batch.
     Use it to measure how many evaluations batches cost. It still calls the functions one after the other. It uses
-    `fiesta_allennlp.strategies.BatchThompson`.
+    `fiesta_allennlp.choosing.BatchThompson`.
     """
     problem = _Problem(data, model_functions, split_function, logit_transform)
     strategy_class = partial(BatchThompson, batch_size=batch_size)
@@ -162,7 +162,7 @@ def non_adaptive_fc(
     """Evaluate all models equally often until one model is best with probability 1 - `p_value`.
 
     Use it as a baseline: it needs about twice as many evaluations as `TTTS`. It uses
-    `fiesta_allennlp.strategies.NonAdaptiveFixedConfidence`.
+    `fiesta_allennlp.choosing.NonAdaptiveFixedConfidence`.
     """
     _check_samples(samples)
     problem, slots = _Problem(data, model_functions, split_function, logit_transform), len(model_functions)
@@ -178,7 +178,7 @@ def sequential_halving(
 ) -> SequentialHalvingResult:
     """Spend at most `budget` evaluations in rounds that keep the better half of the models.
 
-    It uses `fiesta_allennlp.strategies.SequentialHalving`.
+    It uses `fiesta_allennlp.choosing.SequentialHalving`.
 
     Raises:
         ValueError: if `budget` is below N ceil(log2 N) for N models, if there are fewer than two models, or if a score
@@ -198,7 +198,7 @@ def non_adaptive_fb(
 ) -> NonAdaptiveResult:
     """Evaluate each of N models floor(`budget` / N) times, then choose the model with the best mean.
 
-    It uses `fiesta_allennlp.strategies.NonAdaptiveFixedBudget`.
+    It uses `fiesta_allennlp.choosing.NonAdaptiveFixedBudget`.
 
     Raises:
         ValueError: if `budget` is below the number of models, if there are fewer than two models, or if a score is not

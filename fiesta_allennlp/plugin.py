@@ -7,11 +7,11 @@ from typing import Any
 
 from allennlp.commands.subcommand import Subcommand
 
+import fiesta_allennlp.candidates.allennlp.allennlp_run
+import fiesta_allennlp.candidates.allennlp.resplit
 import fiesta_allennlp.models
-import fiesta_allennlp.trainings.allennlp.evaluator
-import fiesta_allennlp.trainings.allennlp.resplit
 from fiesta_allennlp.commands import COMMANDS, add_command
-from fiesta_allennlp.selection.jsonnet import set_default_variables
+from fiesta_allennlp.core.settings.jsonnet import set_default_variables
 
 
 class FiestaSubcommand(Subcommand):

@@ -64,7 +64,7 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
 def _start_with_allennlp() -> None:
     """Start the fork server with AllenNLP loaded, also where a test of programs is the first to need it. Else every
     run and every check of the tests that follow in this process loads AllenNLP for itself."""
-    os.environ["FIESTA_PRELOAD"] = "fiesta_allennlp.trainings.allennlp.loaded"
+    os.environ["FIESTA_PRELOAD"] = "fiesta_allennlp.candidates.allennlp.loaded"
     _ENSURE_RUNNING()
 
 
@@ -100,7 +100,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def second_node(cluster: Any) -> Iterator[Any]:
-    """With the fixture `light` it is fit for runs of `tests/executors/light.py` alone."""
+    """With the fixture `light` it is fit for runs of `tests/running/light.py` alone."""
     node = cluster.add_node(**SMALL)
     yield node
     if node in cluster.worker_nodes:
@@ -159,7 +159,7 @@ def slurm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Lo
     monkeypatch.setenv("SLURM_CONF", str(daemons.root / "slurm.conf"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
     for name in ("FIRST_INTERVAL_SECONDS", "MAX_INTERVAL_SECONDS", "LOOK_SECONDS"):
-        monkeypatch.setattr(f"fiesta_allennlp.executors.slurm.{name}", 0.3)
+        monkeypatch.setattr(f"fiesta_allennlp.running.slurm.{name}", 0.3)
     return daemons
 
 

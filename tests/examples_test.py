@@ -6,9 +6,9 @@ from runpy import run_path
 
 import pytest
 
-from fiesta_allennlp.trainings.candidate_types import type_of
-from fiesta_allennlp.trainings.candidates import load_candidates
-from fiesta_allennlp.trainings.settings import Settings
+from fiesta_allennlp.candidates.candidate_set import load_candidates
+from fiesta_allennlp.candidates.candidate_types import type_of
+from fiesta_allennlp.candidates.select_settings import Settings
 from tests.conftest import REPOSITORY
 
 EXAMPLES = Path("examples") / "programs"
@@ -35,7 +35,7 @@ def test_the_data_are_what_the_script_makes(tmp_path: Path) -> None:
 def test_the_own_task_keeps_writers_whole_and_reports_its_metric(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    preparing = pytest.importorskip("fiesta_allennlp.trainings.allennlp.preparing")
+    preparing = pytest.importorskip("fiesta_allennlp.candidates.allennlp.preparing")
     monkeypatch.chdir(REPOSITORY)
     monkeypatch.syspath_prepend(str(Path("examples") / "own_task"))
     configs = sorted(map(str, (Path("examples") / "own_task").glob("*.jsonnet")))

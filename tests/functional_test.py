@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from fiesta_allennlp.beliefs import StudentT
+from fiesta_allennlp.choosing.beliefs import StudentT
 from fiesta_allennlp.functional import BTS, TTTS, non_adaptive_fb, non_adaptive_fc, sequential_halving
+from tests.choosing.histories import history
 from tests.conftest import REPOSITORY
-from tests.strategies.histories import history
 
 DATA = [{"text": "a"}, {"text": "b"}]
 

@@ -8,32 +8,26 @@ from typing import Dict, Iterator, List, Set, Tuple
 PACKAGE = Path(__file__).parent.parent / "fiesta_allennlp"
 
 GROUND = {"core", "version"}
-CHOOSING = GROUND | {"probability", "beliefs", "strategies"}
-WORKING = GROUND | {"isolation", "executors"}
-CORE = CHOOSING | WORKING | {"selection"}
-FAMILIES = {"trainings", "documents", "tables"}
 
 ALLOWED: Dict[str, Set[str]] = {
-    "core": GROUND,
-    "probability": GROUND,
-    "beliefs": GROUND | {"probability"},
-    "strategies": GROUND | {"probability", "beliefs"},
-    "functional": CHOOSING,
-    "isolation": GROUND,
-    "executors": GROUND | {"isolation"},
-    "selection": CHOOSING | WORKING,
-    "trainings": CORE,
-    "documents": CORE,
-    "tables": CORE,
-    "reports": CORE | FAMILIES,
-    "commands": CORE | FAMILIES | {"reports"},
-    "models": GROUND,
-    "library": CORE | FAMILIES | {"reports", "commands", "plugin"},
+    "core": {"version"},  # records, files, options: what every room needs
+    "models": GROUND,  # trains as any AllenNLP package does, and knows nothing of selections
+    "choosing": GROUND,  # scores in, decisions out
+    "running": GROUND,  # makes a request somewhere, whatever it is
+    "selecting": GROUND | {"choosing", "running"},  # the loop asks the one, and gives work to the other
+    "candidates": GROUND | {"choosing", "running", "selecting"},  # what a run is: a config or a program, and its data
+    "documents": GROUND | {"choosing", "running", "selecting"},  # the same for a trained system
+    "tables": GROUND | {"choosing", "running", "selecting"},  # runs that exist, and simulated ones, on several cores
+    "confirming": GROUND | {"choosing", "selecting", "candidates"},  # fresh runs of candidates
+    "reports": GROUND | {"choosing", "running", "selecting", "candidates", "documents", "tables", "confirming"},
+    "commands": GROUND
+    | {"choosing", "running", "selecting", "candidates", "documents", "tables", "confirming", "reports", "plugin"},
+    "functional": GROUND | {"choosing"},  # the paper's calls for Python functions: choosing without a store
 }
-"""By module or folder. Families do not know each other. Nothing below `commands` imports `reports`, and nothing but
-`plugin` imports `models`. `plugin`, `__main__` and `__init__` may import anything."""
+"""What each room may import. `plugin`, `__main__` and `__init__` may import anything, and nothing but `plugin` imports
+`models`: programs that run in other processes get its name as a string."""
 
-WITH_TORCH = ("models", "trainings/allennlp")
+WITH_TORCH = ("models", "candidates/allennlp")
 """All that imports torch or AllenNLP when it is imported itself, `plugin` aside."""
 
 TOP = ("plugin", "__main__", "__init__", "version")
@@ -95,5 +89,5 @@ def test_nothing_else_loads_torch_or_allennlp() -> None:
 
 def is_heavy(path: Path) -> bool:
     names = at_import(ast.parse(path.read_text(encoding="utf-8")))
-    heavy = ("torch", "allennlp", "fiesta_allennlp.plugin", "fiesta_allennlp.trainings.allennlp")
+    heavy = ("torch", "allennlp", "fiesta_allennlp.plugin", "fiesta_allennlp.candidates.allennlp")
     return any(f"{name}.".startswith(f"{one}.") for name in names for one in heavy)

@@ -4,13 +4,13 @@ import platform
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.selection.options import settings_to_json
-from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.trainings.settings import Settings
+from fiesta_allennlp.core.settings.options import settings_to_json
+from fiesta_allennlp.selecting.storage.store import RunStore
 
 METRIC = "f1"
 SEED = 7

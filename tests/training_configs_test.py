@@ -10,8 +10,8 @@ from allennlp.data import DataLoader, DatasetReader, Vocabulary
 from allennlp.models import Model
 from allennlp.training import Trainer
 
+from fiesta_allennlp.core.settings.jsonnet import VARIABLE_DEFAULTS, set_default_variables
 from fiesta_allennlp.models.tagging.tagged_columns import TaggedColumnsReader, spans_of
-from fiesta_allennlp.selection.jsonnet import VARIABLE_DEFAULTS, set_default_variables
 
 ROOT = Path(__file__).parent.parent
 FIXTURE = ROOT / "tests" / "fixtures" / "tdsa" / "restaurants.xml"

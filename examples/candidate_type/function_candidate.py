@@ -8,9 +8,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
+from fiesta_allennlp.candidates.candidate_types import CandidateType
 from fiesta_allennlp.core.errors import ConfigError, describe
 from fiesta_allennlp.core.records import Request
-from fiesta_allennlp.trainings.candidate_types import CandidateType
 
 
 @CandidateType.register("function")

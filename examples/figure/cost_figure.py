@@ -5,7 +5,7 @@ fiesta report DIR --include-package cost_figure
 
 from typing import Any
 
-from fiesta_allennlp.reports.figures.base import ReportFigure
+from fiesta_allennlp.reports.figures.report_figure import ReportFigure
 from fiesta_allennlp.reports.record import Report
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from fiesta_allennlp.core.records import Evaluation, Request
-from fiesta_allennlp.executors.base import Evaluator
+from fiesta_allennlp.running.executor import Evaluator
 
 
 @Evaluator.register("guess")

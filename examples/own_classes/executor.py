@@ -10,7 +10,7 @@ from typing import Any, Iterator, List, Optional, Sequence, Tuple
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import describe
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome, Request
-from fiesta_allennlp.executors.base import Evaluator, Executor
+from fiesta_allennlp.running.executor import Evaluator, Executor
 
 
 @Executor.register("here")

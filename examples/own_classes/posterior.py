@@ -6,10 +6,10 @@ python examples/own_classes/posterior.py
 import numpy as np
 
 from fiesta_allennlp import replay
-from fiesta_allennlp.beliefs.base import Belief
-from fiesta_allennlp.beliefs.student_t import StudentTPosterior
+from fiesta_allennlp.choosing.beliefs.belief import Belief
+from fiesta_allennlp.choosing.beliefs.student_t import StudentTPosterior
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.tables.sources import ScorePreset
+from fiesta_allennlp.tables.score_sources import ScorePreset
 
 
 @Belief.register("known_sd")
@@ -30,4 +30,4 @@ class KnownSd(Belief):
 
 source = ScorePreset("models", {"cnn": 0.78, "lstm": 0.80, "bert": 0.82})
 belief = {"type": "known_sd", "sd": 0.03}
-print(replay(source, belief=belief, splits="independent", repetitions=5, processes=1, seed=1))
+print(replay(source, belief=belief, splits="independent", repetitions=5, seed=1))

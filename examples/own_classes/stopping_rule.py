@@ -6,10 +6,10 @@ python examples/own_classes/stopping_rule.py
 from typing import Optional, Tuple
 
 from fiesta_allennlp import replay
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.stopping_rules import BayesianStop, StoppingRule
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.strategies.decision import Decision
-from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule
-from fiesta_allennlp.tables.sources import ScorePreset
+from fiesta_allennlp.tables.score_sources import ScorePreset
 
 
 @StoppingRule.register("patient")
@@ -27,4 +27,4 @@ class PatientStop(BayesianStop):
 
 
 source = ScorePreset("models", {"cnn": 0.78, "lstm": 0.80, "bert": 0.82})
-print(replay(source, stop={"type": "patient", "num_runs": 12}, repetitions=5, processes=1, seed=1))
+print(replay(source, stop={"type": "patient", "num_runs": 12}, repetitions=5, seed=1))

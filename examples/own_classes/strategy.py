@@ -8,11 +8,11 @@ from typing import Any, List
 import numpy as np
 
 from fiesta_allennlp import replay
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.strategy import Strategy
+from fiesta_allennlp.choosing.thompson import PosteriorSampling
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.decision import Decision
-from fiesta_allennlp.strategies.thompson import PosteriorSampling
-from fiesta_allennlp.tables.sources import ScorePreset
+from fiesta_allennlp.tables.score_sources import ScorePreset
 
 
 @Strategy.register("epsilon_greedy")
@@ -31,4 +31,4 @@ class EpsilonGreedy(PosteriorSampling):
 
 
 scores = ScorePreset("models", {"cnn": 0.78, "lstm": 0.80, "bert": 0.82})
-print(replay(scores, strategy={"type": "epsilon_greedy", "epsilon": 0.3}, repetitions=5, processes=1, seed=1))
+print(replay(scores, strategy={"type": "epsilon_greedy", "epsilon": 0.3}, repetitions=5, seed=1))

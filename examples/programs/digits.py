@@ -30,5 +30,5 @@ images, test_images, labels, test_labels = train_test_split(images, labels, test
 model = MODELS[args.model](args.seed).fit(images, labels)
 args.out.mkdir(parents=True, exist_ok=True)
 loss = log_loss(test_labels, model.predict_proba(test_images))
-metrics = {"test_accuracy": model.score(test_images, test_labels), "test_loss": loss}
+metrics = {"accuracy": model.score(test_images, test_labels), "loss": loss}
 (args.out / "metrics.json").write_text(json.dumps(metrics))

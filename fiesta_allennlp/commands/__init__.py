@@ -1,4 +1,7 @@
-"""The commands as a table, and their parsers, which need only the standard library, so that help is fast."""
+"""What you type, and the same calls for Python.
+
+The commands are a table. Their parsers need only the standard library, so that help is fast.
+"""
 
 import argparse
 import os
@@ -8,7 +11,7 @@ from typing import Any, Dict, Optional
 
 from fiesta_allennlp.commands.command import FiestaCommand, run_and_exit
 from fiesta_allennlp.commands.parser import HELP_ALL, CommandParser
-from fiesta_allennlp.commands.read_only import (
+from fiesta_allennlp.commands.read_only_commands import (
     NextCommand,
     PlanCommand,
     PluginCommand,
@@ -16,7 +19,7 @@ from fiesta_allennlp.commands.read_only import (
     ReportCommand,
     StatusCommand,
 )
-from fiesta_allennlp.commands.selecting import (
+from fiesta_allennlp.commands.selection_commands import (
     ConfirmCommand,
     DocumentsCommand,
     SelectCommand,

@@ -18,8 +18,8 @@ from fiesta_allennlp.core.interrupts import received_signals
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fiesta_allennlp.selection.options import Option
-    from fiesta_allennlp.selection.result import Result
+    from fiesta_allennlp.core.settings.options import Option
+    from fiesta_allennlp.selecting.results.result import Result
     from fiesta_allennlp.tables.read_back import ReadBack
 
 EXIT_NO_COMPARISON = 1
@@ -78,7 +78,7 @@ class FiestaCommand:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add its arguments. Those that are settings have no default here, so that only what was typed is given."""
-        from fiesta_allennlp.selection.options import add_options, declared_options
+        from fiesta_allennlp.core.settings.options import add_options, declared_options
 
         settings = import_dotted(self.settings_class_path)
         declared = dict(declared_options(settings))
@@ -93,7 +93,7 @@ class FiestaCommand:
 
     def declared_options(self) -> "Iterator[Tuple[str, Option]]":
         """Yield the names and declarations of all settings that it has."""
-        from fiesta_allennlp.selection.options import declared_options
+        from fiesta_allennlp.core.settings.options import declared_options
 
         for path in filter(None, (self.settings_class_path, *self.further_settings_paths)):
             yield from declared_options(import_dotted(path))
@@ -117,7 +117,7 @@ class FiestaCommand:
     def typed_settings(self, args: argparse.Namespace) -> Dict[str, Any]:
         """Return the settings that were typed, and import the user's packages."""
         from fiesta_allennlp.core.registry import import_package
-        from fiesta_allennlp.selection.options import typed_options
+        from fiesta_allennlp.core.settings.options import typed_options
 
         for package in getattr(args, "include_package", ()):
             import_package(package)
@@ -158,7 +158,7 @@ def import_dotted(dotted_path: str) -> Any:
 
 def run_and_exit(function: Callable[["Console"], int], *, debug: bool, interrupt_text: Callable[[], str]) -> None:
     """Call `function` and end the process with the status it returns, or that of its error."""
-    from fiesta_allennlp.selection.console import PipeSafeConsole, pipe_safe_streams
+    from fiesta_allennlp.core.console import PipeSafeConsole, pipe_safe_streams
 
     with _handling_signals(), pipe_safe_streams():
         logging.getLogger().setLevel(logging.WARNING)

@@ -66,7 +66,7 @@ class CommandParser(Parser):
     def _lone_placeholder_error(self) -> Optional[str]:
         """Return the message about a command without quotes, which argparse takes for several arguments."""
         if self._command.starts_runs:
-            from fiesta_allennlp.trainings.programs.config import check_no_lone_placeholder
+            from fiesta_allennlp.candidates.programs.program import check_no_lone_placeholder
 
             try:
                 check_no_lone_placeholder(self._words)

@@ -7,8 +7,7 @@ from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequ
 
 import numpy as np
 
-from fiesta_allennlp.core.blame import MachineHistory, RunKey
-from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, Origin
+from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, MachineHistory, Origin, RunKey
 
 COUNT_PREFIX = "count:"
 """The prefix of metrics that count right and wrong answers, for beliefs that use them."""

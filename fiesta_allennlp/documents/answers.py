@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, DefaultDict, Dict, Iterator, Mapping, Optional, Tuple
 
 from fiesta_allennlp.core.errors import StoreError
-from fiesta_allennlp.selection.database import connect_read_only
+from fiesta_allennlp.selecting.storage.database import connect_read_only
 
 Charge = Tuple[int, float]
 """The number of questions asked and their cost."""

@@ -8,27 +8,27 @@ from typing import Any, Dict, Mapping, Optional, Sequence
 
 import numpy as np
 
-from fiesta_allennlp.beliefs import Belief, MeasurePosterior
-from fiesta_allennlp.beliefs.dirichlet_f_measure import FMeasurePosterior
-from fiesta_allennlp.core.defaults import CONFIDENCE
+from fiesta_allennlp.choosing import Strategy
+from fiesta_allennlp.choosing.beliefs import Belief, MeasurePosterior
+from fiesta_allennlp.choosing.beliefs.dirichlet_f_measure import FMeasurePosterior
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.stopping_rules import BayesianStop, StoppingRule
+from fiesta_allennlp.choosing.strategy import RunLimit
+from fiesta_allennlp.choosing.strategy_building import build_strategy
+from fiesta_allennlp.choosing.t_tests import INTERVAL_LEVEL
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import document_order
+from fiesta_allennlp.core.settings.defaults import CONFIDENCE
+from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.documents.answers import Charge
-from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
-from fiesta_allennlp.documents.settings import DocumentSettings
+from fiesta_allennlp.documents.document_settings import DocumentSettings
+from fiesta_allennlp.documents.documents_result import DocumentsResult, SystemResult
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
-from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.objections import UNITS, UNSEEDED
-from fiesta_allennlp.selection.strategy_building import build_strategy
-from fiesta_allennlp.selection.t_tests import INTERVAL_LEVEL
-from fiesta_allennlp.selection.verdict import judge
-from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.base import RunLimit
-from fiesta_allennlp.strategies.decision import Decision
-from fiesta_allennlp.strategies.stopping_rules import BayesianStop, StoppingRule
+from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED
+from fiesta_allennlp.selecting.results.verdict import judge
 
 MAX_UNKNOWN_LABELS = 3
 """Answers that are no gold label, of which a result has the commonest."""

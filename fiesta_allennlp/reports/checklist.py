@@ -4,16 +4,16 @@ import shlex
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
+from fiesta_allennlp.candidates.candidate_types import stored_type_of
 from fiesta_allennlp.core.errors import escape_invisible, join_some
 from fiesta_allennlp.core.files import file_digest
 from fiesta_allennlp.core.origin import Origin
-from fiesta_allennlp.isolation.machine import origin_here
+from fiesta_allennlp.core.settings.choice_settings import ChoiceSettings
+from fiesta_allennlp.core.settings.options import command_words, declared_options, flag
+from fiesta_allennlp.core.texts import duration_text
 from fiesta_allennlp.reports.formats import join_pairs
 from fiesta_allennlp.reports.stored_selection import StoredSelection
-from fiesta_allennlp.selection.options import command_words, declared_options, flag
-from fiesta_allennlp.selection.settings import ChoiceSettings
-from fiesta_allennlp.selection.texts import duration_text
-from fiesta_allennlp.trainings.candidate_types import stored_type_of
+from fiesta_allennlp.running.isolation.machine import origin_here
 
 DATA_TEXTS = {
     "official": "sizes of the files",

@@ -8,9 +8,7 @@ from typing import Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.t_tests import (
+from fiesta_allennlp.choosing.t_tests import (
     INTERVAL_LEVEL,
     MIN_NUM_SCORES,
     Interval,
@@ -18,6 +16,8 @@ from fiesta_allennlp.selection.t_tests import (
     compute_mean_interval,
     differences_on_shared_splits,
 )
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.result import Result
 
 
 def share_of_single_runs_wrong(result: Result) -> Optional[float]:

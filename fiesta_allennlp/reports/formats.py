@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, escape_invisible
-from fiesta_allennlp.selection.candidate_result import CandidateResult, FailedRun
-from fiesta_allennlp.selection.candidate_table import Table
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.texts import count_text, duration_text, number_text, probability_text
+from fiesta_allennlp.core.texts import count_text, duration_text, number_text, probability_text
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
+from fiesta_allennlp.selecting.results.candidate_table import Table
+from fiesta_allennlp.selecting.results.result import Result
 
 if TYPE_CHECKING:
     from jinja2 import Environment

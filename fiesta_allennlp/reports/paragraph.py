@@ -4,16 +4,16 @@ import re
 from functools import singledispatch
 from typing import Any, List, Mapping, Sequence, Tuple
 
+from fiesta_allennlp.choosing.stopping_rules import StoppingRule
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
-from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
+from fiesta_allennlp.core.texts import count_text, interval_text, number_text, probability_text
+from fiesta_allennlp.documents.documents_result import DocumentsResult, SystemResult
 from fiesta_allennlp.reports.formats import TEMPLATES_DIRECTORY
-from fiesta_allennlp.reports.fresh_runs import confirmation_in_words
 from fiesta_allennlp.reports.record import Report
+from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_in_words
 from fiesta_allennlp.reports.words import changes_in_words, min_score_in_words
-from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.texts import count_text, interval_text, number_text, probability_text
-from fiesta_allennlp.strategies.stopping_rules import StoppingRule
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.version import __version__
 
 FIESTA_KEY, SOFTWARE_KEY = "moss-etal-2019-fiesta", "fiesta-allennlp"

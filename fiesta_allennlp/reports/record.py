@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 
 import numpy as np
 
-from fiesta_allennlp.beliefs import Belief
+from fiesta_allennlp.candidates.candidate_values import Point
+from fiesta_allennlp.choosing import Strategy
+from fiesta_allennlp.choosing.beliefs import Belief
+from fiesta_allennlp.choosing.strategy import analyse
+from fiesta_allennlp.confirming.confirmation import Confirmation
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.origin import PackageSource, package_source
 from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.texts import duration_text, probability_text
 from fiesta_allennlp.reports.checklist import Checklist, build_checklist
 from fiesta_allennlp.reports.comparisons import Comparison, compare_scores, share_of_single_runs_wrong
-from fiesta_allennlp.reports.fresh_runs import confirmation_in_words
 from fiesta_allennlp.reports.stored_selection import StoredSelection
+from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_in_words
 from fiesta_allennlp.reports.words import (
     changes_in_words,
     min_score_in_words,
@@ -22,17 +27,12 @@ from fiesta_allennlp.reports.words import (
     selection_in_words,
     single_runs_in_words,
 )
-from fiesta_allennlp.selection.brought import BROUGHT_CAUTION
-from fiesta_allennlp.selection.candidate_table import candidate_table, num_decimals
-from fiesta_allennlp.selection.confirmation import Confirmation
-from fiesta_allennlp.selection.environment import describe_different_versions
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.showing import Printable, TerminalLines, show
-from fiesta_allennlp.selection.texts import duration_text, probability_text
-from fiesta_allennlp.selection.verdict import with_everybody
-from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.base import analyse
-from fiesta_allennlp.trainings.candidate_values import Point
+from fiesta_allennlp.selecting.environment import describe_different_versions
+from fiesta_allennlp.selecting.results.candidate_table import candidate_table, num_decimals
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.showing import Printable, TerminalLines, show
+from fiesta_allennlp.selecting.results.verdict import with_everybody
+from fiesta_allennlp.selecting.storage.brought import BROUGHT_CAUTION
 
 if TYPE_CHECKING:
     from fiesta_allennlp.tables.read_back import ReadBack

@@ -10,16 +10,16 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import atomic_replacement, to_csv_cell
+from fiesta_allennlp.core.settings.options import check_setting_names, list_to_tuple
+from fiesta_allennlp.core.texts import interval_text, number_text
 from fiesta_allennlp.reports.formats import MISSING_TEXT, Columns, make_table, render_file
-from fiesta_allennlp.reports.fresh_runs import confirmation_table
 from fiesta_allennlp.reports.paragraph import collect_bibtex, compose_appendix, compose_paragraph
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.settings import ReportSettings
-from fiesta_allennlp.reports.sources import read_selection, read_table, restrict_to_pair
-from fiesta_allennlp.selection.candidate_table import CSV, HTML, LATEX, Table, candidate_table, candidate_values
-from fiesta_allennlp.selection.options import check_setting_names, list_to_tuple
-from fiesta_allennlp.selection.texts import interval_text, number_text
-from fiesta_allennlp.tables.settings import is_selection, split_table_argument
+from fiesta_allennlp.reports.report_settings import ReportSettings
+from fiesta_allennlp.reports.report_sources import read_selection, read_table, restrict_to_pair
+from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_table
+from fiesta_allennlp.selecting.results.candidate_table import CSV, HTML, LATEX, Table, candidate_table, candidate_values
+from fiesta_allennlp.tables.table_settings import is_selection, split_table_argument
 
 PathLike = Union[str, Path]
 

@@ -4,15 +4,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Dict, Iterator, Optional
 
+from fiesta_allennlp.candidates.pool import Preparation, preparation_from_facts
+from fiesta_allennlp.candidates.studies import Trial, trials_of
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.selection.database import translated_store_errors
-from fiesta_allennlp.selection.lock import is_at_work
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.store import StoreReader, open_for_reading
-from fiesta_allennlp.trainings.pool import Preparation, preparation_from_facts
-from fiesta_allennlp.trainings.studies import Trial, trials_of
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.storage.database import translated_store_errors
+from fiesta_allennlp.selecting.storage.lock import is_at_work
+from fiesta_allennlp.selecting.storage.store import StoreReader, open_for_reading
 
 
 class StoredSelection:

@@ -3,33 +3,31 @@
 import json
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
+from fiesta_allennlp.choosing import Strategy
+from fiesta_allennlp.choosing.decision import INCONCLUSIVE_REASONS
+from fiesta_allennlp.confirming.confirmation import POWER, SeenLead
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
-from fiesta_allennlp.documents.result import DocumentsResult
+from fiesta_allennlp.core.settings.options import flag
+from fiesta_allennlp.core.texts import (
+    count_text,
+    duration_text,
+    interval_text,
+    names_text,
+    number_text,
+    probability_text,
+)
+from fiesta_allennlp.documents.documents_result import DocumentsResult
 from fiesta_allennlp.reports.comparisons import Comparison
 from fiesta_allennlp.reports.formats import (
     reason_text,
     withdrawn_text,
 )
-from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.candidate_table import num_decimals
-from fiesta_allennlp.selection.confirmation import POWER, SeenLead
-from fiesta_allennlp.selection.facts import NOTES, STATE, fact_sentences
-from fiesta_allennlp.selection.options import flag
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.texts import (
-    Words,
-    count_text,
-    describe_scored_data,
-    duration_text,
-    interval_text,
-    missed_runs_text,
-    missed_text,
-    names_text,
-    number_text,
-    probability_text,
-)
-from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.decision import INCONCLUSIVE_REASONS
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.candidate_table import candidate_table, num_decimals
+from fiesta_allennlp.selecting.results.facts import NOTES, STATE, fact_sentences
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.result_words import Words, describe_scored_data, missed_runs_text, missed_text
+from fiesta_allennlp.selecting.results.showing import TerminalLines, show
 
 
 def selection_in_words(result: Result) -> Tuple[str, ...]:
@@ -276,3 +274,9 @@ def _all_answered_text(result: DocumentsResult) -> str:
     tie_text = f", level with {join_some(tied_names, ' and ')}" if tied_names else ""
     score_text = f"{result.metric} {number_text(leader.measure)}"
     return f"{lead_text}, with {score_text}{tie_text}, after {_work_text(result)}.{probability_sentence}"
+
+
+@show.register
+def _(result: Result) -> TerminalLines:
+    table = candidate_table(result, title=result.metric_text)
+    return [table, *selection_in_words(result), f"Everything is in {result.directory}."]

@@ -18,7 +18,6 @@ from fiesta_allennlp.core.errors import (
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.names import comparison_key, split_names
 from fiesta_allennlp.core.records import MAX_SCORE
-from fiesta_allennlp.tables.settings import COLUMNS, refusal
 from fiesta_allennlp.tables.table_files import (
     Record,
     cell_name,
@@ -27,6 +26,7 @@ from fiesta_allennlp.tables.table_files import (
     propose_pattern,
     shown_cell,
 )
+from fiesta_allennlp.tables.table_settings import COLUMNS, refusal
 
 NAMING_OPTIONS = ("columns", "score", "where", "wide", "parse", "ignore")
 

@@ -6,24 +6,24 @@ from functools import partial
 from pathlib import Path
 from typing import Callable, Iterator, Mapping, Optional, Sequence, Set, Tuple
 
-from fiesta_allennlp.core.defaults import CONFIDENCE
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.forecast import Forecast, TimeForecast, count_runs, forecast_selection
+from fiesta_allennlp.choosing.strategy import Strategy
+from fiesta_allennlp.choosing.strategy_building import build_strategy
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
-from fiesta_allennlp.selection.metrics import UNNAMED, Metric
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.settings import OFFICIAL, SHARED
-from fiesta_allennlp.selection.strategy_building import build_strategy
-from fiesta_allennlp.selection.texts import failed_notes
-from fiesta_allennlp.selection.verdict import judge
-from fiesta_allennlp.selection.verdicts import ScoreThreshold
-from fiesta_allennlp.strategies.base import Strategy
-from fiesta_allennlp.strategies.decision import Decision
-from fiesta_allennlp.strategies.forecast import Forecast, TimeForecast, count_runs, forecast_selection
+from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
+from fiesta_allennlp.core.settings.defaults import CONFIDENCE
+from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.result_words import failed_notes
+from fiesta_allennlp.selecting.results.verdict import judge
+from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.run_table import RunTable, read_run_table
-from fiesta_allennlp.tables.settings import NO_SECONDS, NextSettings, done_note
 from fiesta_allennlp.tables.table_files import Content
+from fiesta_allennlp.tables.table_settings import NO_SECONDS, NextSettings, done_note
 
 FRESH_SEEDS = (10**5, 10**6)
 """The range of the first seed to propose where those of the rows are unknown."""

@@ -9,11 +9,11 @@ from typing import Any, DefaultDict, Dict, List, Mapping, Optional, Sequence, Tu
 
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.names import comparison_key
-from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.texts import count_text
+from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.tables.columns import Roles, RunRow
-from fiesta_allennlp.tables.settings import COLUMNS
 from fiesta_allennlp.tables.table_files import shown_cell
+from fiesta_allennlp.tables.table_settings import COLUMNS
 
 MAX_SDS = 20.0
 """The robust sds from the median of the others at which a score may be in another unit, or of another run."""

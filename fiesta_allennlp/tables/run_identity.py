@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, DefaultDict, Dict, Iterable, List, Mapping, NoReturn, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import DataError, join_some
-from fiesta_allennlp.selection.metrics import Metric, have_two_units
-from fiesta_allennlp.selection.objections import UNITS
+from fiesta_allennlp.core.settings.metrics import Metric, have_two_units
+from fiesta_allennlp.selecting.objections import UNITS
 from fiesta_allennlp.tables.columns import Roles, RunRow
-from fiesta_allennlp.tables.settings import join_names, refusal
 from fiesta_allennlp.tables.table_files import cell_name, cell_number, shown_cell, without_lines
+from fiesta_allennlp.tables.table_settings import join_names, refusal
 
 MAX_SETTINGS = 12
 """The most values of a setting. A column with more numbers is more likely one of items or folds."""

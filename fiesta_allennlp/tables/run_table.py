@@ -12,14 +12,14 @@ from fiesta_allennlp.core.errors import escape_invisible, join_some
 from fiesta_allennlp.core.files import atomic_replacement, file_digest, shorten, to_csv_cell
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
-from fiesta_allennlp.selection.brought import BroughtRuns
-from fiesta_allennlp.selection.metrics import UNNAMED, Metric, error_word
-from fiesta_allennlp.selection.settings import INDEPENDENT, OFFICIAL, SHARED
+from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT, OFFICIAL, SHARED
+from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric, error_word
+from fiesta_allennlp.selecting.storage.brought import BroughtRuns
 from fiesta_allennlp.tables.columns import RoleFinder, Roles, RunRow, read_rows
 from fiesta_allennlp.tables.read_back import ReadBack, describe_columns, find_notes, is_binary
 from fiesta_allennlp.tables.run_identity import identify_runs
-from fiesta_allennlp.tables.settings import BroughtSettings, NextSettings, refusal
 from fiesta_allennlp.tables.table_files import STANDARD_INPUT_NAME, Content, read_records
+from fiesta_allennlp.tables.table_settings import BroughtSettings, NextSettings, refusal
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from fiesta_allennlp.core.errors import (
     join_some,
 )
 from fiesta_allennlp.core.files import flatten, from_csv_cell, refuse_repeated_keys, shorten, shown_value
-from fiesta_allennlp.tables.settings import refusal, shell_words
+from fiesta_allennlp.tables.table_settings import refusal, shell_words
 
 STANDARD_INPUT, STANDARD_INPUT_NAME = "-", "standard input"
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson")

@@ -55,13 +55,20 @@ class Constant:
 
 
 CONSTANTS = (
-    Constant("degrees of freedom of the pooled noise", "probability.leads", "PRIOR_DF", (2.0, 8.0, 0.0)),
-    Constant("least variance, as a share of the mean", "probability.leads", "MIN_VARIANCE_SHARE", (5e-4, 2e-3, 1e-9)),
-    Constant("most that units explain", "probability.leads", "MAX_UNIT_SHARE", (0.49, 0.99, 0.0)),
-    Constant("units from which the target is enough", "probability.rules", "FLOOR_UNITS", (8.0, 32.0, 1e-9)),
-    Constant("probability below which it gives up", "probability.rules", "MIN_POWER", (0.175, 0.7, 0.0)),
-    Constant("runs per winner above which it does", "probability.rules", "MAX_RUNS_PER_WINNER", (250.0, 1000.0, 1e-9)),
-    Constant("starting units", "strategies.stopping_rules", "NUM_STARTS", (2.0, 6.0)),
+    Constant("degrees of freedom of the pooled noise", "choosing.probability.leads", "PRIOR_DF", (2.0, 8.0, 0.0)),
+    Constant(
+        "least variance, as a share of the mean", "choosing.probability.leads", "MIN_VARIANCE_SHARE", (5e-4, 2e-3, 1e-9)
+    ),
+    Constant("most that units explain", "choosing.probability.leads", "MAX_UNIT_SHARE", (0.49, 0.99, 0.0)),
+    Constant("units from which the target is enough", "choosing.probability.rules", "FLOOR_UNITS", (8.0, 32.0, 1e-9)),
+    Constant("probability below which it gives up", "choosing.probability.rules", "MIN_POWER", (0.175, 0.7, 0.0)),
+    Constant(
+        "runs per winner above which it does",
+        "choosing.probability.rules",
+        "MAX_RUNS_PER_WINNER",
+        (250.0, 1000.0, 1e-9),
+    ),
+    Constant("starting units", "choosing.stopping_rules", "NUM_STARTS", (2.0, 6.0)),
 )
 
 
@@ -83,7 +90,7 @@ def on_family(problem: Problem, repetitions: int, seed: int) -> str:
     ends = problem.simulate(range(repetitions), **options)
     if problem.source is None or problem.name.startswith("released"):
         return f"{np.mean([end.num_evaluations for end in ends]):.0f}"
-    named = [end for end in ends if end.stopped_by == "confidence"]
+    named = [end for end in ends if end.is_named]
     if len(set(problem.source.true_means().values())) == 1:
         return f"named {len(named) / len(ends):.2f}"
     return f"named {len(named) / len(ends):.2f}, wrong {np.mean([not end.correct for end in named]):.2f}"

@@ -32,9 +32,10 @@ from common import (
 )
 from families import SETS
 
-from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import Repetition, prepare_simulator, wilson_interval
-from fiesta_allennlp.tables.sources import ScoreSource
+from fiesta_allennlp.tables.score_sources import ScoreSource
+from fiesta_allennlp.tables.simulation.outlook import Repetition, wilson_interval
+from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
+from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 RESULTS = Path(__file__).parent / "results" / "calibration.csv"
 PAGE = ROOT / "docs" / "evaluation.md"
@@ -53,7 +54,7 @@ DEFAULT = "default"
 SELECTIONS_PER_TASK = 50
 """Selections that a process simulates at a time."""
 
-HEADINGS = ("family", "selections", "mean runs", "wrong of all", "wrong of named", "inconclusive")
+HEADINGS = ("family", "selections", "mean runs", "wrong of all", "wrong of named", "open")
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Problem:
 
     def count(self, set_name: str, repetitions: Sequence[Repetition], **options: Any) -> ResultRow:
         """Count the selections that named a winner, and those that named a wrong one."""
-        decided = [repetition for repetition in repetitions if repetition.stopped_by == "confidence"]
+        decided = [repetition for repetition in repetitions if repetition.is_named]
         return ResultRow(
             **options,
             set=set_name,

@@ -14,9 +14,9 @@ import numpy as np
 
 from fiesta_allennlp.core.files import read_json
 from fiesta_allennlp.tables.run_table import read_run_table
-from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import Distribution
+from fiesta_allennlp.tables.simulation.outlook import Distribution
 from fiesta_allennlp.tables.table import ScoreTable, make_score_table
+from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 SHARED_DATA = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data"))
 RELEASED = SHARED_DATA / "scores" / "fiesta_tdsa_test_f1.json"
@@ -47,7 +47,7 @@ BENCHMARKS = Path(__file__).resolve().parent
 FINAL_RULE = BENCHMARKS / "results" / "final_rule.txt"
 """Commits of the final rule, one on each line."""
 
-RULE_FOLDERS = tuple(f"fiesta_allennlp/{room}" for room in ("probability", "beliefs", "strategies"))
+RULE_FOLDERS = ("fiesta_allennlp/choosing",)
 """Folders whose last commit is recorded with every result."""
 
 Row = TypeVar("Row")
@@ -111,7 +111,6 @@ def add_page_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of a script that reproduces a paper and writes the tables of a page."""
     parser.add_argument("--output", type=Path, default=Path("reproduced"), help="directory for figures and tables")
     parser.add_argument("--results", type=Path, help="directory of the lines to append to (default: that of --output)")
-    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--table", action="store_true", help="measure nothing, but write the tables of the page")
 
 

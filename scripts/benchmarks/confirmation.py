@@ -33,18 +33,19 @@ from common import (
 )
 from real_problems import last_history
 
-from fiesta_allennlp.core.defaults import NUM_FRESH_RUNS
+from fiesta_allennlp.choosing import Strategy
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.t_tests import CONFIRMATION_LEVEL, t_test_power
+from fiesta_allennlp.confirming.confirmation import FreshComparison, SeenLead, compare_with_rivals
 from fiesta_allennlp.core.records import Evaluation, History, Request
-from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.confirmation import LEVEL, FreshComparison, SeenLead, compare_with_rivals
-from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.t_tests import t_test_power
-from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.decision import Decision
-from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import prepare_simulator, wilson_interval
-from fiesta_allennlp.tables.sources import ScorePreset
+from fiesta_allennlp.core.settings.defaults import NUM_FRESH_RUNS
+from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.tables.score_sources import ScorePreset
+from fiesta_allennlp.tables.simulation.outlook import wilson_interval
+from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
+from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 RESULTS = Path(__file__).parent / "results" / "confirmation.csv"
 GAPS = (0.0, 0.25, 0.5, 1.0)
@@ -171,7 +172,7 @@ COUNTS = [name for name in ResultRow.__dataclass_fields__ if name not in ("rule"
 def power_by_formula(splits: str, gap: float) -> float:
     """Return the power of the t test of `NUM_FRESH_RUNS` runs each, where both sds are 1."""
     df = (NUM_FRESH_RUNS - 1) * (1 if splits == "shared" else 2)
-    return t_test_power(gap, standard_error=(2 / NUM_FRESH_RUNS) ** 0.5, df=df, level=LEVEL)
+    return t_test_power(gap, standard_error=(2 / NUM_FRESH_RUNS) ** 0.5, df=df, level=CONFIRMATION_LEVEL)
 
 
 def cells(rows: Sequence[ResultRow]) -> Tuple[str, ...]:

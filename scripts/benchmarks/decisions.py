@@ -11,10 +11,10 @@ from typing import Iterator, List, Sequence
 import numpy as np
 from common import make_parser, print_table
 
+from fiesta_allennlp.choosing.strategy_building import build_strategy
 from fiesta_allennlp.core.records import Evaluation, History
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.selection.settings import ChoiceSettings
-from fiesta_allennlp.selection.strategy_building import build_strategy
+from fiesta_allennlp.core.settings.choice_settings import ChoiceSettings
 
 SIZES = ((8, 100), (12, 200), (50, 2000))
 """Numbers of candidates and of runs."""

@@ -13,9 +13,9 @@ import numpy as np
 from common import make_parser, print_table
 from families import CLEAR_FAMILIES, REPORTING_FAMILIES, TUNING_FAMILIES, Family
 
-from fiesta_allennlp.strategies.forecast import forecast_selection
-from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import Simulator, prepare_simulator
+from fiesta_allennlp.choosing.forecast import forecast_selection
+from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
+from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 HEADINGS = ("problem", "moment", "selections", "runs left, mean", "range, mean", "below", "within", "above", "decided")
 SEED = 20190803

@@ -30,11 +30,12 @@ from common import (
 )
 from real_problems import last_history
 
+from fiesta_allennlp.choosing.t_tests import compute_mean_interval
 from fiesta_allennlp.reports.comparisons import compute_welch_interval
-from fiesta_allennlp.selection.t_tests import compute_mean_interval
-from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import prepare_simulator, wilson_interval
-from fiesta_allennlp.tables.sources import ScorePreset
+from fiesta_allennlp.tables.score_sources import ScorePreset
+from fiesta_allennlp.tables.simulation.outlook import wilson_interval
+from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
+from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 RESULTS = Path(__file__).parent / "results" / "pairs.csv"
 GAPS = (0.0, 0.1, 0.2, 0.5, 1.0)
@@ -48,10 +49,8 @@ SUMMED_COLUMNS = ("selections", "named", "wrong", "runs", "covered", "above", "e
 HEADINGS = (
     "stop",
     "gap, sds",
-    "selections",
     "runs",
     "named",
-    "wrong of all",
     "wrong of named",
     "interval covers",
     "lead - true lead",
@@ -101,14 +100,12 @@ def cells(sums: Dict[str, Any]) -> List[str]:
 
     excess = sums["excess"] / max(named, 1)
     error = np.sqrt(max(sums["squares"] / max(named, 1) - excess**2, 0) / max(named, 1))
-    wrong = [rate("wrong", total), rate("wrong", named)] if sums["gap"] else ["-", "-"]
     return [
         sums["stop"],
         f"{sums['gap']:g}",
-        f"{total:,.0f}",
         f"{sums['runs'] / total:.1f}",
         rate("named", total),
-        *wrong,
+        rate("wrong", named) if sums["gap"] else "-",
         rate("covered", named),
         f"{excess:+.2f} ± {error:.2f}" if named else "-",
     ]

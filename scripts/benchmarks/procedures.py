@@ -5,10 +5,10 @@ from typing import Any, List, Mapping
 import numpy as np
 from baselines import BASELINES
 
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.strategy import Strategy, fill_evenly
+from fiesta_allennlp.choosing.thompson import PosteriorSampling
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.strategies.base import Strategy, fill_evenly
-from fiesta_allennlp.strategies.decision import Decision
-from fiesta_allennlp.strategies.thompson import PosteriorSampling
 
 REST_BELOW = 0.005
 """P(best) below which a candidate of `RestingLoop` gets no runs."""

@@ -12,9 +12,9 @@ import numpy as np
 from baselines import Draws
 from data_sets import data_set_of
 
-from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import prepare_simulator
-from fiesta_allennlp.tables.sources import DrawnScores, Sampling, ScoreSource, number_splits
+from fiesta_allennlp.tables.score_sources import DrawnScores, Sampling, ScoreSource, number_splits
+from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
+from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 TIE = 1e-9
 """Means that are as near as that, in run-to-run sds, are equal."""

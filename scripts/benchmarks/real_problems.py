@@ -26,13 +26,12 @@ from common import append_rows, make_parser, print_table, rule_commit, show, wri
 from procedures import GLR, PAPER_PROCEDURE, PROCEDURES, SELECTIONS
 from published_scores import Problem, read_problems
 from real_bars import write_bars
-from real_figure import write_figure
 from real_results import APART, SETS, TUNED, SelectionOutcome, count_outcomes
 from real_tables import HEADINGS, PAGES, cells, with_tables
 
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import Simulator, prepare_simulator
+from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
+from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 SELECTIONS_PER_GROUP = 120
 """Selections that a process simulates side by side."""
@@ -74,9 +73,8 @@ def select_all(name: str, problems: Sequence[SeededProblem], num_selections: int
     for seeded in problems:
         settings = ReplaySettings(**SELECTIONS[name], scores="", confidence=CONFIDENCE, seed=seeded.seed)
         for end in prepare_simulator(settings, seeded.problem).run_all(range(num_selections)):
-            is_named = end.stopped_by == "confidence"
             outcomes.append(
-                SelectionOutcome(seeded.problem, str(end.best), is_named, end.num_evaluations, end.confidence)
+                SelectionOutcome(seeded.problem, str(end.best), end.is_named, end.num_evaluations, end.confidence)
             )
     return outcomes
 
@@ -135,7 +133,6 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--results", type=Path, help="file to append to")
     args = parser.parse_args(arguments)
     if args.pool:
-        write_figure()
         write_bars()
         return write_tables(PAGES, with_tables)
     chosen_set = SETS[APART if args.problems else args.set]

@@ -10,7 +10,7 @@ from common import ROOT, final_rules, replace_tables, share_text
 from procedures import PAPER_PROCEDURE, PROCEDURES
 from real_results import APART, GAPS, REPORTED, SETS, TUNED, ResultRow, class_label, read_results
 
-from fiesta_allennlp.tables.simulator import wilson_interval
+from fiesta_allennlp.tables.simulation.outlook import wilson_interval
 
 PAGES = (ROOT / "docs" / "evaluation.md", ROOT / "README.md")
 TABLE_PATTERN = re.compile(

@@ -54,10 +54,10 @@ def test_a_type_of_the_users_own_goes_through_all_commands(tmp_path: Path, confi
     assert "accuracy" in fiesta("status", "a", cwd=tmp_path)  # without the package
     fiesta("report", "a", cwd=tmp_path)
     page = (tmp_path / "a" / "report" / "report.html").read_text(encoding="utf-8")
-    command = "fiesta_allennlp.trainings.programs.repeat DIR/evaluations/CANDIDATE-REPLICATE/outcome.json NEW"
+    command = "fiesta_allennlp.candidates.programs.repeat DIR/evaluations/CANDIDATE-REPLICATE/outcome.json NEW"
     assert f"{command} function_candidate" in page
     run = tmp_path / "a" / "evaluations" / "better-0"
-    repeat = "fiesta_allennlp.trainings.programs.repeat"
+    repeat = "fiesta_allennlp.candidates.programs.repeat"
     repeated = fiesta(run / "outcome.json", tmp_path / "new", PACKAGE[1], cwd=EXAMPLE, module=repeat)
     assert repeated == f"accuracy {json.loads((run / 'outcome.json').read_text())['score']}\n"
 

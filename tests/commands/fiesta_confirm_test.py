@@ -10,12 +10,12 @@ import pytest
 
 import fiesta_allennlp
 from fiesta_allennlp import confirm, report
+from fiesta_allennlp.confirming.confirmation import Confirmation
+from fiesta_allennlp.confirming.fresh_runs import read_confirmations
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.reports.paragraph import compose_paragraph
 from fiesta_allennlp.reports.report import render_html, render_latex
-from fiesta_allennlp.selection.confirmation import Confirmation
-from fiesta_allennlp.trainings.confirmation import read_confirmations
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, history_of
 from tests.conftest import until, write_all_reviews
 from tests.programs import program_config

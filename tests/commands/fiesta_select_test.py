@@ -9,8 +9,8 @@ import pytest
 
 from fiesta_allennlp import report
 from fiesta_allennlp.reports.report import render_html
-from fiesta_allennlp.selection.loop import WorkingTime
-from fiesta_allennlp.selection.progress import ProgressDisplay
+from fiesta_allennlp.reports.terminal.live_table import LiveTable
+from fiesta_allennlp.selecting.loop import WorkingTime
 from tests.commands.conftest import BLIND, EQUALLY, GOOD, POOR, Call, Selections, history_of, scores_by_seed
 from tests.conftest import HAS_ALLENNLP, until
 from tests.run_files import num_finished, rows_of, scores_of, summary_of
@@ -148,14 +148,14 @@ def test_data_that_change_in_the_middle_end_the_selection(
 ) -> None:
     options = [*EQUALLY, "--seed", 5, "--budget", 4]
     train = reviews / "train.jsonl"
-    text, on_outcome = train.read_text(), ProgressDisplay.on_outcome
+    text, on_outcome = train.read_text(), LiveTable.on_outcome
 
-    def change(progress: ProgressDisplay, outcome: Any) -> None:
+    def change(progress: LiveTable, outcome: Any) -> None:
         on_outcome(progress, outcome)
         train.write_text(text.replace("food", "fare", 1))
 
     with monkeypatch.context() as patched:
-        patched.setattr(ProgressDisplay, "on_outcome", change)
+        patched.setattr(LiveTable, "on_outcome", change)
         said = f"{train} has changed since the selection began.*--recover"
         selections.refused(*selections.candidates, "--metric", "accuracy", *options, said=said)
     history = history_of(selections.run)

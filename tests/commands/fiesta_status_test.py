@@ -11,8 +11,8 @@ import pytest
 
 from fiesta_allennlp.version import __version__
 from tests.conftest import until
-from tests.executors.light import start_selection, write_programs
 from tests.golden import project
+from tests.running.light import start_selection, write_programs
 from tests.selections import ENVIRONMENT, write_selection
 
 

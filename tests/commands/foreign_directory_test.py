@@ -10,10 +10,10 @@ from typing import Any, Callable, Dict, List
 
 import pytest
 
+from fiesta_allennlp.candidates import preparation
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.selection.store import RunStore
-from fiesta_allennlp.selection.workspace import clear_directory, has_selection
-from fiesta_allennlp.trainings import preparation
+from fiesta_allennlp.selecting.storage.store import RunStore
+from fiesta_allennlp.selecting.storage.workspace import clear_directory, has_selection
 from tests.commands.conftest import Call
 from tests.selections import write_selection
 

@@ -8,11 +8,11 @@ import pytest
 
 import fiesta_allennlp
 from fiesta_allennlp import choose_system, report, select
+from fiesta_allennlp.candidates import preparation
 from fiesta_allennlp.core.errors import ConfigError, StoreError
-from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.sources import Sampling
+from fiesta_allennlp.tables.score_sources import Sampling
 from fiesta_allennlp.tables.table import open_scores
-from fiesta_allennlp.trainings import preparation
+from fiesta_allennlp.tables.table_settings import ReplaySettings
 from tests.golden import GOLDEN, SELECTIONS, facts_of_replay, facts_of_selection, project
 
 pytestmark = pytest.mark.xdist_group("golden")
@@ -76,7 +76,7 @@ def test_force_leaves_the_old_selection_until_the_new_one_can_begin(
         prepared.append(sorted(candidates))
         return preparation.prepare_candidates(candidates, *args, **options)
 
-    monkeypatch.setattr("fiesta_allennlp.trainings.select.prepare_candidates", prepare_all)
+    monkeypatch.setattr("fiesta_allennlp.candidates.training_selection.prepare_candidates", prepare_all)
     with project(tmp_path):
         result = select(["able.json", "slow.json"], directory=finished, force=True, metric="accuracy", budget=6)
     assert result.num_evaluations == 6

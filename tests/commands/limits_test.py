@@ -9,6 +9,8 @@ from typing import Any, Callable
 
 import pytest
 
+from fiesta_allennlp.candidates.candidate_run import ReportedMetrics
+from fiesta_allennlp.candidates.pool import FileContent
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import (
     MAX_ERROR_CHARACTERS,
@@ -16,12 +18,10 @@ from fiesta_allennlp.core.errors import (
     describe,
     join_some,
 )
-from fiesta_allennlp.reports.settings import ReportSettings
-from fiesta_allennlp.reports.sources import read_selection
-from fiesta_allennlp.selection.candidate_result import MAX_FAILED_RUNS
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.trainings.candidate_run import ReportedMetrics
-from fiesta_allennlp.trainings.pool import FileContent
+from fiesta_allennlp.reports.report_settings import ReportSettings
+from fiesta_allennlp.reports.report_sources import read_selection
+from fiesta_allennlp.selecting.results.candidate_result import MAX_FAILED_RUNS
+from fiesta_allennlp.selecting.results.result import Result
 from tests.commands.conftest import Call
 from tests.selections import write_selection
 

@@ -6,7 +6,7 @@ from typing import List
 import pytest
 
 from fiesta_allennlp.core.records import Failure, Outcome
-from fiesta_allennlp.selection.progress import ProgressDisplay
+from fiesta_allennlp.reports.terminal.live_table import LiveTable
 from tests.commands.conftest import Selections, kinds_of_failures, scores_by_seed
 from tests.run_files import scores_of
 
@@ -16,10 +16,10 @@ def test_data_that_are_away_for_a_moment_cost_no_candidate(
 ) -> None:
     """They are away once both candidates have finished a run, until seven failures have been told."""
     options = ["--strategy", "non_adaptive_fb", "--seed", 5, "--budget", 6]
-    data, away, original = reviews / "train.jsonl", reviews / "train.away", ProgressDisplay.on_outcome
+    data, away, original = reviews / "train.jsonl", reviews / "train.away", LiveTable.on_outcome
     told: List[Outcome] = []
 
-    def on_outcome(progress: ProgressDisplay, outcome: Outcome) -> None:
+    def on_outcome(progress: LiveTable, outcome: Outcome) -> None:
         original(progress, outcome)
         told.append(outcome)
         failures = [each for each in told if isinstance(each, Failure)]
@@ -29,8 +29,8 @@ def test_data_that_are_away_for_a_moment_cost_no_candidate(
         if len(failures) == 7 and away.exists():
             away.rename(data)
 
-    monkeypatch.setattr("fiesta_allennlp.selection.loop.RETRY_PAUSES", (0.01,) * 8)
-    monkeypatch.setattr(ProgressDisplay, "on_outcome", on_outcome)
+    monkeypatch.setattr("fiesta_allennlp.selecting.loop.RETRY_PAUSES", (0.01,) * 8)
+    monkeypatch.setattr(LiveTable, "on_outcome", on_outcome)
     selections.begin(*options, "--workers", 2)
     assert scores_of(run) == scores_by_seed(5, 6)
     kinds = kinds_of_failures(run)

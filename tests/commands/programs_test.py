@@ -9,8 +9,8 @@ import pytest
 
 from fiesta_allennlp import report
 from tests.commands.conftest import BLIND, EQUALLY, GOOD, POOR, Call, Selections, scores_by_seed
-from tests.executors.conftest import until_ended
 from tests.run_files import entry_of, rows_of, scores_of, summary_of
+from tests.running.conftest import until_ended
 
 SETS = ("{train}", "{validation}", "{test}")
 METRIC = ("--metric", "accuracy")

@@ -14,9 +14,9 @@ import pytest
 
 from fiesta_allennlp import select
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.documents.settings import DocumentSettings
-from fiesta_allennlp.selection.options import settings_to_json
-from fiesta_allennlp.selection.store import RunStore, open_for_reading
+from fiesta_allennlp.core.settings.options import settings_to_json
+from fiesta_allennlp.documents.document_settings import DocumentSettings
+from fiesta_allennlp.selecting.storage.store import RunStore, open_for_reading
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, scores_by_seed
 from tests.commands.fiesta_select_test import start
 from tests.conftest import still_runs, until
@@ -142,9 +142,9 @@ def test_a_selection_that_is_stopped_during_the_checks_begins_again_without_forc
 
 def test_results_that_could_not_be_written_come_later(selections: Selections, monkeypatch: pytest.MonkeyPatch) -> None:
     run = selections.run
-    writers = "fiesta_allennlp.selection.session"
+    writers = "fiesta_allennlp.selecting.session"
     with monkeypatch.context() as patched:
-        patched.setattr("fiesta_allennlp.selection.result.write_json_file", Mock(side_effect=KeyboardInterrupt))
+        patched.setattr("fiesta_allennlp.selecting.results.result.write_json_file", Mock(side_effect=KeyboardInterrupt))
         given = [*selections.candidates, "--metric", "accuracy", *EQUALLY, "--budget", 4]
         status, output = selections.call(*given, "-s", run)
     assert status == 130

@@ -3,9 +3,9 @@ from typing import Tuple
 
 import pytest
 
+from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.core.records import Evaluation, Failure, History
-from fiesta_allennlp.strategies.decision import Decision
-from tests.strategies.histories import evaluation, failure, history, request
+from tests.choosing.histories import evaluation, failure, history, request
 
 
 def test_scores_are_by_replicate_whatever_finished_first() -> None:

@@ -7,10 +7,10 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 
+from fiesta_allennlp.choosing import Strategy
+from fiesta_allennlp.choosing.thompson import TopTwo
 from fiesta_allennlp.core.errors import ConfigError, PackageError
 from fiesta_allennlp.core.registry import Registrable, build, import_package
-from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.thompson import TopTwo
 
 
 class Engine(Registrable):

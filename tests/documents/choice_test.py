@@ -3,13 +3,13 @@ from typing import Any, Dict
 import numpy as np
 import pytest
 
-from fiesta_allennlp.beliefs import Belief, MeanPosterior
+from fiesta_allennlp.choosing import NonAdaptiveFixedBudget, SequentialHalving, Thompson, TopTwo
+from fiesta_allennlp.choosing.beliefs import Belief, MeanPosterior
+from fiesta_allennlp.choosing.strategy import RunLimit
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.documents.choice import EnoughDocuments, check_num_batches
-from fiesta_allennlp.strategies import NonAdaptiveFixedBudget, SequentialHalving, Thompson, TopTwo
-from fiesta_allennlp.strategies.base import RunLimit
-from tests.strategies.histories import history as of_scores
+from tests.choosing.histories import history as of_scores
 
 RNG = np.random.default_rng(0)
 

@@ -7,9 +7,9 @@ from typing import Dict
 import pytest
 
 from fiesta_allennlp.documents.document_file import read_documents
-from fiesta_allennlp.documents.systems.base import Predictions
+from fiesta_allennlp.documents.systems.system import Predictions
 from fiesta_allennlp.documents.tasks import Classification
-from fiesta_allennlp.selection.texts import unknown_text
+from fiesta_allennlp.selecting.results.result_words import unknown_text
 
 
 def write_lines(path: Path, labels: Dict[str, str]) -> Path:

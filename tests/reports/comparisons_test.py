@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from scipy import stats
 
+from fiesta_allennlp.choosing.t_tests import compute_mean_interval
 from fiesta_allennlp.reports.comparisons import (
     Comparison,
     compare_scores,
@@ -14,9 +15,8 @@ from fiesta_allennlp.reports.comparisons import (
     prob_first_wins,
     share_of_single_runs_wrong,
 )
-from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.selection.t_tests import compute_mean_interval
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.result import Result
 from tests.reports.made_up import candidate
 
 SCORES = some.lists(some.integers(0, 4), min_size=1, max_size=4)

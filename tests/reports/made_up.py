@@ -5,15 +5,15 @@ from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
 
+from fiesta_allennlp.choosing import Strategy
+from fiesta_allennlp.choosing.strategy import Margin, analyse
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.registry import build
-from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
+from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.documents.documents_result import DocumentsResult, SystemResult
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.selection.candidate_result import CandidateResult
-from fiesta_allennlp.selection.metrics import Metric
-from fiesta_allennlp.selection.result import Result
-from fiesta_allennlp.strategies import Strategy
-from fiesta_allennlp.strategies.base import Margin, analyse
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.result import Result
 
 LONG_NAME = "bert-base-uncased-with-adapters-lr-3e-5-warmup-0.1-layers-frozen-0-to-{}-seed-free-run"
 UGLY_NAMES = ('<script>alert("x")</script>', 'a & b\'s "best" <b>', "100 % $x_1$ {{ name }} \\frac", "模型 ünïcode ☃")

@@ -10,7 +10,7 @@ import pytest
 
 from fiesta_allennlp.reports.figures.drawing import draw_all
 from fiesta_allennlp.reports.report import render_html
-from fiesta_allennlp.selection.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from tests.reports.made_up import UGLY_NAMES, all_made_up, by_documents, just_begun, made_up
 
 VOID = ("meta", "img", "source", "br", "link")

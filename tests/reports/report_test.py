@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fiesta_allennlp.beliefs import ModeratedT, StudentT
+from fiesta_allennlp.choosing.beliefs import ModeratedT, StudentT
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
@@ -16,11 +16,11 @@ from fiesta_allennlp.reports.paragraph import compose_appendix, compose_paragrap
 from fiesta_allennlp.reports.record import compute_belief_path
 from fiesta_allennlp.reports.report import render_html, render_scores, report
 from fiesta_allennlp.tables.run_table import read_run_table
-from fiesta_allennlp.tables.settings import ReplaySettings
 from fiesta_allennlp.tables.table import make_score_table
+from fiesta_allennlp.tables.table_settings import ReplaySettings
+from tests.choosing.histories import history
 from tests.score_tables import split_rows, write_split_table
 from tests.selections import ENVIRONMENT, ORIGIN, write_selection
-from tests.strategies.histories import history
 
 RNG = np.random.default_rng(11)
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any, Dict, Optional, Tuple
 
 from fiesta_allennlp import report
-from fiesta_allennlp.documents.result import DocumentsResult, SystemResult
-from fiesta_allennlp.reports.status import read_status
+from fiesta_allennlp.documents.documents_result import DocumentsResult, SystemResult
+from fiesta_allennlp.reports.terminal.status import read_status
 from fiesta_allennlp.reports.words import selection_in_words
-from fiesta_allennlp.selection.candidate_result import FailedRun
+from fiesta_allennlp.selecting.results.candidate_result import FailedRun
 from tests.selections import write_selection
 
 BATCH = FailedRun("x-0", "error", "no answer")

@@ -6,9 +6,9 @@ from typing import Any, Dict
 import numpy as np
 import pytest
 
-from fiesta_allennlp.tables.settings import ReplaySettings
-from fiesta_allennlp.tables.simulator import Simulator, prepare_simulator
-from fiesta_allennlp.tables.sources import ScorePreset
+from fiesta_allennlp.tables.score_sources import ScorePreset
+from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
+from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 NUM_CASES, SELECTIONS_PER_CASE = 40, 5
 
@@ -44,3 +44,10 @@ def test_the_live_loop_and_the_batch_agree(case: int) -> None:
     # A loop of the batch makes complete rounds.
     ignored = {"num_rounds": 0} if simulator.settings.strategy == "non_adaptive_fc" else {}
     assert [replace(one, **ignored) for one in alone] == [replace(one, **ignored) for one in together]
+
+
+def test_both_end_without_a_winner_where_only_splits_vary() -> None:
+    source = ScorePreset("constant leads", {"a": 0.5, "b": 0.6}, split_sd=0.05, noise_sd=0.0)
+    simulator = prepare_simulator(ReplaySettings(scores="", seed=1), source)
+    (together,), alone = simulator.run_all(range(1)), simulator.simulate_alone(0)
+    assert together == alone and (alone.is_named, alone.num_evaluations) == (False, 6)

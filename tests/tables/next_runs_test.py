@@ -10,8 +10,8 @@ import pytest
 from fiesta_allennlp import next_runs
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.selection.showing import show
-from tests.selection.loop_test import MEANS, Run
+from fiesta_allennlp.selecting.results.showing import show
+from tests.selecting.loop_test import MEANS, Run
 
 HEADER = "candidate,split,seed,score\n"
 OFFICIAL = "candidate,seed,score\nbase,1,.800\nbase,2,.810\nnew,1,.812\nnew,2,.818\nother,1,.75\nother,2,.76\n"

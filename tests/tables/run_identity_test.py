@@ -11,7 +11,7 @@ import pytest
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.tables import columns as columns_module
 from fiesta_allennlp.tables.run_table import RunTable, read_run_table
-from fiesta_allennlp.tables.settings import NextSettings
+from fiesta_allennlp.tables.table_settings import NextSettings
 from tests.tables.generated import HONEST, MIXED
 from tests.tables.pasting import commands_of, paste
 

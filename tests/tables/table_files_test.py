@@ -11,8 +11,8 @@ import pytest
 from fiesta_allennlp.core.errors import DataError, FiestaError
 from fiesta_allennlp.core.files import flatten
 from fiesta_allennlp.tables.run_table import read_run_table
-from fiesta_allennlp.tables.settings import NextSettings
 from fiesta_allennlp.tables.table_files import match_pattern, propose_pattern
+from fiesta_allennlp.tables.table_settings import NextSettings
 from tests.tables.pasting import commands_of, paste, read_as_typed
 
 ROWS = "candidate,seed,score\na,1,.5\na,2,.6\nb,1,.4\nb,2,.3\n"

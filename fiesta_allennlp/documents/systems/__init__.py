@@ -1,1 +1,1 @@
-import fiesta_allennlp.documents.systems.command  # noqa: F401
+import fiesta_allennlp.documents.systems.command_system  # noqa: F401

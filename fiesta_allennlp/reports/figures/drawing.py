@@ -14,8 +14,8 @@ from matplotlib.text import Text
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import atomic_replacement
 from fiesta_allennlp.reports.figures import scores, standing  # noqa: F401  # they register their figures
-from fiesta_allennlp.reports.figures.base import ReportFigure, registered_figures
 from fiesta_allennlp.reports.figures.figure import FONT_SIZE
+from fiesta_allennlp.reports.figures.report_figure import ReportFigure, registered_figures
 from fiesta_allennlp.reports.record import Report
 
 MAX_CANDIDATES, NUM_CANDIDATES_SHOWN = 40, 30

@@ -10,9 +10,9 @@ from matplotlib.lines import Line2D
 from matplotlib.markers import CARETLEFT, CARETRIGHT
 from matplotlib.ticker import MaxNLocator
 
+from fiesta_allennlp.choosing.t_tests import Interval
 from fiesta_allennlp.reports.formats import shorten_names
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.selection.t_tests import Interval
 
 LegendMarks = List[Tuple[str, Line2D]]
 

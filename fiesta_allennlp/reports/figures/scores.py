@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.mlab import GaussianKDE
 
 from fiesta_allennlp.reports.figures import figure as shared
-from fiesta_allennlp.reports.figures.base import ReportFigure
+from fiesta_allennlp.reports.figures.report_figure import ReportFigure
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.selection.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 
 MIN_SCORES_FOR_VIOLIN = 8
 

@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.reports.figures import figure as shared
-from fiesta_allennlp.reports.figures.base import ReportFigure
+from fiesta_allennlp.reports.figures.report_figure import ReportFigure
 from fiesta_allennlp.reports.record import PathPoint, Report
-from fiesta_allennlp.selection.texts import count_text
 
 LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
 LEADER_STYLE = {"arrowstyle": "-", "linewidth": 0.8, "linestyle": ":", "shrinkA": 1, "shrinkB": 5, "relpos": (0, 0.5)}

@@ -13,8 +13,8 @@ from allennlp.common import Params
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.registry import build
-from fiesta_allennlp.documents.select import ARCHIVE_SERVER, parse_systems
-from fiesta_allennlp.documents.systems.base import System, Unanswered, Workplace
+from fiesta_allennlp.documents.document_selection import ARCHIVE_SERVER, parse_systems
+from fiesta_allennlp.documents.systems.system import System, Unanswered, Workplace
 from tests.commands.documents.conftest import DEFAULT
 from tests.conftest import classifier_config, write_reviews
 from tests.run_files import summary_of

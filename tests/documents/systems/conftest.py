@@ -2,7 +2,7 @@ from typing import Any, Optional, Type
 
 import pytest
 
-from fiesta_allennlp.documents.systems.base import System, Unanswered
+from fiesta_allennlp.documents.systems.system import System, Unanswered
 
 
 def unanswered(

@@ -78,10 +78,10 @@ def test_baselines_use_the_scores_that_a_selection_draws() -> None:
 
 def test_the_resting_loop_leaves_a_hopeless_candidate_out() -> None:
     procedures = import_module("procedures")
+    from fiesta_allennlp.choosing.decision import Decision
+    from fiesta_allennlp.choosing.strategy import Strategy
     from fiesta_allennlp.core.records import Evaluation, History, Request
     from fiesta_allennlp.core.registry import build
-    from fiesta_allennlp.strategies.base import Strategy
-    from fiesta_allennlp.strategies.decision import Decision
 
     runs = tuple(Evaluation(Request(name, k, k, 0, 0, 0), 0.5, "f1") for name in "abc" for k in range(3))
     loop = build(Strategy, {"type": "resting_loop", "belief": "moderated_t"})

@@ -6,22 +6,21 @@ from typing import Any, Callable, List, Sequence
 import numpy as np
 import pytest
 
-from fiesta_allennlp.tables.simulator import wilson_interval
+from fiesta_allennlp.tables.simulation.outlook import wilson_interval
 
+NUM_SCORES = 600
 HEADER = "source,problem,paired,minimise,candidate,number,score\n"
 
 
 @pytest.fixture
 def scores(tmp_path: Path) -> Path:
     """Two problems of one source: b leads by far in a paired table of accuracies, x in errors without pairs."""
-    rows = [
-        f"s,p,1,0,{name},{k},{score + 0.1 * (k % 2) + 0.001 * k * (1 + k % 2) * (name == 'b')}"
-        for name, score in (("a", 0.5), ("b", 0.7))
-        for k in range(6)
-    ]
-    rows += [
-        f"s,q,0,1,{name},{k},{error + 0.01 * (k % 2)}" for name, error in (("x", 0.1), ("y", 0.3)) for k in range(6)
-    ]
+    rows = []
+    for number in range(NUM_SCORES):
+        k, trifle = number % 6, 1e-9 * (number - (NUM_SCORES - 1) / 2)  # no two runs are equal
+        rows += [f"s,p,1,0,a,{number},{0.5 + 0.1 * (k % 2)}"]
+        rows += [f"s,p,1,0,b,{number},{0.7 + 0.1 * (k % 2) + 0.001 * k * (1 + k % 2) + trifle}"]
+        rows += [f"s,q,0,1,{name},{number},{e + 0.01 * (k % 2) + trifle}" for name, e in (("x", 0.1), ("y", 0.3))]
     path = tmp_path / "problems.csv.gz"
     path.write_bytes(gzip.compress((HEADER + "\n".join(rows) + "\n").encode()))
     return path
@@ -31,7 +30,7 @@ def test_a_problem_knows_its_truth(scores: Path) -> None:
     p, q = import_module("published_scores").read_problems(scores)
     assert p.true_means() == pytest.approx({"a": 0.55, "b": 0.754})
     assert q.true_means() == pytest.approx({"x": -0.105, "y": -0.305}), "lower errors are better"
-    assert q.sd == pytest.approx(np.std([0, 0.01] * 3, ddof=1))
+    assert q.sd == pytest.approx(np.std([0, 0.01] * (NUM_SCORES // 2), ddof=1))
     assert q.losses == pytest.approx({"x": 0, "y": 0.2 / q.sd}) and q.gap == pytest.approx(0.2 / q.sd)
     assert p.paired and not p.on_official_splits and q.on_official_splits
 

@@ -1,0 +1,273 @@
+"""The candidates of a selection: those that the user passes, those in the store, and those that were removed."""
+
+import json
+import os
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Callable, Collection, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
+
+from fiesta_allennlp.candidates.candidate_types import type_of
+from fiesta_allennlp.candidates.candidate_values import CandidateSpec, Point, parse_candidates
+from fiesta_allennlp.candidates.config import SEED_KEYS, Config, first_difference
+from fiesta_allennlp.candidates.data_files import DataSnapshot, files_behind, take_snapshot
+from fiesta_allennlp.candidates.pool import preparation_from_facts
+from fiesta_allennlp.candidates.programs.program import check_no_lone_placeholder, config_of_command
+from fiesta_allennlp.candidates.select_settings import DEFAULT_TOP, Settings
+from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, Division
+from fiesta_allennlp.candidates.studies import TRIAL_KEY, Trial, read_trials, trials_of
+from fiesta_allennlp.core.errors import CandidateError, ConfigError, combined_error, describe_as_sentence, join_some
+from fiesta_allennlp.core.names import check_names, check_no_similar_names
+from fiesta_allennlp.core.records import Candidate
+from fiesta_allennlp.core.settings.jsonnet import VARIABLE_DEFAULTS, apply_overrides, read_jsonnet
+from fiesta_allennlp.selecting.objections import REMOVED, UNSEEDED
+from fiesta_allennlp.selecting.session import StoredState
+
+
+@dataclass(frozen=True)
+class CandidateSet:
+    """The candidates of a selection.
+
+    `active` take part, with their `snapshots` as they are now. `stored` are all candidates in the store; `removed` are
+    the stored ones that are not given. `joining` join a selection that has begun: new candidates, and removed ones that
+    are given again. `corrected` have another config than in the store, where no run of them has finished.
+    """
+
+    active: Mapping[str, Candidate]
+    stored: Mapping[str, Candidate]
+    removed: FrozenSet[str]
+    joining: Tuple[str, ...]
+    snapshots: Mapping[str, DataSnapshot]
+    division: Division = OFFICIAL_RATIOS_DIVISION
+    corrected: Tuple[str, ...] = ()
+
+    @property
+    def unchanged(self) -> Dict[str, Candidate]:
+        """The stored candidates that have the same config as in the store."""
+        return {name: candidate for name, candidate in self.stored.items() if name not in self.corrected}
+
+    @property
+    def names(self) -> List[str]:
+        """All candidates in the store's order, removed ones included, and then the new ones."""
+        return [*self.stored, *(name for name in self.active if name not in self.stored)]
+
+    @property
+    def configs(self) -> Dict[str, Config]:
+        """The config of every candidate; the config of a removed one comes from the store."""
+        candidates = {**self.stored, **self.active}
+        return {name: dict(candidates[name].config) for name in self.names}
+
+
+def load_config(
+    spec: CandidateSpec, overrides: str = "", data_of_commands: Optional[Mapping[str, str]] = None
+) -> Config:
+    """Return the config of a candidate with its values and the overrides applied, as plain data. The candidate's values
+    win over `overrides`. A command becomes the config of a program over `data_of_commands`."""
+    if not spec.command and not os.path.isfile(spec.path):
+        if spec.path.suffix and " " not in spec.source:
+            raise ConfigError("no such config file.")
+        raise ConfigError(
+            "neither a file nor a command with a placeholder. Add {seed}, for example: "
+            f"'{spec.source} --seed {{seed}}'. With --allow unseeded, add {{directory}} instead."
+        )
+    config = _evaluate_config(spec, overrides, data_of_commands)
+    type_of(config).check_keys()
+    return config
+
+
+def _evaluate_config(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, str]]) -> Config:
+    source: Union[Path, str] = json.dumps(config_of_command(spec.command, data)) if spec.command else spec.path
+    label = f"the config with --overrides '{overrides}'" if overrides else "the config"
+    try:
+        config = read_jsonnet(source, overrides=overrides, variables=spec.point.variables, label=label)
+    except ConfigError as error:
+        if overrides:  # which may be innocent
+            _evaluate_config(spec, "", data)
+        if "undefined external variable" not in str(error):
+            raise
+        raise ConfigError(f"{error}. Set it with --points or the environment.") from error
+    if not isinstance(config, dict):
+        raise ConfigError(f"a config must be an object but is a {type(config).__name__}.")
+    try:
+        return apply_overrides(config, spec.point.overrides)
+    except (ValueError, KeyError) as error:
+        raise ConfigError(str(error)) from error
+
+
+def load_candidates(settings: Settings, *, trials: Sequence[Trial] = (), min_count: int = 2) -> Dict[str, Candidate]:
+    """Return the candidates by name, in the order given, each with its config and the overrides applied. Each trial
+    makes one from the template."""
+    check_no_lone_placeholder(settings.candidates)
+    points = [Point(trial.values, trial.name) for trial in trials] or settings.points
+    specs = parse_candidates(settings.candidates, points)
+    remedy = "Pass two or more."
+    check_names(((spec.name, spec.source) for spec in specs), noun="candidate", min_count=min_count, remedy=remedy)
+    candidates: Dict[str, Candidate] = {}
+    refusals: Dict[str, str] = {}
+    for spec in specs:
+        try:
+            candidates[spec.name] = load_candidate(spec, settings)
+        except CandidateError as error:
+            refusals[error.label] = error.reason
+    if refusals:
+        raise combined_error(refusals, noun="invalid candidates")
+    if settings.data and not any(spec.command for spec in specs):
+        raise ConfigError("--data is only for candidates that are commands. Configs name their own data: remove it.")
+    check_variables_are_read(specs, settings.overrides)
+    facts = {trial.name: {TRIAL_KEY: asdict(trial)} for trial in trials}
+    return {name: replace(candidate, facts=facts.get(name, {})) for name, candidate in candidates.items()}
+
+
+def take_trials(settings: Settings, stored: StoredState) -> List[Trial]:
+    """Return the trials of the study that the settings name. A selection that is resumed keeps its own, even if the
+    study has gone on."""
+    if settings.study is None:
+        return []
+    stored_settings = stored.meta.settings or {}
+    if (settings.study, settings.top) == (stored_settings.get("study"), stored_settings.get("top")):
+        active = {candidate.name: candidate for candidate in stored.candidates}
+        return [trial for name, trial in trials_of(active).items() if name not in stored.meta.removed]
+    return read_trials(settings.study, settings.top or DEFAULT_TOP)
+
+
+def check_variables_are_read(specs: Sequence[CandidateSpec], overrides: str) -> None:
+    """Refuse a variable that its template reads at none of its points."""
+    for path in dict.fromkeys(spec.path for spec in specs if not spec.command):
+        path_specs = [spec for spec in specs if spec.path == path]
+        for name in dict.fromkeys(name for spec in path_specs for name in spec.point.variables):
+            if not any(name in spec.point.variables and _reads_variable(spec, name, overrides) for spec in path_specs):
+                raise ConfigError(
+                    f"{path}: the config does not read the variable '{name}' with std.extVar. Correct the name, or "
+                    f"write the full path of a key, such as model.{name}, or .{name} for a top-level key."
+                )
+
+
+def _reads_variable(spec: CandidateSpec, name: str, overrides: str) -> bool:
+    """Return whether the config needs the variable at this point. Variables of the environment and those with a default
+    count as read."""
+    other_variables = {key: text for key, text in spec.point.variables.items() if key != name}
+    try:
+        read_jsonnet(spec.path, overrides=overrides, variables=other_variables, label=str(spec.path))
+    except ConfigError:
+        return True
+    return name in os.environ or name in VARIABLE_DEFAULTS
+
+
+def load_candidate(spec: CandidateSpec, settings: Settings) -> Candidate:
+    try:
+        config = load_config(spec, settings.overrides, settings.data_of_commands)
+        candidate = type_of(config)
+        candidate.check(metric=settings.scored_by, group_by=settings.group_by, division=settings.division)
+        UNSEEDED.check(candidate.unseeded_reasons(), settings.allow)
+    except ConfigError as error:
+        raise CandidateError(spec.label, str(error)) from error
+    return Candidate(spec.name, spec.source, config)
+
+
+def equal_candidates(configs: Mapping[str, Config]) -> List[List[str]]:
+    """Return the names of candidates whose configs train the same model: they are equal apart from seeds, which are
+    replaced."""
+    names_by_config: Dict[str, List[str]] = {}
+    for name, config in configs.items():
+        seedless = {**type_of(config).absolute(), **dict.fromkeys(SEED_KEYS)}
+        names_by_config.setdefault(json.dumps(seedless, sort_keys=True), []).append(name)
+    return [names for names in names_by_config.values() if len(names) > 1]
+
+
+def compare_with_store(
+    active: Mapping[str, Candidate],
+    stored: StoredState,
+    *,
+    allowed: Collection[str] = (),
+    division: Division = OFFICIAL_RATIOS_DIVISION,
+) -> CandidateSet:
+    """Compare the given candidates with those of the store. Refuse a changed config or changed data, and a candidate of
+    the store that is not given, unless the objection to that is `allowed`. A config may change until a run of its
+    candidate has finished."""
+    stored_candidates = {candidate.name: candidate for candidate in stored.candidates}
+    removed_names = stored.meta.removed
+    snapshots = _take_snapshots(active, division)
+    corrected: List[str] = []
+    for name, candidate in stored_candidates.items():
+        is_open = name in active and not stored.history.has_finished_own(name)
+        if is_open and first_difference(candidate.config, active[name].config) is not None:
+            corrected.append(name)
+        elif name in active:
+            _check_unchanged(active[name], snapshots[name], candidate, stored.directory.root)
+        elif name not in removed_names:
+            reason = f"candidate '{name}' ({candidate.source}) belongs to the selection in {stored.directory.root}"
+            REMOVED.check([f"{reason}. Pass all of its candidates"], allowed)
+    check_no_similar_names({**stored_candidates, **active}, noun="candidate")
+    is_new = {name: name not in stored_candidates or name in removed_names for name in active}
+    joining = tuple(name for name in active if is_new[name] and stored_candidates)
+    candidates = {**stored_candidates, **active}.values()
+    needs_validation = any(type_of(candidate.config).own_division(division).has_validation for candidate in candidates)
+    division = replace(division, has_validation=needs_validation)
+    removed = frozenset(stored_candidates) - frozenset(active)
+    return CandidateSet(active, stored_candidates, removed, joining, snapshots, division, tuple(corrected))
+
+
+def _take_snapshots(candidates: Mapping[str, Candidate], division: Division) -> Dict[str, DataSnapshot]:
+    """Return the data of each candidate. Files that several candidates share are read once."""
+    snapshot_by_paths: Dict[str, DataSnapshot] = {}
+    snapshots: Dict[str, DataSnapshot] = {}
+    for name, candidate in candidates.items():
+        type_of(candidate.config).check_installed()
+        paths = repr(division.used_paths(type_of(candidate.config).data_paths))
+        if paths not in snapshot_by_paths:
+            snapshot_by_paths[paths] = take_candidate_snapshot(candidate, division)
+        snapshots[name] = snapshot_by_paths[paths]
+    return snapshots
+
+
+def take_candidate_snapshot(candidate: Candidate, division: Division) -> DataSnapshot:
+    """Return the data of a candidate as they are now. Refuse data that cannot be read, or are given as two sets."""
+    kind = type_of(candidate.config)
+    try:
+        snapshot = take_snapshot(division.used_paths(kind.data_paths))
+        check_distinct_sets(kind.data_paths, kind.own_division(division), snapshot, kind.data_key)
+    except (OSError, ConfigError) as error:
+        label = f"candidate '{candidate.name}' ({candidate.source})"
+        raise ConfigError(f"{label}: {describe_as_sentence(error)}") from error
+    return snapshot
+
+
+def check_distinct_sets(
+    paths: Mapping[str, Any], division: Division, snapshot: DataSnapshot, key_of: Callable[[str], str]
+) -> None:
+    """Refuse the same data in two sets: runs would be scored on data that they were trained on or chose their epoch by.
+
+    Two sets are the same if they share a file, or if the contents of one are all among the contents of the other.
+    """
+    digests = {file.path: file.digest for file in snapshot.files}
+    for first_set, second_set in combinations([set_name for set_name in division.set_names if set_name in paths], 2):
+        file_lists = (files_behind(paths[set_name]) for set_name in (first_set, second_set))
+        first_files, second_files = ({file.resolve(): digests[str(file)] for file in files} for files in file_lists)
+        contents, others = set(first_files.values()), set(second_files.values())
+        is_copy = bool(contents and others) and (contents <= others or others <= contents)
+        if paths[first_set] == paths[second_set] or first_files.keys() & second_files.keys() or is_copy:
+            keys = [key_of(set_name) for set_name in (first_set, second_set)]
+            remedy = f"; or remove '{keys[1]}', and random splits draw that set from the rest"
+            if division.is_official:
+                remedy = "; or remove 'test_data_path' and use --score validation" * (first_set != "train")
+            raise ConfigError(
+                f"'{keys[0]}' ({paths[first_set]}) and '{keys[1]}' ({paths[second_set]}) contain the same data. Use a "
+                f"different file{remedy}."
+            )
+
+
+def _check_unchanged(candidate: Candidate, data: DataSnapshot, stored_candidate: Candidate, root: Path) -> None:
+    difference = first_difference(stored_candidate.config, candidate.config)
+    remedy = "Undo the change, or add it as a new candidate with NAME=CONFIG"
+    fingerprint = preparation_from_facts(stored_candidate.facts).pool.data
+    if difference is None and data.fingerprint != fingerprint:
+        new_digests = {file.path: file.digest for file in data.files}
+        old_digests = stored_candidate.facts.get("files", {})
+        changed_files = [path for path in old_digests if new_digests.get(path) != old_digests[path]]
+        difference = f"the content of {join_some(changed_files) or 'its data files'}"
+        remedy = "Restore the original data"
+    if difference is not None:
+        raise ConfigError(
+            f"candidate '{candidate.name}' ({stored_candidate.source}) has changed since the selection in {root} "
+            f"began: {difference}. {remedy}; or start over in another directory or with --force."
+        )

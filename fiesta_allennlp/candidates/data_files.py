@@ -1,0 +1,164 @@
+"""The files behind the data paths of a config, whether they have changed, and whether trained weights that the config
+names have seen them."""
+
+import glob
+import hashlib
+import json
+import os
+import tarfile
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
+
+from fiesta_allennlp.candidates.config import Config, absolute_paths, leaves_of
+from fiesta_allennlp.core.errors import DataChangedError
+from fiesta_allennlp.core.files import CHUNK_BYTES, file_digest, file_stamp
+
+
+def files_behind(data_path: Any) -> List[Path]:
+    """Return the files that a data path names, in a fixed order: a file, all files of a directory except hidden ones,
+    the matches of a glob, or all of these for a list or an object of paths; none for anything else, such as a URL."""
+    return [file for path in _path_strings(data_path) for file in _match_files(path)]
+
+
+def _path_strings(data_path: Any) -> List[str]:
+    if isinstance(data_path, Mapping):
+        data_path = [data_path[key] for key in sorted(data_path)]
+    if isinstance(data_path, (list, tuple)):
+        return [text for path in data_path for text in _path_strings(path)]
+    return [data_path] if isinstance(data_path, str) else []
+
+
+def _match_files(path: str) -> List[Path]:
+    paths = [path] if os.path.exists(path) else sorted(glob.glob(path))
+    return [file for match in paths for file in _files_in(Path(match))]
+
+
+def _files_in(path: Path) -> List[Path]:
+    if not path.is_dir():
+        return [path] if path.is_file() else []
+    files = [Path(above) / name for above, _, names in os.walk(path) for name in names]
+    hidden = {file for file in files if any(name.startswith(".") for name in file.relative_to(path).parts)}
+    return sorted(file for file in files if file.is_file() and file not in hidden)
+
+
+@dataclass(frozen=True)
+class FileSnapshot:
+    """Identifies a file: `stamp` is its size in bytes and the nanoseconds of the last changes of content and file,
+    `digest` the SHA-256 of the content, which counts if the stamp differs."""
+
+    path: str
+    stamp: Tuple[int, int, int]
+    digest: str
+
+
+@dataclass(frozen=True)
+class DataSnapshot:
+    """Identifies the data of a candidate. The fingerprint stays the same if the files are moved."""
+
+    data_paths: Tuple[Any, ...] = ()
+    files: Tuple[FileSnapshot, ...] = ()
+    fingerprint: str = ""
+
+
+def take_snapshot(paths: Mapping[str, Any]) -> DataSnapshot:
+    """Mark the data paths, by part, as they are now, reading each file once. Of a path that names no file, such as a
+    URL, the name counts."""
+    fingerprint = hashlib.sha256()
+    snapshots: List[FileSnapshot] = []
+    for set_name, path in sorted(paths.items()):
+        fingerprint.update(set_name.encode("utf-8"))
+        files = files_behind(path)
+        if not files:
+            fingerprint.update(repr(path).encode("utf-8"))
+        for file in files:
+            if file == Path(str(path)):
+                snapshots.append(_take_file_snapshot(file, fingerprint))
+            else:
+                snapshots.append(_take_file_snapshot(file))
+                fingerprint.update(f"{file.name} {snapshots[-1].digest}".encode())
+    return DataSnapshot(tuple(paths.values()), tuple(snapshots), fingerprint.hexdigest())
+
+
+def _take_file_snapshot(file: Path, *digests: Any) -> FileSnapshot:
+    """Mark a file, and add its content to `digests` too. The stamp is taken first, so that no change is missed."""
+    stamp, content_digest = file_stamp(file), hashlib.sha256()
+    with file.open("rb") as content:
+        while chunk := content.read(CHUNK_BYTES):
+            for digest in (content_digest, *digests):
+                digest.update(chunk)
+    return FileSnapshot(str(file), stamp, content_digest.hexdigest())
+
+
+@contextmanager
+def checking_unchanged(snapshot: DataSnapshot) -> Iterator[None]:
+    """Check the data before the work and after it, even if the work fails: it may have read them half written.
+
+    Raise a `DataChangedError` for the first file that has changed or is new. Raise a `FileNotFoundError` if a file is
+    missing before the work; it may return later. A file that is missing after the work is ignored.
+    """
+    local_mark = _check_files(snapshot)
+    try:
+        yield
+    finally:
+        with suppress(FileNotFoundError):
+            _check_files(local_mark)
+
+
+def _check_files(snapshot: DataSnapshot) -> DataSnapshot:
+    """Return the mark with the stamps of this machine. Raise the errors of `checking_unchanged`."""
+    known_paths = {file.path for file in snapshot.files}
+    new_files = sorted({str(file) for file in files_behind(list(snapshot.data_paths))} - known_paths)
+    if new_files:
+        raise DataChangedError(f"{new_files[0]} is a new data file that did not exist when the selection began")
+    return replace(snapshot, files=tuple(map(_check_same_content, snapshot.files)))
+
+
+def _check_same_content(file: FileSnapshot) -> FileSnapshot:
+    path = Path(file.path)
+    stamp = file_stamp(path)
+    if stamp != file.stamp and (stamp[0] != file.stamp[0] or file_digest(path) != file.digest):
+        old_size, new_size = file.stamp[0], stamp[0]
+        change = f" ({old_size} bytes then, {new_size} now)" if old_size != new_size else ""
+        raise DataChangedError(f"{file.path} has changed since the selection began{change}")
+    return replace(file, stamp=stamp)
+
+
+ARCHIVE_KEY = "archive_file"
+"""The key of AllenNLP for a trained model to start from, of `from_archive` and `_pretrained`."""
+
+FITTED_SETS = ("train", "validation")
+"""The sets that weights depend on: those of the training and of the choice of its epoch."""
+
+
+def seen_data_reasons(config: Config, snapshot: DataSnapshot) -> Iterator[str]:
+    """Yield which archives, that a config starts from, were trained on data of which a random split may make its test
+    set. `snapshot` identifies these data."""
+    pool_digests = {file.digest for file in snapshot.files}
+    archives = {value: None for key, value in leaves_of(config.get("model")) if key.rpartition(".")[2] == ARCHIVE_KEY}
+    for archive in archives:
+        for file in files_behind(list(_fitted_paths(_config_in(archive)).values())):
+            if file_digest(file) in pool_digests:
+                yield (
+                    f"{archive}, which it starts from, was trained on {file}, so its test sets would hold records that "
+                    "it was trained on. Use --splits official or other weights"
+                )
+
+
+def _config_in(archive: Any) -> Config:
+    """Return the config in an archive; empty if there is none that can be read."""
+    with suppress(OSError, ValueError, TypeError, KeyError, tarfile.TarError, RecursionError, EOFError):
+        with tarfile.open(archive) as members:
+            member = members.extractfile("config.json")
+            config = json.loads(member.read() if member is not None else b"{}")
+        return config if isinstance(config, dict) else {}
+    return {}
+
+
+def _fitted_paths(config: Config) -> Dict[str, Any]:
+    """Return the data paths that a training depended on. A run on random splits depended on all of its files."""
+    reader = config.get("dataset_reader")
+    if isinstance(reader, dict) and reader.get("type") == "resplit" and isinstance(reader.get("paths"), dict):
+        return absolute_paths(reader["paths"])
+    return absolute_paths({set_name: config.get(f"{set_name}_data_path") for set_name in FITTED_SETS})

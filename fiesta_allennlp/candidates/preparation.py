@@ -1,0 +1,224 @@
+"""What precedes the first run: the executor, the checks of candidates, which build each once, and the metric."""
+
+import inspect
+import os
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+from rich.console import Console
+
+from fiesta_allennlp.candidates.candidate_run import CandidateRun
+from fiesta_allennlp.candidates.candidate_set import CandidateSet
+from fiesta_allennlp.candidates.candidate_types import type_of
+from fiesta_allennlp.candidates.config import Config
+from fiesta_allennlp.candidates.pool import Preparation
+from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.splits import Division
+from fiesta_allennlp.core.console import candidate_counter
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import (
+    MAX_CHOICES,
+    ConfigError,
+    FiestaError,
+    ForeignError,
+    ModelError,
+    PackageError,
+    ReaderError,
+    StoreError,
+    combined_error,
+    describe_as_sentence,
+    did_you_mean,
+    join_some,
+)
+from fiesta_allennlp.core.records import Candidate, Evaluation, Request
+from fiesta_allennlp.core.registry import build
+from fiesta_allennlp.core.settings.defaults import METRIC
+from fiesta_allennlp.core.settings.metrics import Metric, check_metric_sign
+from fiesta_allennlp.running.executor import Evaluator, Executor, option_value
+from fiesta_allennlp.running.isolation.machine import DEVICES_VARIABLE, is_gpu, visible_gpus
+from fiesta_allennlp.running.isolation.worker import WorkerSettings
+from fiesta_allennlp.running.processes import num_workers, run_in_processes
+
+
+def worker_packages(settings: Settings, candidate_set: CandidateSet) -> Tuple[str, ...]:
+    """Return what workers import first: AllenNLP if a candidate needs it, and the user's packages. The fork server
+    imports the modules of this package once for all workers."""
+    modules = sorted({type_of(config).worker_module for config in candidate_set.configs.values()})
+    return (*modules, *settings.include_package)
+
+
+BUILT_IN_EXECUTORS = ("processes", "ray", "slurm")
+"""The modules of `running/` with an executor of their name, which is registered when its module is imported."""
+
+
+def build_executor(settings: Settings, directory: RunDirectory, *, packages: Sequence[str]) -> Executor:
+    """Return the executor that the settings name, ready to work. Its workers import `packages`."""
+    name, options = settings.executor, settings.executor_options
+    for module in (name,) if name in BUILT_IN_EXECUTORS else BUILT_IN_EXECUTORS:
+        import_module(f"fiesta_allennlp.running.{module}")
+    executor_class = Executor.find(name)
+    if executor_class is None:
+        advice = "If it is registered by a package of yours, name that with --include-package."
+        raise ConfigError(f"--executor must be one of {join_some(Executor.available())} but got '{name}'. {advice}")
+    parameters = inspect.signature(executor_class).parameters
+    params: Dict[str, Any] = {"type": name, "options": options}
+    if "options" not in parameters:
+        params = {"type": name, **{key: option_value(text) for key, text in options.items()}}
+    if settings.cuda_devices is not None:
+        if "cuda_devices" not in parameters:
+            raise ConfigError(f"--cuda-devices cannot be combined with --executor {name}. Remove it.")
+        devices = [device.strip() for device in settings.cuda_devices.split(",")]
+        params["cuda_devices"] = resolve_devices(devices, "--cuda-devices")
+    common = {"workers": settings.workers, "time_limit": settings.time_limit, "packages": tuple(packages)}
+    if typed_twice := [key for key in params if key in common]:
+        raise ConfigError(f"--executor-option {typed_twice[0]}=... has an option of its own. Use that.")
+    try:
+        return build(Executor, params, directory=directory, **common)
+    except ConfigError as error:
+        raise ConfigError(f"--executor {name}: {error}") from error
+
+
+def resolve_devices(devices: Sequence[str], option_name: str) -> List[str]:
+    """Return devices as `CUDA_VISIBLE_DEVICES` names them for their runs. Numbers count within the GPUs that this
+    process may use. Refuse a device that does not exist, on which a run would silently train on the CPU."""
+    visible_devices, visible_names = visible_gpus(), os.environ.get(DEVICES_VARIABLE)
+    names = dict(zip(map(str, range(len(visible_devices))), visible_devices, strict=True))
+    for device in devices:
+        if is_gpu(device) and (visible_names is None or device in visible_devices):
+            names[device] = device
+        if device not in names:
+            within = "" if visible_names is None else f" within {DEVICES_VARIABLE}={visible_names}"
+            num_devices = len(visible_devices)
+            raise ConfigError(f"{option_name}: no GPU '{device}' found; there are {num_devices}{within}, from 0.")
+    return [names[device] for device in devices]
+
+
+def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
+    """Refuse a candidate that asks for a device which its runs would not see."""
+    for name, candidate in candidates.items():
+        try:
+            type_of(candidate.config).check_device(executor)
+        except ConfigError as error:
+            raise ConfigError(f"candidate '{name}': {error}") from error
+
+
+@dataclass(frozen=True)
+class CandidateEvaluator(Evaluator):
+    """Runs each candidate as its type does. `runs` are by candidate."""
+
+    runs: Mapping[str, CandidateRun]
+
+    def for_request(self, request: Request) -> Evaluator:
+        return self.runs[request.candidate]
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        return self.for_request(request).evaluate(request, directory)
+
+
+def prepare_candidates(
+    candidates: Mapping[str, Candidate],
+    settings: Settings,
+    candidate_set: CandidateSet,
+    directory: RunDirectory,
+    console: Console,
+    *,
+    num_threads: int,
+) -> Dict[str, Preparation]:
+    """Build each of these candidates once, in its own process. Output goes to `checks/` of `directory`, and word
+    vectors to `vectors/`. Raise a `ConfigError` that lists all invalid candidates."""
+    num_tasks = f"{len(candidates)} candidate{'s' * (len(candidates) > 1)}"
+    builds = any(type_of(candidate.config).builds_model for candidate in candidates.values())
+    building = " and building each model once" if builds else ""
+    console.print(f"Checking {num_tasks}: reading the data{building} ...")
+    num_slots = num_workers("auto", num_threads)  # on this machine, wherever the runs will be made
+    digests = {name: candidate_set.snapshots[name].fingerprint for name in candidates}
+    tasks = {
+        name: (candidate.config, settings.group_by, candidate_set.division, digests[name], directory.vectors)
+        for name, candidate in candidates.items()
+    }
+    with candidate_counter(console, len(candidates)) as count:
+        results = run_in_processes(
+            _prepare_candidate,
+            tasks,
+            logs={name: directory.check_log(name) for name in candidates},
+            settings=WorkerSettings(num_threads, worker_packages(settings, candidate_set)),
+            max_parallel=num_slots if settings.workers == "auto" else min(num_slots, settings.workers),
+            on_done=count,
+        )
+    errors = {name: result for name, result in results.items() if isinstance(result, BaseException)}
+    if errors:
+        if not directory.root.is_dir():
+            raise StoreError(f"{directory.root} was deleted or moved during the checks. Run the command again.")
+        if package_error := next((error for error in errors.values() if isinstance(error, PackageError)), None):
+            raise package_error  # which all of them import
+        refusals = {
+            f"candidate '{name}' ({candidates[name].source})": _refusal_reason(
+                error, directory, directory.check_log(name)
+            )
+            for name, error in errors.items()
+        }
+        raise combined_error(refusals, noun="invalid candidates") from next(iter(errors.values()))
+    return results
+
+
+def _refusal_reason(error: BaseException, directory: RunDirectory, log: Path) -> str:
+    needs_no_log = isinstance(error, FiestaError) and not isinstance(error, (ForeignError, ModelError, ReaderError))
+    log_hint = "" if needs_no_log or not directory.store.exists() or not log.exists() else f" Full log: {log}"
+    return f"{describe_as_sentence(error)}{log_hint}"
+
+
+def _prepare_candidate(
+    config: Config, group_by: Optional[str], division: Division, data: str, vectors: Path
+) -> Preparation:
+    return type_of(config).prepare(group_by=group_by, division=division, data=data, vectors=vectors)
+
+
+LOSS_METRIC = "loss"  # which AllenNLP's trainer reports for every model
+METRIC_ADVICE = "Choose one with --metric NAME, or with --metric=-NAME if lower is better."
+
+
+def resolve_metric(
+    settings: Settings,
+    candidates: Mapping[str, Candidate],
+    preparations: Mapping[str, Preparation],
+    console: Console,
+) -> Settings:
+    """Return the settings with a metric that every candidate reports: the one that the user chose, the default, or else
+    the only one that all of them report, which the console then prints."""
+    if settings.metric is None:
+        settings = replace(settings, metric=_choose_metric(candidates, preparations, console))
+    metric = settings.scored_by
+    refusals: Dict[str, str] = {}
+    for name, preparation in preparations.items():
+        reported_metrics = None if preparation.metrics is None else sorted({*preparation.metrics, LOSS_METRIC})
+        if reported_metrics is not None and metric.name not in reported_metrics:
+            refusals[f"candidate '{name}'"] = (
+                f"its model does not report the metric '{metric.name}'. It reports: {join_some(reported_metrics)}."
+                f"{did_you_mean(metric.name, reported_metrics)} {METRIC_ADVICE}"
+            )
+    if refusals:
+        raise combined_error(refusals, noun="invalid candidates")
+    return settings
+
+
+def _choose_metric(
+    candidates: Mapping[str, Candidate], preparations: Mapping[str, Preparation], console: Console
+) -> str:
+    metric_lists = [preparation.metrics for preparation in preparations.values()]
+    reported_metrics = [set(metrics) for metrics in metric_lists if metrics is not None]
+    if len(reported_metrics) < len(preparations):
+        raise ConfigError(f"--metric is missing, and a program's metrics are unknown before a run. {METRIC_ADVICE}")
+    common_metrics = set.intersection(*reported_metrics)
+    if METRIC in common_metrics:
+        return METRIC
+    if len(common_metrics) != 1:
+        names = join_some(sorted({*common_metrics, LOSS_METRIC}), limit=MAX_CHOICES)
+        raise ConfigError(f"--metric is missing. All candidates report {names}. {METRIC_ADVICE}")
+    (metric,) = common_metrics
+    check_metric_sign(metric)
+    for candidate in candidates.values():
+        type_of(candidate.config).check_metric(Metric(metric))
+    console.print(f"Comparing by {metric}, the only metric that all candidates report.")
+    return metric

@@ -1,0 +1,258 @@
+"""The config of a candidate that is a program: its keys, what can be wrong with them, and its placeholders."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from fiesta_allennlp.candidates.config import absolute_paths
+from fiesta_allennlp.candidates.programs.data_formats import FORMATS, set_file_name
+from fiesta_allennlp.candidates.splits import SET_NAMES, Division
+from fiesta_allennlp.core.directory import DATA_DIRECTORY, OUTPUT_DIRECTORY
+from fiesta_allennlp.core.errors import ConfigError, check_known_keys, did_you_mean
+from fiesta_allennlp.core.files import shown_value
+
+PROGRAM_TYPE = "program"
+PROGRAM_KEYS = ("type", "command", "data", "metrics", "environment")
+DATA_KEYS = (*SET_NAMES, "format", "group_by")
+
+PLACEHOLDER_NAMES = (*SET_NAMES, "seed", "split_seed", "directory", "python")
+PLACEHOLDER_PATTERN = re.compile(r"\{\{(\w+)\}\}|(?<!\$)\{(\w+)\}")
+"""`{{name}}` stands for `{name}` itself, and `${name}` is a shell's."""
+
+STDOUT = "stdout"  # the value of `metrics` if they are the last line of the standard output
+PYTHON = "python"  # as the first word, the interpreter of the selection, like `{python}`
+SCRIPT_SUFFIXES = (".py", ".sh", ".R", ".pl", ".jl", ".rb", ".js", ".lua")
+RESERVED_PREFIX = "FIESTA_"  # begins the variables by which the selection finds the processes of a run
+
+
+def program_paths(config: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return the data files of a program, by part, as absolute paths; none if it splits its data itself."""
+    return absolute_paths(config.get("data") or {})
+
+
+def config_of_command(command: str, data: Optional[Mapping[str, str]]) -> Dict[str, Any]:
+    """Return the config of a program from its command alone, split into words as by a shell."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ConfigError(f"cannot split the command '{command}' into words: {error}.") from error
+    return {"type": PROGRAM_TYPE, "command": words, **({} if data is None else {"data": dict(data)})}
+
+
+def division_for(config: Mapping[str, Any], division: Division) -> Division:
+    """Return the division for a program: one that names neither {validation} nor a file of it has no validation set,
+    unless ratios give it one."""
+    data = config.get("data")
+    if data is None or data.get("validation") is not None or division.scored != "test" or division.ratios:
+        return division
+    return replace(division, has_validation="validation" in placeholders_of(config) and division.has_validation)
+
+
+def check_keys(config: Mapping[str, Any]) -> None:
+    """Refuse unknown keys and values of the wrong type."""
+    data, environment = config.get("data"), config.get("environment", {})
+    check_known_keys(config, "a program", PROGRAM_KEYS)
+    command = config.get("command")
+    is_command = bool(command) and _is_list_of_texts(command)
+    _check_type("command", command, is_command, 'a list of strings such as ["python", "train.py"]')
+    are_texts = isinstance(environment, dict) and _is_list_of_texts(list(environment.values()))
+    _check_type("environment", environment, are_texts, "an object of strings")
+    for name in environment:
+        if not name or "=" in name or name.startswith(RESERVED_PREFIX):
+            raise ConfigError(f"'environment.{name}' is not an allowed variable. Use a different name.")
+    metrics = config.get("metrics", "")
+    _check_type("metrics", metrics, isinstance(metrics, str), 'the path to a JSON file, or "stdout",')
+    if data is None:
+        return
+    _check_type("data", data, isinstance(data, dict), 'an object such as {"train": "train.jsonl", "format": "jsonl"}')
+    check_known_keys(data, "'data' of a program", DATA_KEYS)
+    for set_name in SET_NAMES:
+        path = data.get(set_name)
+        is_file = path is None or (isinstance(path, str) and "://" not in path and not Path(path).is_dir())
+        _check_type(f"data.{set_name}", path, is_file, "the path to a single file")
+    data_format = data.get("format")
+    hint = did_you_mean(str(data_format), FORMATS)
+    _check_type("data.format", data_format, data_format in FORMATS, f"one of {', '.join(FORMATS)}", hint)
+    if data.get("train") is None:
+        raise ConfigError("'data.train' is missing.")
+
+
+def _check_type(key: str, value: Any, is_valid: bool, expected: str, hint: str = "") -> None:
+    if not is_valid:
+        raise ConfigError(f"'{key}' must be {expected} but is {shown_value(value)}.{hint}")
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) and "\0" not in item for item in value)
+
+
+# Placeholders.
+
+
+def _placeholder_texts(config: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
+    """Yield the texts of a config that may have placeholders, by key."""
+    yield from ((f"command.{number}", word) for number, word in enumerate(config["command"]))
+    yield from ((f"environment.{name}", text) for name, text in config.get("environment", {}).items())
+    yield "metrics", config.get("metrics", "")
+
+
+def placeholders_of(config: Mapping[str, Any]) -> FrozenSet[str]:
+    """Return the placeholders that the command and the variables of a program use."""
+    texts = [text for key, text in _placeholder_texts(config) if key != "metrics"]
+    return frozenset(name for text in texts for _, name in PLACEHOLDER_PATTERN.findall(text) if name)
+
+
+def check_no_lone_placeholder(words: Sequence[str]) -> None:
+    """Refuse a word of the command line that is a placeholder alone: the shell has cut its command into words."""
+    for word in words:
+        match = PLACEHOLDER_PATTERN.fullmatch(word)
+        if match is not None and match[2] in PLACEHOLDER_NAMES:
+            raise ConfigError(
+                f"the placeholder {word} stands alone. Put every command into quotes: 'NAME=python train.py {word}'."
+            )
+
+
+def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
+    all_values = {**values, PYTHON: sys.executable}
+    return PLACEHOLDER_PATTERN.sub(lambda match: f"{{{match[1]}}}" if match[1] else all_values[match[2]], text)
+
+
+def fill_command(config: Mapping[str, Any], values: Mapping[str, str]) -> List[str]:
+    """Return the program and its arguments. A plain `python` is this interpreter."""
+    program, *arguments = config["command"]
+    return [fill_placeholders(word, values) for word in ("{python}" if program == PYTHON else program, *arguments)]
+
+
+def example_command(config: Mapping[str, Any], division: Division, directory: Path) -> str:
+    """Return the command of a candidate's first run in this directory, for a shell, with the seeds 1 and 2."""
+    data = config.get("data") or {}
+    sets = {set_name: data.get(set_name, "") for set_name in SET_NAMES}
+    if data and not division.is_official:
+        files = {name: set_file_name(name, data["train"], FORMATS[data["format"]]) for name in SET_NAMES}
+        sets = {name: f"{directory}/{DATA_DIRECTORY}/{file}" for name, file in files.items()}
+    output = f"{directory}/{OUTPUT_DIRECTORY}"
+    return shlex.join(fill_command(config, {**sets, "directory": output, "seed": "1", "split_seed": "2"}))
+
+
+# Checks before the first run.
+
+
+def check_program(config: Mapping[str, Any], *, group_by: Optional[str], division: Division) -> None:
+    """Refuse a program that cannot run, or whose scores would not be comparable."""
+    for key, text in _placeholder_texts(config):
+        for _, name in PLACEHOLDER_PATTERN.findall(text):
+            if name and name not in PLACEHOLDER_NAMES:
+                raise ConfigError(
+                    f"'{key}' contains the unknown placeholder {{{name}}}.{did_you_mean(name, PLACEHOLDER_NAMES)} "
+                    f"Valid placeholders: {', '.join(PLACEHOLDER_NAMES)}. Write {{{{{name}}}}} for literal braces."
+                )
+    metrics = config.get("metrics", STDOUT)
+    if metrics != STDOUT and "directory" not in [name for _, name in PLACEHOLDER_PATTERN.findall(metrics)]:
+        raise ConfigError(
+            f"'metrics' is {json.dumps(metrics)}, which parallel runs would overwrite. Use "
+            '"{directory}/metrics.json", or "stdout" for the last line of the output.'
+        )
+    placeholders = placeholders_of(config)
+    if config.get("data") is not None:
+        _check_sets(placeholders, division)
+    else:
+        _check_own_splits(placeholders, group_by, division)
+    _check_command_exists(config["command"])
+
+
+def _check_sets(placeholders: FrozenSet[str], division: Division) -> None:
+    missing = [set_name for set_name in division.set_names if set_name not in placeholders]
+    if missing:
+        remedy = "remove 'data' and use {split_seed}"
+        if division.scored == "validation" and "test" in placeholders:
+            remedy = "replace {test} with {validation}, which --score validation scores"
+        elif missing == ["validation"]:
+            share = "its share from --split-ratios" if division.ratios else "'data.validation'"
+            remedy = f"to run without a validation set, remove {share}"
+        names = ", ".join(f"{{{set_name}}}" for set_name in missing)
+        raise ConfigError(f"'command' does not use {names}, a set of its data. Add the placeholder; or {remedy}.")
+    for set_name in SET_NAMES:
+        if set_name in placeholders and set_name not in division.set_names:
+            reason = "two numbers in --split-ratios" if division.scored == "test" else f"--score {division.scored}"
+            raise ConfigError(f"'command' uses {{{set_name}}}, but {reason} leaves no {set_name} set. Remove it.")
+
+
+def _check_own_splits(placeholders: FrozenSet[str], group_by: Optional[str], division: Division) -> None:
+    for set_name in SET_NAMES:
+        if set_name in placeholders:
+            raise ConfigError(
+                f"'command' uses {{{set_name}}}, but 'data' is missing. Pass --data train.jsonl --data test.jsonl; or "
+                'in a config, "data": {"train": "train.jsonl", "test": "test.jsonl", "format": "jsonl"}.'
+            )
+    check_no_split_options(group_by, division)
+    if division.is_official and "split_seed" in placeholders:
+        raise ConfigError("'command' uses {split_seed}, which --splits official does not vary. Remove one of them.")
+    if not division.is_official and "split_seed" not in placeholders:
+        raise ConfigError(
+            "without data files and {split_seed}, all runs would use the same sets. Pass --data FILE (in a config, "
+            "'data'), {split_seed} to a program that splits its data itself, or --splits official."
+        )
+
+
+def check_group_by(config: Mapping[str, Any], group_by: Optional[str]) -> None:
+    """Refuse a group key of a program's own that is not the key of the option."""
+    key = config["data"].get("group_by")
+    if key is not None and (not isinstance(key, str) or key == "none"):
+        raise ConfigError(f"'data.group_by' must be a key but is {json.dumps(key)}. For no groups: --group-by none.")
+    if key is not None and group_by not in (None, key):
+        raise ConfigError(f"'data.group_by' is '{key}' but --group-by is '{group_by}'. Remove one.")
+
+
+def check_no_split_options(group_by: Optional[str], division: Division) -> None:
+    """Refuse options about splits of data files, for a candidate without any."""
+    for option, is_set in {"group-by": group_by not in (None, "none"), "split-ratios": bool(division.ratios)}.items():
+        if is_set:
+            raise ConfigError(f"--{option} needs data files: pass --data FILE (in a config, 'data'), or remove it.")
+
+
+def _check_command_exists(command: Sequence[str]) -> None:
+    if PLACEHOLDER_PATTERN.search(command[0]) is None and command[0] != PYTHON and shutil.which(command[0]) is None:
+        raise ConfigError(
+            f"'command' begins with '{command[0]}', which is neither on the PATH nor executable."
+            f"{_shell_remedy(command[0])}"
+        )
+    script = next((word for word in command[1:] if not word.startswith("-")), "")
+    if script.endswith(SCRIPT_SUFFIXES) and not PLACEHOLDER_PATTERN.search(script) and not os.path.isfile(script):
+        raise ConfigError(
+            f"'command' runs '{script}', which does not exist in the current directory {Path.cwd()}."
+            f"{_shell_remedy(script)}"
+        )
+
+
+def _shell_remedy(word: str) -> str:
+    """Return how to write a word that only a shell understands."""
+    if word == "cd":
+        return " No shell reads the command. Change the directory before you type fiesta, or begin with: sh -c"
+    if word.startswith("~"):
+        return " No shell reads the command, so ~ is not your home. Write the whole path."
+    return f" To set a variable, begin with: env {word}" if "=" in word else ""
+
+
+def unseeded_reasons(config: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why the runs of a program may all be the same: it gets neither seed of its run."""
+    if placeholders_of(config).isdisjoint(("seed", "split_seed")):
+        yield "'command' does not use {seed}, so its runs may all be the same. Pass {seed} to the program"
+
+
+def notes_on_program(config: Mapping[str, Any], division: Division) -> Iterator[str]:
+    placeholders = placeholders_of(config)
+    if config.get("data") is not None and "validation" in division.set_names and "validation" not in placeholders:
+        yield "'command' does not use {validation}, so the runs ignore the validation set of the other candidates."
+    if config.get("metrics") != STDOUT and "directory" not in placeholders:
+        yield "'command' does not use {directory}, so metrics are read from the last printed line alone."
+
+
+def code_of(config: Mapping[str, Any]) -> List[str]:
+    """Return the files that a command names, such as its script, as they are typed."""
+    return [word for word in config["command"] if not PLACEHOLDER_PATTERN.search(word) and os.path.isfile(word)]

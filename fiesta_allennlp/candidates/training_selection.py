@@ -1,0 +1,407 @@
+"""Selections among configs and programs: the family of `fiesta select`, its dry run and its trial."""
+
+import logging
+import time
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Callable, ClassVar, Collection, Dict, Iterator, List, Mapping, Optional, Tuple, Type
+
+from rich.console import Console
+
+from fiesta_allennlp.candidates.candidate_set import (
+    CandidateSet,
+    compare_with_store,
+    equal_candidates,
+    load_candidates,
+    take_trials,
+)
+from fiesta_allennlp.candidates.candidate_types import type_of
+from fiesta_allennlp.candidates.candidate_values import Point
+from fiesta_allennlp.candidates.data_files import DataSnapshot
+from fiesta_allennlp.candidates.pool import (
+    Pool,
+    Preparation,
+    check_same_pool,
+    preparation_from_facts,
+    preparation_to_facts,
+    vectors_exist,
+)
+from fiesta_allennlp.candidates.preparation import (
+    CandidateEvaluator,
+    build_executor,
+    check_gpus,
+    prepare_candidates,
+    resolve_metric,
+    worker_packages,
+)
+from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.studies import study_scores, trials_of
+from fiesta_allennlp.choosing.decision import INCONCLUSIVE_REASONS, Decision
+from fiesta_allennlp.choosing.strategy import Strategy
+from fiesta_allennlp.choosing.strategy_building import build_strategy, build_with_packages, translated_option_errors
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, join_some
+from fiesta_allennlp.core.files import delete
+from fiesta_allennlp.core.records import Candidate, Evaluation, History, Outcome
+from fiesta_allennlp.core.seeding import fresh_seed, make_request
+from fiesta_allennlp.core.settings.defaults import CONFIDENCE
+from fiesta_allennlp.core.settings.metrics import check_metric_sign
+from fiesta_allennlp.core.texts import number_text
+from fiesta_allennlp.running.executor import Executor
+from fiesta_allennlp.running.slurm import end_left_jobs
+from fiesta_allennlp.selecting.loop import Display, Listener, SelectionLoop
+from fiesta_allennlp.selecting.objections import PRETRAINED, REMOVED
+from fiesta_allennlp.selecting.results.facts import forecast_open_selection
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.result_words import forecast_text
+from fiesta_allennlp.selecting.results.verdict import judge
+from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection
+from fiesta_allennlp.selecting.storage.store import RunStore
+
+
+@dataclass
+class TrainingSelection(SelectionFamily):
+    """A selection among AllenNLP configs or programs, whose runs are trainings. Once it is prepared, it has an
+    `executor`, and `preparations`, which include removed candidates."""
+
+    name = "trainings"
+    settings_class: ClassVar[Type[Settings]] = Settings
+    candidates_option = "candidates"
+    run_noun = "run"
+
+    settings: Settings
+    directory: RunDirectory
+    candidate_set: CandidateSet
+    strategy: Strategy
+    executor: Executor = field(init=False)
+    preparations: Mapping[str, Preparation] = field(init=False)
+
+    @classmethod
+    def check(cls, settings: Settings, stored: StoredState) -> "TrainingSelection":
+        if settings.metric is not None and not stored.candidates:  # an old selection continues as it began
+            check_metric_sign(settings.metric)
+        # a single one is refused for the missing ones
+        min_count = 1 if stored.candidates and REMOVED.name not in settings.allow else 2
+        packages, minimise = settings.include_package, settings.scored_by.minimise
+        candidates = build_with_packages(packages, lambda: cls.load(settings, stored, min_count=min_count))
+        candidate_set = compare_with_store(candidates, stored, allowed=settings.allow, division=settings.division)
+        active = list(candidate_set.active)
+        strategy = build_with_packages(packages, lambda: build_strategy(settings, active, minimise=minimise))
+        if candidate_set.joining:
+            names, removed = tuple(candidate_set.names), candidate_set.removed
+            joined_history = replace(stored.history, candidates=names, removed=removed)
+            with translated_option_errors(settings):
+                strategy.check_room(joined_history.with_withdrawn(max_failures=settings.max_failures))
+        selection = cls(settings, stored.directory, candidate_set, strategy)
+        if stored.brought is not None:
+            is_official, metric = settings.on_official_splits, settings.scored_by.name
+            selection.brought = stored.brought.of_candidates(active, metric, on_official_splits=is_official)
+        return selection
+
+    @classmethod
+    def load(cls, settings: Settings, stored: StoredState, *, min_count: int) -> Mapping[str, Candidate]:
+        """Return the candidates by name, as they are now."""
+        return load_candidates(settings, trials=take_trials(settings, stored), min_count=min_count)
+
+    @contextmanager
+    def prepare_runs(self, directory: RunDirectory, console: Console) -> Iterator[None]:
+        for note in self.notes():
+            console.print(f"Note: {note}")
+        settings, active = self.settings, self.candidate_set.active
+        packages = worker_packages(settings, self.candidate_set)
+        build_it = partial(build_executor, settings, self.directory, packages=packages)
+        with closing(build_with_packages(settings.include_package, build_it)) as self.executor:
+            check_gpus(active, self.executor)
+            preparations = {name: preparation_from_facts(c.facts) for name, c in self.candidate_set.unchanged.items()}
+            complete = {name for name, preparation in preparations.items() if vectors_exist(preparation)}
+            missing = {name: candidate for name, candidate in active.items() if name not in complete}
+            if missing:
+                if not settings.on_official_splits:
+                    PRETRAINED.check(self.seen_data_reasons(missing), settings.allow)
+                vectors = self.directory.vectors.resolve()  # which `directory` becomes
+                for name, preparation in self.prepare(missing, directory, console).items():
+                    preparations[name] = preparation.with_vectors_in(vectors)
+                check_same_pool({name: preparations[name].pool for name in active})
+                pools = [preparations[name].pool for name in missing]
+                for text in dict.fromkeys(content.text for pool in pools for content in pool.contents_read):
+                    console.print(f"Read {text}.")
+                for note in pools[0].notes:
+                    console.print(f"Note: {note}")
+            self.preparations = preparations
+            self.settings = resolve_metric(settings, active, {name: preparations[name] for name in active}, console)
+            yield
+
+    def seen_data_reasons(self, candidates: Mapping[str, Candidate]) -> Iterator[str]:
+        for name, candidate in candidates.items():
+            for reason in type_of(candidate.config).seen_data_reasons(self.candidate_set.snapshots[name]):
+                yield f"candidate '{name}': {reason}"
+
+    def notes(self) -> Iterator[str]:
+        """Yield what is doubtful about the configs."""
+        configs = {name: dict(candidate.config) for name, candidate in self.candidate_set.active.items()}
+        for names in equal_candidates(configs):
+            yield (
+                f"the configs of {join_some(names)} are equal apart from seeds, so no number of "
+                "runs separates these candidates. Keep them for an A/A test; otherwise correct or remove one."
+            )
+        if corrected := self.candidate_set.corrected:
+            yield f"{join_some(corrected)}: the config was changed, so failed runs start again. None had finished."
+        yield from self._trial_notes()
+        names_by_note: Dict[str, List[str]] = {}
+        for name, config in configs.items():
+            for note in type_of(config).notes(self.candidate_set.division):
+                names_by_note.setdefault(note, []).append(name)
+        yield from (f"{join_some(names)}: {note}" for note, names in names_by_note.items())
+
+    def _trial_notes(self) -> Iterator[str]:
+        """Yield the trials of a study that are candidates, and whether it ranks them by another direction."""
+        metric, trials = self.settings.scored_by, trials_of(self.candidate_set.active)
+        for name, trial in trials.items():
+            yield f"{name}: {Point(trial.values).text}; {number_text(trial.score)} in the study, which does not count."
+        if any(trial.minimise != metric.minimise for trial in trials.values()):
+            verbs = ("minimizes", "maximizes") if metric.minimise else ("maximizes", "minimizes")
+            yield f"the study {verbs[1]} its objective, but the selection {verbs[0]} {metric.name}."
+
+    def prepare(
+        self, candidates: Mapping[str, Candidate], directory: RunDirectory, console: Console
+    ) -> Dict[str, Preparation]:
+        num_threads = self.executor.num_threads
+        return prepare_candidates(
+            candidates, self.settings, self.candidate_set, directory, console, num_threads=num_threads
+        )
+
+    # What the store keeps.
+
+    @property
+    def candidates(self) -> List[Candidate]:
+        snapshots = self.candidate_set.snapshots
+        files = {name: {"files": {f.path: f.digest for f in data.files}} for name, data in snapshots.items()}
+        return [
+            replace(
+                candidate,
+                facts={**candidate.facts, **preparation_to_facts(self.preparations[name]), **files[name]},
+            )
+            for name, candidate in self.candidate_set.active.items()
+        ]
+
+    @property
+    def corrected(self) -> Tuple[str, ...]:
+        return self.candidate_set.corrected
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        return {"removed": sorted(self.candidate_set.removed)}
+
+    @property
+    def code_files(self) -> List[str]:
+        """The files of code that the configs name."""
+        candidates = self.candidate_set.active.values()
+        return sorted({file for candidate in candidates for file in type_of(candidate.config).code})
+
+    # The runs.
+
+    @property
+    def pool(self) -> Pool:
+        return next(iter(self.preparations.values())).pool
+
+    def evaluator(self, *, is_trial: bool = False) -> CandidateEvaluator:
+        """Return the evaluator of all candidates, removed ones too. The runs of a trial have one epoch, or few
+        records."""
+        settings, candidate_set = self.settings, self.candidate_set
+        runs = {
+            name: type_of(config).evaluator(
+                metric=settings.scored_by.name,
+                group_by=self.preparations[name].pool.group_by,
+                data=candidate_set.snapshots.get(name, DataSnapshot()),
+                division=candidate_set.division,
+                vectors=dict(self.preparations[name].vectors),
+                keep_models=settings.keeps_models,
+                free_device=self.executor.gives_devices,
+                is_trial=is_trial,
+            )
+            for name, config in candidate_set.configs.items()
+        }
+        return CandidateEvaluator(runs)
+
+    @contextmanager
+    def open_loop(self, store: RunStore, console: Console, display: Display, *, seed: int) -> Iterator[SelectionLoop]:
+        settings, executor, strategy, directory = self.settings, self.executor, self.strategy, self.directory
+        metric = settings.scored_by
+        make_result = self.live_results(seconds_before=store.meta().working_seconds, seed=seed)
+        console.print(f"Training {executor.describe()}.")
+        if executor.is_local:
+            end_left_jobs(directory)
+        with display(
+            console, metric.name, title=metric.display_name, make_result=make_result, find_queued=executor.queued_runs
+        ) as progress:
+            evaluator = self.evaluator()
+            listeners: List[Listener] = [progress, MetricNotes(metric.name, console)]
+            if settings.keep == "best":
+                listeners.append(BestModelKeeper(directory, metric.sign))
+            yield SelectionLoop(
+                strategy=strategy,
+                evaluator=evaluator,
+                executor=executor,
+                listeners=listeners,
+                store=store,
+                directory=directory,
+                seed=seed,
+                max_failures=settings.max_failures,
+                shared_splits=settings.splits == "shared",
+                max_hours=settings.max_hours,
+            )
+
+    def live_results(self, *, seconds_before: float, seed: int) -> Callable[[History, Decision], Result]:
+        """Return a function that makes the result so far, with a forecast. Earlier sessions worked for
+        `seconds_before`."""
+        metric, start = self.settings.scored_by, time.monotonic() - seconds_before
+
+        def make_result(history: History, decision: Decision) -> Result:
+            max_hours, workers = self.settings.max_hours, max(self.executor.slots, 1)
+            seconds_left = None if max_hours is None else 3600 * max_hours - (time.monotonic() - start)
+            forecast = forecast_open_selection(
+                self.strategy, history, decision, seed=seed, workers=workers, seconds_left=seconds_left
+            )
+            target = self.strategy.confidence or CONFIDENCE
+            decision = judge(history, decision, self.strategy, allowed=self.settings.allow)
+            return Result.from_decision(history, decision, metric, target=target, forecast=forecast, running=True)
+
+        return make_result
+
+    def result(self, history: History, decision: Decision, *, seed: str) -> Result:
+        settings = self.settings
+        strategy = settings.strategy_params()
+        return Result.from_decision(
+            history,
+            judge(history, decision, self.strategy, allowed=settings.allow),
+            settings.scored_by,
+            strategy=strategy,
+            target=self.strategy.confidence or CONFIDENCE,
+            belief=strategy["belief"],
+            splits=settings.splits,
+            score=settings.score,
+            min_score=settings.min_score,
+            sets=tuple(self.pool.official),
+            seed=seed,
+            num_parameters={name: preparation.num_parameters for name, preparation in self.preparations.items()},
+            study_scores=study_scores({**self.candidate_set.stored, **self.candidate_set.active}),
+        )
+
+    def conclude(self, history: History, decision: Decision) -> None:
+        may_continue = decision.best is None or decision.stopped_by in INCONCLUSIVE_REASONS
+        if self.settings.keep == "best" and not may_continue:
+            BestModelKeeper(self.directory, self.settings.scored_by.sign).keep_only([decision.best], history)
+
+
+select = partial(run_selection, TrainingSelection)
+"""Select the best of several candidates, or resume a selection. The parameters are those of `run_selection`."""
+
+
+# Without a store.
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The result of a dry run. `least` and `most` are numbers of runs; `commands` has the command of each program's
+    first run."""
+
+    prepared: TrainingSelection
+    least: int
+    most: int
+    commands: Mapping[str, str]
+    expected: str = ""
+
+
+def plan(
+    settings: Settings, console: Console, directory: RunDirectory, beginning: Optional[StoredState] = None
+) -> Plan:
+    """Check everything and build every model once for a selection in `directory`. Train nothing and keep nothing."""
+    with dry_run(TrainingSelection, settings, console, beginning) as prepared:
+        console.print(f"Would train {prepared.executor.describe()}.")
+    expected = ""
+    if prepared.brought is not None:
+        console.print(*(f"Note: {sentence}" for sentence in prepared.brought.sentences))
+        history = History(tuple(prepared.candidate_set.active), sign=prepared.settings.scored_by.sign)
+        history, strategy = history.with_outcomes(prepared.brought.outcomes), prepared.strategy
+        decision = strategy.recommend(history)
+        expected = forecast_text(
+            forecast_open_selection(strategy, history, decision, seed=settings.seed or 0, workers=0)
+        )
+    candidate_set = prepared.candidate_set
+    least, most = prepared.strategy.bounds(len(candidate_set.active))
+    commands: Dict[str, str] = {}
+    for name, config in candidate_set.configs.items():
+        command = type_of(config).example_command(candidate_set.division, directory.evaluation(f"{name}-0"))
+        commands.update({name: command} if command else {})
+    return Plan(prepared, least, most, commands, expected)
+
+
+def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
+    """Make one short run of each candidate, and keep nothing: 200 records of a program's data, or one epoch of an
+    AllenNLP config. Yield the outcomes."""
+    with dry_run(TrainingSelection, settings, console) as prepared:
+        if not prepared.executor.is_local:
+            raise ConfigError("--trial runs only on this machine. Remove --executor.")
+        seed = fresh_seed() if settings.seed is None else settings.seed
+        if not prepared.pool.official:
+            console.print("Note: these programs load their own data, so a trial makes a whole run of each.")
+        evaluator = prepared.evaluator(is_trial=True)
+        notes = MetricNotes(prepared.settings.scored_by.name, console)
+        for name in prepared.candidate_set.active:
+            request = make_request(seed, name, 0, shared_splits=settings.splits == "shared")
+            prepared.executor.submit(evaluator.for_request(request), request)
+        for outcome in prepared.executor.completed():
+            notes.on_outcome(outcome)
+            yield outcome
+
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class BestModelKeeper(Listener):
+    """Deletes the model of every run that is not the best of its candidate: the archive of an AllenNLP run, or the
+    directory `model` of a program. `sign` is -1 if the lowest score is the best."""
+
+    directory: RunDirectory
+    sign: int = 1
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        self.keep_only(history.candidates, history)
+
+    def keep_only(self, candidates: Collection[Optional[str]], history: History) -> None:
+        """Delete all models except the best one of each of these candidates."""
+        for name in history.candidates:
+            runs = [evaluation for evaluation in history.evaluations if evaluation.request.candidate == name]
+            runs_with_models = [run for run in runs if any(path.exists() for path in self._models(run))]
+            best = max(runs_with_models, key=lambda run: self.sign * run.score, default=None)
+            unused_runs = [f for f in history.failures if f.kind == "score" and f.request.candidate == name]
+            other_runs: List[Outcome] = [run for run in runs_with_models if run is not best or name not in candidates]
+            for run in [*unused_runs, *other_runs]:
+                for path in self._models(run):
+                    delete(path)
+
+    def _models(self, run: Outcome) -> List[Path]:
+        return [self.directory.archive(run.request.name), self.directory.model(run.request.name)]
+
+
+class MetricNotes(Listener):
+    """Prints once which other metrics of a run may be meant by the name of the metric, such as `test_accuracy` beside
+    `accuracy`, which may be of the training set."""
+
+    def __init__(self, metric: str, console: Console) -> None:
+        self._metric, self._console, self._is_done = metric, console, False
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        if self._is_done or not isinstance(outcome, Evaluation) or self._metric not in outcome.metrics:
+            return
+        self._is_done = True
+        others = [f"{name} = {number_text(value)}" for name, value in outcome.metrics.items() if self._is_longer(name)]
+        if others:
+            compared = f"the metric is {self._metric} = {number_text(outcome.score)}"
+            self._console.print(f"Note: {compared}. {outcome.request.candidate} also reports {join_some(others)}.")
+
+    def _is_longer(self, name: str) -> bool:
+        return name != self._metric and name.endswith(f"_{self._metric}")

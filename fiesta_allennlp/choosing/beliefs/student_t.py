@@ -1,0 +1,133 @@
+from dataclasses import dataclass
+from typing import List, Optional
+
+import numpy as np
+from scipy.special import stdtrit
+
+from fiesta_allennlp.choosing.beliefs.belief import Belief, MeanPosterior, check_evaluations
+from fiesta_allennlp.choosing.probability import logit, prob_best
+from fiesta_allennlp.core.errors import ConfigError, ScoreError
+from fiesta_allennlp.core.records import MAX_SCORE, History
+
+
+@dataclass(eq=False)
+class StudentTPosterior(MeanPosterior):
+    """Independent mean scores: mu_i = location_i + scale_i t(df_i), in the order of `History.active`.
+
+    Shape of each: `(num_candidates,)`. A scale of 0 means that the mean score counts as known.
+    `choosing.probability.prob_best` computes P(best). Mean logit scores have no margin: any margin except 0
+    raises a `ConfigError`.
+    """
+
+    location: np.ndarray
+    scale: np.ndarray
+    df: np.ndarray
+    noise_variance: float
+    has_margin: bool = True
+
+    def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        return np.asarray(self.location + self.scale * rng.standard_t(self.df, (size, len(self.location))))
+
+    def interval(self, level: float) -> np.ndarray:
+        half_width = self.scale * stdtrit(self.df, (1 + level) / 2)
+        return np.stack([self.location - half_width, self.location + half_width], axis=1)
+
+    def prob_best(self, margin: float = 0.0) -> np.ndarray:
+        if margin != 0 and not self.has_margin:
+            raise ConfigError(f"margin must be 0 with logit scores, which have other units, but is {margin}.")
+        return prob_best(self.location, scale=self.scale, df=self.df, margin=margin)
+
+    def expected_loss(self, chosen: int) -> Optional[float]:
+        return super().expected_loss(chosen) if self.has_margin else None  # a mean logit does not tell the mean score
+
+
+class ScoreBelief(Belief):
+    """Base class of models that use only the scores or their logits. Logits have no margin."""
+
+    takes_logits: bool = False
+    """Whether log(score / (1 - score)) is modelled."""
+
+    def scores(self, history: History) -> List[np.ndarray]:
+        """Return the scores of every active candidate in the form that is modelled. Shapes: `(num_finished,)`.
+
+        Raises:
+            ScoreError: if there are fewer than `min_evaluations`, or if a score is not finite, is too large to be
+                squared, or has no logit although the model needs it.
+        """
+        return [self._candidate_scores(history, name) for name in history.active]
+
+    def _candidate_scores(self, history: History, candidate: str) -> np.ndarray:
+        check_evaluations(history, candidate, self.min_evaluations)
+        scores = history.scores(candidate)
+        invalid_scores = scores[~(np.abs(scores) <= MAX_SCORE)]
+        if invalid_scores.size:
+            raise ScoreError(
+                f"scores must not exceed {MAX_SCORE:g} in absolute value but candidate '{candidate}' has "
+                f"{history.sign * invalid_scores[0]}. Fix the metric, or have the run exit with an error in this case."
+            )
+        if not self.takes_logits:
+            return scores
+        return history.sign * logit(history.sign * scores, candidate=candidate)  # of errors: the logit of what is right
+
+
+LOST_DF_BY_PRIOR = {"uniform": 2, "jeffreys": 1}
+"""By the prior of sigma: how many degrees of freedom fewer than runs the posterior of a mean has."""
+
+
+@Belief.register("student_t")
+class StudentT(ScoreBelief):
+    """Models the scores of each candidate as Gaussian with its own mean and variance (FIESTA, section 4.2).
+
+    After n runs of a candidate with mean xbar and S = sum_k (x_k - xbar)^2, the posterior of its mean mu is::
+
+        sqrt(n (n - c) / S) (mu - xbar) ~ t with n - c degrees of freedom
+
+    that is, location xbar and scale sqrt(S / (n (n - c))). With a prior uniform in mu and in sigma, c is 2 (Honda and
+    Takemura, 2014, as in the paper and in its released package), so 3 runs are needed. With Jeffreys' prior, 1 / sigma,
+    c is 1. The first explores more. Candidates are independent: the model does not pair scores on shared splits.
+    This is conservative if the scores of a split rise and fall together.
+
+    If all scores of a candidate are equal, its mean counts as known exactly (S = 0). This follows from the formula, but
+    is overconfident with few runs of a coarse metric. Candidates that tie in this way share P(best) equally.
+
+    Use it for scores that are not crowded at an end of their range, which holds for most metrics of most tasks.
+
+    Args:
+        prior: the prior of sigma, `uniform` or `jeffreys`.
+
+    Raises:
+        ConfigError: if the prior has another name.
+    """
+
+    def __init__(self, *, prior: str = "uniform") -> None:
+        if prior not in LOST_DF_BY_PRIOR:
+            raise ConfigError(f"prior must be {' or '.join(LOST_DF_BY_PRIOR)} but is '{prior}'.")
+        self.lost_df = LOST_DF_BY_PRIOR[prior]
+        self.min_evaluations = self.lost_df + 1
+
+    def posterior(self, history: History) -> StudentTPosterior:
+        scores = self.scores(history)
+        num_scores = np.array([len(values) for values in scores], dtype=float)
+        # The mean of equal scores is exactly this score, which a sum would round away.
+        location = np.array([float(values[0] if np.ptp(values) == 0 else np.mean(values)) for values in scores])
+        squares = np.array([np.sum((values - mean) ** 2) for values, mean in zip(scores, location, strict=True)])
+        df = num_scores - self.lost_df
+        noise_variance = float(squares.sum() / (num_scores - 1).sum())
+        return StudentTPosterior(location, np.sqrt(squares / (num_scores * df)), df, noise_variance, self.has_margin)
+
+
+@Belief.register("logit_student_t")
+class LogitStudentT(StudentT):
+    """Applies the model of `student_t` to log(score / (1 - score)), for scores in [0, 1] near an end (FIESTA, section
+    4.2).
+
+    All probabilities are then about E[logit score], not E[score]. The two can rank candidates differently. Of two
+    candidates with the same mean score and no score below 1/2, the one that varies more has the larger mean logit. The
+    paper found that the transformation made little difference.
+
+    The model allows no margin. A margin is a difference of mean scores, and the mean score is not a function of the
+    mean logit score alone. `choosing.probability.logit` describes how scores of exactly 0 or 1 are treated.
+    """
+
+    has_margin = False
+    takes_logits = True

@@ -1,0 +1,112 @@
+"""Forecasts the further runs of a selection from its posterior: cheap enough for a live display."""
+
+from dataclasses import dataclass, replace
+from typing import Optional
+
+import numpy as np
+
+from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedTPosterior
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
+from fiesta_allennlp.choosing.probability.batch import Batch
+from fiesta_allennlp.choosing.probability.continuation import draw_continuation
+from fiesta_allennlp.choosing.strategy import Strategy
+from fiesta_allennlp.core.records import History
+
+MAX_RUNS = 10**9
+"""More runs than any limit allows."""
+
+NUM_DRAWS, MIN_DRAWS, MAX_NUMBERS = 100, 20, 10**7
+"""The number of simulated selections: fewer, where they would have more numbers than that to draw."""
+
+QUANTILES = (5, 50, 95)
+"""Per cent of the draws below the three numbers of a forecast."""
+
+UNITS_PER_SLOT = 20
+"""A simulated selection makes one run at a time for each so many that it begins with, so that a long one takes no
+longer."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How many more runs a selection will make: the 5, 50 and 95% quantiles of simulated selections.
+
+    `is_limited` is true if the upper end is the most runs that a limit allows. `prob_decided` is the share that named a
+    winner by then. `seconds_per_run` counts all workers together and is 0 if it is unknown. `seconds_left` is the rest
+    of `--max-hours`, if the forecast ends there.
+    """
+
+    low: int
+    median: int
+    high: int
+    is_limited: bool
+    prob_decided: float
+    seconds_per_run: float = 0.0
+    seconds_left: Optional[float] = None
+
+    def at_least(self, num_runs: int) -> "Forecast":
+        """Return the forecast of a selection that makes no fewer runs than these."""
+        low, median, high = (max(number, num_runs) for number in (self.low, self.median, self.high))
+        return replace(self, low=low, median=median, high=high)
+
+
+@dataclass(frozen=True)
+class TimeForecast:
+    """What can be decided in `max_hours`, in which `num_runs` fit: `low`, `median` and `high` are the hours after which
+    the selection ends, as in `Forecast`. They and `prob_decided` are None if there is no forecast.
+    """
+
+    max_hours: float
+    num_runs: int
+    low: Optional[float] = None
+    median: Optional[float] = None
+    high: Optional[float] = None
+    prob_decided: Optional[float] = None
+
+
+def count_runs(hours: float, seconds: float, *, workers: int) -> int:
+    """Return how many runs of these seconds `workers` finish in some hours, at most `MAX_RUNS` each."""
+    return workers * int(min(3600 * hours / seconds * (1 + 1e-12), MAX_RUNS))
+
+
+def forecast_selection(
+    strategy: Strategy,
+    history: History,
+    decision: Decision,
+    rng: np.random.Generator,
+    *,
+    max_runs: Optional[int] = None,
+) -> Optional[Forecast]:
+    """Forecast how many more runs a selection makes, pending ones included, and whether it is decided then.
+
+    Each draw of what is true from the posterior is one simulated selection. It goes on from the present runs, by the
+    same rules.
+
+    Returns `None` if the selection is over, if it has no posterior of `moderated_t` yet, or for rules that need the
+    history. `max_runs` is the most runs that there is time for.
+    """
+    posterior = decision.posterior
+    if not isinstance(strategy, FixedConfidence) or not isinstance(posterior, ModeratedTPosterior):
+        return None
+    if decision.stopped_by is not None or not posterior.leads.noise.varied[0]:
+        return None
+    num_left = np.array([strategy.num_left(history, name) + history.num_pending(name) for name in history.active])
+    room = int(min(strategy.room(history) + len(history.pending), num_left.sum()))
+    start = ~np.isnan(posterior.numbers), posterior.numbers
+    num_units = int(start[0].sum())
+    rules = strategy.rules(num_units + room, num_slots=max(1, num_units // UNITS_PER_SLOT))
+    if rules is None or room < 1:
+        return None
+    limit = room if max_runs is None else min(room, max_runs)
+    length = limit + rules.num_slots
+    num_draws = int(np.clip(MAX_NUMBERS // (len(num_left) * length), MIN_DRAWS, NUM_DRAWS))
+    shares_units = bool((start[0].sum(axis=0) > 1).any())
+    drawn = draw_continuation(posterior.model, num_draws, length, rng, shares_units=shares_units)
+    units = np.broadcast_to(drawn.units, drawn.numbers.shape)
+    rules = replace(rules, max_runs=limit)
+    ends = Batch(drawn.numbers, units, rules, is_open=num_left >= 1, start=start).run()
+    num_added = ends.num_runs.sum(axis=1)
+    low, median, high = np.percentile(num_added, QUANTILES, method="inverted_cdf")
+    is_decided = ends.is_named & (num_added <= limit)
+    forecast = Forecast(int(low), int(median), int(high), bool(high >= limit), float(is_decided.mean()))
+    return forecast.at_least(max(1, len(decision.lacking)))

@@ -1,0 +1,246 @@
+"""Many selections at once, on scores that are drawn beforehand: the rules of a live one, by arrays."""
+
+import math
+from dataclasses import dataclass, fields
+from typing import Callable, Optional, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.choosing.probability.leads import Leads, compute_leads, prob_best
+from fiesta_allennlp.choosing.probability.rules import (
+    allowed_error,
+    choose_evenly,
+    choose_next,
+    choose_of_pair,
+    gives_up,
+    nearest_rival,
+    num_units_of_pair,
+)
+
+NUM_STARTS = 3
+"""Units that every candidate begins with. Of two, a candidate with five times the noise of the others looks like them
+one time in four, and may never run again."""
+
+FIRST_WIDTH = 16
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What all selections of a batch have in common.
+
+    Attributes:
+        confidence: target confidence.
+        limit: most runs of all candidates together, those before the batch included.
+        margin: difference in units of the score within which candidates count as equally good.
+        margin_share: a further margin, as a share of s0.
+        num_starts: units that every candidate begins with.
+        min_runs: units that the winner and its nearest rival need.
+        num_slots: runs that are made at once.
+        max_runs: most further runs; the rules do not know of it.
+        choose: sampling rule, with the arguments of `choose_next`.
+        runs_missing: whether only the winner and its rival run while `min_runs` are missing.
+        allowed_error: stopping rule, with the arguments of `rules.allowed_error`.
+        gives_up: whether a selection ends where the runs that are left are too few to go on for.
+    """
+
+    confidence: float
+    limit: int
+    margin: float = 0.0
+    margin_share: float = 0.0
+    num_starts: int = NUM_STARTS
+    min_runs: int = 0
+    num_slots: int = 1
+    max_runs: float = math.inf
+    choose: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray] = choose_next
+    runs_missing: bool = True
+    allowed_error: Callable[[np.ndarray, float], np.ndarray] = allowed_error
+    gives_up: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What selections conclude from their runs. Shape of each: `(num_selections,)`, except `tails`.
+
+    `leader` is the candidate with the greatest mean, `rival` its nearest one, and `prob` its P(best within the
+    `margin`). `is_sure` says that it is named, `is_over` that the selection makes no further run, and `is_lacking` that
+    only runs of the two are missing. `tails` are `Leads.tails`, shape `(num_selections, num_candidates)`.
+    """
+
+    leader: np.ndarray
+    rival: np.ndarray
+    prob: np.ndarray
+    margin: np.ndarray
+    is_sure: np.ndarray
+    is_over: np.ndarray
+    is_lacking: np.ndarray
+    tails: np.ndarray
+
+    def take(self, chosen: np.ndarray) -> "Look":
+        return Look(*(getattr(self, field.name)[chosen] for field in fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """How selections ended. Shape of each: `(num_selections,)`, except `num_runs`, `(num_selections, num_candidates)`,
+    the runs of each candidate in the batch. `leader` is -1, and `prob` 0, where candidates lack starting runs."""
+
+    leader: np.ndarray
+    prob: np.ndarray
+    margin: np.ndarray
+    is_named: np.ndarray
+    num_runs: np.ndarray
+    num_rounds: np.ndarray
+
+
+def margin_of(leads: Leads, rules: Rules) -> np.ndarray:
+    """Return the margin in units of the score. Shape: `(num_selections,)`."""
+    noise_sd = np.sqrt(np.where(leads.noise.varied, leads.noise.variance, 0.0))
+    return np.asarray(rules.margin + rules.margin_share * noise_sd)
+
+
+def look(numbers: np.ndarray, is_open: np.ndarray, room: np.ndarray, rules: Rules) -> Look:
+    """Apply the stopping rule to selections whose candidates have their starting units.
+
+    Args:
+        numbers: shape `(num_selections, num_candidates, num_units)`.
+        is_open: candidates that get further runs. Shape: `(num_selections, num_candidates)`.
+        room: runs that the limit leaves, pending ones included. Shape: `(num_selections,)`.
+    """
+    leads = compute_leads(numbers)
+    margin = margin_of(leads, rules)
+    tails = leads.tails(margin)
+    prob = prob_best(tails)[np.arange(len(tails)), leads.leader]
+    rival = nearest_rival(leads, tails)
+    num_units = np.asarray((~np.isnan(numbers)).sum(axis=2))
+    units_of_pair = num_units_of_pair(leads, rival, num_units, is_open)
+    is_met = 1 - prob <= rules.allowed_error(units_of_pair, rules.confidence)
+    is_short = units_of_pair < rules.min_runs
+    is_sure, is_lacking = is_met & ~is_short, is_met & is_short & rules.runs_missing
+    is_over = is_sure | (room < 1) | ~leads.noise.varied
+    if rules.gives_up:
+        is_over |= ~is_met & gives_up(leads, rival, num_units, margin=margin, room=room, confidence=rules.confidence)
+    return Look(leads.leader, rival, prob, margin, is_sure, is_over, is_lacking, tails)
+
+
+class OutOfScores(IndexError):
+    """A selection needs more scores of a candidate, given by its index, than there are."""
+
+    def __init__(self, candidate: int) -> None:
+        super().__init__(f"no score of candidate {candidate} is left")
+        self.candidate = candidate
+
+
+class Batch:
+    """Selections among equally many candidates, whose further runs have the given scores in this order.
+
+    Args:
+        scores: shape `(num_selections, num_candidates, num_scores)`, NaN after the last of a candidate.
+        units: the unit of each, a number from 0. Same shape.
+        rules: rules that all of them follow.
+        is_open: candidates that get further runs; all by default. Shape: `(num_candidates,)`.
+        start: number of runs that every candidate has on each unit before, and their mean; none by default. Shape of
+            both: `(num_candidates, num_units)`.
+
+    Raises:
+        OutOfScores: by `run`, if a selection needs more scores of a candidate than there are.
+    """
+
+    def __init__(
+        self,
+        scores: np.ndarray,
+        units: np.ndarray,
+        rules: Rules,
+        *,
+        is_open: Optional[np.ndarray] = None,
+        start: Optional[Tuple[np.ndarray, np.ndarray]] = None,
+    ) -> None:
+        self._scores, self._units, self._rules = scores, units, rules
+        shape = scores.shape[:2]
+        self._is_open = np.broadcast_to(True if is_open is None else is_open, shape)
+        num_runs_on, numbers = (np.zeros((shape[1], FIRST_WIDTH)),) * 2 if start is None else start
+        self._num_runs_on = np.tile(num_runs_on.astype(int), (shape[0], 1, 1))
+        self._numbers = np.where(self._num_runs_on > 0, numbers, np.nan)
+        self._width = 0 if start is None else numbers.shape[1]
+        self._num_runs_before = int(num_runs_on.sum())
+        self._num_runs = np.zeros(shape, dtype=int)
+
+    def run(self) -> Ends:
+        """Make all selections to their ends."""
+        number = len(self._scores)
+        self._num_rounds = np.zeros(number, dtype=int)
+        self._make_starting_runs()
+        leader, is_named = np.full(number, -1), np.zeros(number, dtype=bool)
+        prob, margin = np.zeros((2, number))
+        active = np.flatnonzero(~self._lacks_starts(np.arange(number)).any(axis=1))
+        while len(active):
+            state = look(self._numbers_of(active), self._is_open[active], self._room(active), self._rules)
+            leader[active], prob[active], is_named[active] = state.leader, state.prob, state.is_sure
+            margin[active] = state.margin
+            goes_on = ~state.is_over & (self._num_runs[active].sum(axis=1) < self._rules.max_runs)
+            active = active[goes_on]
+            self._make_round(active, state.take(goes_on))
+        return Ends(leader, prob, margin, is_named, self._num_runs, self._num_rounds)
+
+    def _make_starting_runs(self) -> None:
+        while True:
+            active = np.arange(len(self._scores))
+            active = active[self._lacks_starts(active).any(axis=1) & (self._room(active) > 0)]
+            if not len(active):
+                return
+            num_started = self._num_units(active)
+            for _ in range(self._rules.num_slots):
+                is_lacking = self._is_open[active] & (num_started < self._rules.num_starts)
+                goes_on = is_lacking.any(axis=1) & (self._room(active) > 0)
+                chosen = choose_evenly(num_started, is_lacking)
+                num_started[np.flatnonzero(goes_on), chosen[goes_on]] += 1
+                self._add_runs(active[goes_on], chosen[goes_on])
+            self._num_rounds[active] += 1
+
+    def _make_round(self, active: np.ndarray, state: Look) -> None:
+        num_started, rows = self._num_units(active), np.arange(len(active))
+        is_of_pair = np.zeros(num_started.shape, dtype=bool)
+        is_of_pair[rows, state.leader] = is_of_pair[rows, state.rival] = True
+        for _ in range(self._rules.num_slots):
+            is_short = is_of_pair & self._is_open[active] & (num_started < self._rules.min_runs)
+            chosen = self._rules.choose(state.tails, state.leader, num_started, self._is_open[active])
+            of_pair = choose_of_pair(state.leader, state.rival, num_started, is_short)
+            chosen = np.where(state.is_lacking, of_pair, chosen)
+            goes_on = (self._room(active) > 0) & (~state.is_lacking | is_short.any(axis=1))
+            num_started[rows[goes_on], chosen[goes_on]] += 1
+            self._add_runs(active[goes_on], chosen[goes_on])
+        self._num_rounds[active] += 1
+
+    def _numbers_of(self, active: np.ndarray) -> np.ndarray:
+        return self._numbers[active, :, : self._width]
+
+    def _num_units(self, active: np.ndarray) -> np.ndarray:
+        return np.asarray((~np.isnan(self._numbers_of(active))).sum(axis=2))
+
+    def _lacks_starts(self, active: np.ndarray) -> np.ndarray:
+        return self._is_open[active] & (self._num_units(active) < self._rules.num_starts)
+
+    def _room(self, active: np.ndarray) -> np.ndarray:
+        return np.asarray(self._rules.limit - self._num_runs_before - self._num_runs[active].sum(axis=1))
+
+    def _add_runs(self, active: np.ndarray, candidates: np.ndarray) -> None:
+        """Run a candidate of each active selection once."""
+        runs = active, candidates, np.minimum(self._num_runs[active, candidates], self._scores.shape[2] - 1)
+        scores, units = self._scores[runs], self._units[runs]
+        is_missing = np.isnan(scores) | (self._num_runs[active, candidates] >= self._scores.shape[2])
+        if is_missing.any():
+            raise OutOfScores(int(candidates[is_missing][0]))
+        self._num_runs[active, candidates] += 1
+        self._widen(int(units.max(initial=-1)) + 1)
+        cells = active, candidates, units
+        earlier = self._num_runs_on[cells]
+        sums = np.where(earlier > 0, self._numbers[cells], 0.0) * earlier + scores
+        self._numbers[cells] = sums / (earlier + 1)
+        self._num_runs_on[cells] += 1
+
+    def _widen(self, width: int) -> None:
+        self._width = max(self._width, width)
+        num_more = self._width - self._numbers.shape[2]
+        if num_more > 0:
+            padding = ((0, 0), (0, 0), (0, num_more + self._width))
+            self._numbers = np.pad(self._numbers, padding, constant_values=np.nan)
+            self._num_runs_on = np.pad(self._num_runs_on, padding)

@@ -1,0 +1,180 @@
+"""P(best) for independent Student-t variables, by quadrature: no simulation, hence no noise in a
+stopping rule.
+
+The probability that variable i is the largest, or within `margin` of the largest, is
+
+    P_i = integral f_i(x) prod_{j != i} F_j(x + margin) dx.
+
+All densities are evaluated at the Gauss-Legendre nodes of one common set of panels. The distribution functions come
+from the same values, integrated panel by panel, which costs a hundredth of `scipy.special.stdtr`.
+
+`logit` takes scores in [0, 1] to the whole line, where a Student-t posterior may fit them better."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln, stdtr, stdtrit
+
+from fiesta_allennlp.choosing.probability.quadrature import QuadraturePanels, graded_panel_edges
+from fiesta_allennlp.core.errors import ConfigError, ScoreError
+
+LOGIT_CLIP = 1e-6
+"""Scores nearer than this to 0 or 1 are taken as this near."""
+
+NEGLIGIBLE_PROB = 1e-10
+"""Probability that is left out at either end of the line."""
+
+POINT_RATIO = 1e-13
+"""A scale this much smaller than the largest scale and distance is below what doubles can resolve."""
+
+
+def logit(scores: np.ndarray, *, candidate: str) -> np.ndarray:
+    """log(score / (1 - score)), which takes scores in [0, 1] to the whole line. Same shape as `scores`.
+
+    Scores are clipped to [`LOGIT_CLIP`, 1 - `LOGIT_CLIP`] first, so that a score of exactly 0 or 1 becomes -13.8 or
+    13.8 and not infinite. Where a candidate has some such scores and others that are not near, its mean logit
+    depends on `LOGIT_CLIP`: prefer the scores themselves then.
+
+    Raises:
+        ScoreError: where a score is outside [0, 1] or NaN. The message names `candidate` and the first such score.
+    """
+    scores = np.asarray(scores, dtype=float)
+    invalid_scores = scores[~((scores >= 0) & (scores <= 1))]
+    if invalid_scores.size:
+        raise ScoreError(
+            f"a logit requires scores from 0 to 1 but candidate '{candidate}' has {invalid_scores[0]}. Report the "
+            "metric as a fraction, or use a posterior without logit."
+        )
+    clipped = np.clip(scores, LOGIT_CLIP, 1 - LOGIT_CLIP)
+    return np.log(clipped) - np.log1p(-clipped)
+
+
+def prob_best(
+    location: np.ndarray, *, scale: "np.ndarray | float", df: "np.ndarray | float", margin: float = 0.0
+) -> np.ndarray:
+    """Compute P(x_i >= max_j x_j - margin) of independent x_i = location_i + scale_i t(df_i). Shape:
+    `(num_candidates,)`.
+
+    The absolute error is below 1e-7 for up to 50 variables with `df` of 1 or more and scales that differ by up to nine
+    orders of magnitude. Without margin the result sums to 1: what is left of rounding is divided out.
+
+    A `scale` of 0 is a point mass at `location`, treated exactly. Point masses that share the highest value share
+    the probability that no other variable exceeds it, in equal parts, so that two candidates with the same constant
+    score have 1/2 each. With a margin above 0 the inequality is closed and nothing is shared: all point masses
+    within the margin of the highest one count.
+
+    Args:
+        location: shape `(num_candidates,)`.
+        scale: at least 0. Shape `(num_candidates,)`, or a number for all.
+        df: at least 1. Shapes as `scale`.
+        margin: in the units of `location`, at least 0.
+
+    Raises:
+        ScoreError: where a location, scale or df is out of its range.
+        ConfigError: where `margin` is.
+    """
+    location = np.atleast_1d(np.array(location, dtype=float))
+    scale, df = (np.broadcast_to(np.array(array, dtype=float), location.shape) for array in (scale, df))
+    _check_variables(location, scale, df, margin)
+    unit = max(float(np.abs(location).max()), float(scale.max()), float(np.finfo(float).tiny))
+    # Near the narrowest variable the differences of nearly equal numbers count: it becomes the origin.
+    location = location / unit - location[scale.argmin()] / unit
+    variables = _StudentTs(location, scale / unit, df, margin / unit)
+    is_point = variables.scale <= POINT_RATIO * max(float(variables.scale.max()), float(np.ptp(location)))
+    has_points = bool(is_point.any())
+    result = _prob_best_with_points(variables, is_point) if has_points else variables.prob_best(-math.inf)
+    return np.clip(result, 0, 1) if margin > 0 else result / result.sum()
+
+
+def _check_variables(location: np.ndarray, scale: np.ndarray, df: np.ndarray, margin: float) -> None:
+    is_finite = location.ndim == 1 and location.size and np.isfinite(location).all() and np.isfinite(scale).all()
+    if not is_finite or (scale < 0).any() or not (df >= 1).all():
+        raise ScoreError(
+            "P(best) requires a finite location for each candidate, finite scales of at least 0 and a df of at least 1 "
+            f"but got {location}, {scale} and {df}."
+        )
+    check_margin(margin)
+
+
+def check_margin(margin: float) -> None:
+    """Refuse a margin below 0, infinite or NaN.
+
+    Raises:
+        ConfigError: with the value.
+    """
+    if not 0 <= margin < math.inf:
+        raise ConfigError(f"margin must be 0 or more, in units of the score, but is {margin}.")
+
+
+@dataclass(frozen=True, eq=False)
+class _StudentTs:
+    """Student-t variables in units of their own. Shape of all but the margin: `(num_candidates,)`."""
+
+    location: np.ndarray
+    scale: np.ndarray
+    df: np.ndarray
+    margin: float
+
+    def take(self, candidates: np.ndarray) -> "_StudentTs":
+        return _StudentTs(self.location[candidates], self.scale[candidates], self.df[candidates], self.margin)
+
+    def cdf(self, x: float) -> np.ndarray:
+        """The distribution functions at `x`. Shape: `(num_candidates,)`."""
+        return np.asarray(stdtr(self.df, (x - self.location) / self.scale))
+
+    def prob_best(self, highest_point: float) -> np.ndarray:
+        """P(best) of all, where `highest_point` is the highest point mass. Shape: that of `location`."""
+        tail_distances = self.scale * -stdtrit(self.df, NEGLIGIBLE_PROB)
+        # Left of `left`, some variable is almost surely too far ahead; right of `right`, there is almost surely none.
+        left = max(float((self.location - tail_distances).max()), highest_point) - self.margin
+        right = float((self.location + tail_distances).max())
+        if not left < right:
+            return np.zeros(self.location.shape)
+        panels = QuadraturePanels.from_edges(self._edges(left, right))
+        density = shifted = self._densities(panels.nodes)
+        if self.margin:
+            shifted = self._densities(panels.nodes + self.margin)
+        below = self.cdf(left + self.margin)[:, None, None] + panels.integrate_to_nodes(shifted)
+        return panels.integrate(density * product_of_others(below))
+
+    def _edges(self, left: float, right: float) -> np.ndarray:
+        # The poles of the density are at a distance of scale * sqrt(df); large df are as smooth as the normal.
+        centres, widths = self.location, self.scale * np.sqrt(np.minimum(self.df, 4))
+        if self.margin > 0:
+            centres, widths = np.concatenate([centres, centres - self.margin]), np.tile(widths, 2)
+        return graded_panel_edges(centres, widths, left, right)
+
+    def _densities(self, x: np.ndarray) -> np.ndarray:
+        """The densities at `x`, shape `(num_panels, NUM_NODES)`. Shape: `(num_candidates, num_panels, NUM_NODES)`."""
+        power = (self.df + 1) / 2
+        log_peak = gammaln(power) - gammaln(self.df / 2) - np.log(self.df * np.pi) / 2 - np.log(self.scale)
+        width = self.scale * np.sqrt(self.df)
+        location, log_peak, power, width = (v[:, None, None] for v in (self.location, log_peak, power, width))
+        return np.asarray(np.exp(log_peak - power * np.log1p(((x - location) / width) ** 2)))
+
+
+def _prob_best_with_points(variables: _StudentTs, is_point: np.ndarray) -> np.ndarray:
+    """P(best) where some variables are point masses. Shape: `(num_candidates,)`."""
+    points, smooth, margin = variables.location[is_point], variables.take(~is_point), variables.margin
+    result = np.zeros(len(is_point))
+    rounding = 4 * np.finfo(float).eps if margin > 0 else 0.0
+    is_near_highest = points + margin + rounding >= points.max()
+    prob_below = [smooth.cdf(point + margin).prod() for point in points]
+    result[is_point] = is_near_highest * prob_below / (1 if margin > 0 else is_near_highest.sum())
+    if not is_point.all():
+        result[~is_point] = smooth.prob_best(points.max())
+    return result
+
+
+def product_of_others(factors: np.ndarray) -> np.ndarray:
+    """The product of all rows but one, for each row, without dividing: a factor may be 0. Same shape as `factors`."""
+    products = np.ones_like(factors)
+    before, after = np.ones((2, *factors.shape[1:]))
+    # Row by row, from both ends: several times as fast as np.cumprod over rows.
+    for row in range(len(factors)):
+        products[row] *= before
+        before *= factors[row]
+        products[-1 - row] *= after
+        after *= factors[-1 - row]
+    return products

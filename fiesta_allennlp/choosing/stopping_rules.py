@@ -1,0 +1,174 @@
+"""Stopping rules: when a winner is certain enough, and which runs it misses."""
+
+import math
+from abc import abstractmethod
+from typing import Dict, Optional, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.choosing.beliefs.belief import Belief
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.probability import rules
+from fiesta_allennlp.choosing.probability.batch import NUM_STARTS
+from fiesta_allennlp.choosing.probability.confidence_sequence import (
+    max_log_evidence,
+    unpaired_log_evidence,
+    unpaired_threshold,
+)
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.registry import Registrable
+from fiesta_allennlp.core.settings.defaults import STOPPING_RULE
+
+
+class StoppingRule(Registrable):
+    """Decides whether the winner of a decision is certain enough, and if not, which runs it misses.
+
+    A rule holds no state. It does not influence which candidates run next, except for the runs that it misses.
+    """
+
+    default = STOPPING_RULE
+
+    stops_at_probability: bool = False
+    """Whether the rule is that of `allowed_error` alone."""
+
+    gives_up: bool = False
+    """Whether a selection ends where the runs that are left are too few to go on for; see `rules.gives_up`."""
+
+    @abstractmethod
+    def missing_runs(self, history: History, decision: Decision, confidence: float) -> Optional[Tuple[str, ...]]:
+        """Return the candidates to run again before `decision.best` is named, one for each run, in order.
+
+        An empty tuple means that this candidate is the best within `decision.margin`, with this confidence.
+        `None` means that the sampling rule goes on. Requires at least two active candidates.
+        """
+
+    def starts(self, belief: Belief) -> int:
+        """Return the number of runs that every candidate begins with."""
+        return belief.min_evaluations
+
+    def least_runs(self, confidence: float) -> int:
+        """Return how many finished runs a winner and its nearest rival need, whatever the scores are."""
+        return 0
+
+    def allowed_error(self, num_units: np.ndarray, confidence: float) -> np.ndarray:
+        """Return the largest 1 - P(winner) at which the rule stops, where the winner and its nearest rival have at
+        least `num_units` units. Shapes: `(...,)` both."""
+        return np.full(np.shape(num_units), 1 - confidence)
+
+    def is_hopeless(self, history: History, decision: Decision, confidence: float, room: int) -> bool:
+        """Return whether the `room` runs that the limit leaves are too few to go on for."""
+        if not self.gives_up or decision.posterior is None or decision.rival is None:
+            return False
+        num_units = np.array([[history.num_units(name) for name in history.active]])
+        rival = np.array([history.active.index(decision.rival)])
+        margin, left, leads = np.array([decision.margin]), np.array([room]), decision.posterior.leads
+        return bool(rules.gives_up(leads, rival, num_units, margin=margin, room=left, confidence=confidence)[0])
+
+
+@StoppingRule.register("bayesian")
+class BayesianStop(StoppingRule):
+    """Stops when the posterior probability of the winner is at least the confidence (FIESTA, section 4.2).
+
+    The share of wrong winners is below 1 - confidence on average over problems drawn from the prior. This does not hold
+    for each single problem, and not if two candidates are equal. The reason is that the rule checks the probabilities
+    after every run and stops as soon as one is high enough. Use it to reproduce the paper.
+    """
+
+    stops_at_probability = True
+
+    def missing_runs(self, history: History, decision: Decision, confidence: float) -> Optional[Tuple[str, ...]]:
+        if decision.confidence is None:
+            return None
+        allowed = float(self.allowed_error(np.array(decision.num_units), confidence))
+        return () if 1 - decision.confidence <= allowed else None
+
+
+@StoppingRule.register(STOPPING_RULE)
+class EarlyLooks(BayesianStop):
+    """Stops at the confidence, but asks for more than that after few runs. It is the default.
+
+    The rule looks after every run. A lead of few runs is often luck, and changes with each of them. With
+    delta = 1 - confidence, and n the units of the winner or of its nearest rival, whichever has fewer, it stops when::
+
+        1 - P(winner) <= delta min(1, n / 16)
+
+    At 0.95, the rule asks for 0.991 after 3 runs each and for 0.95 from 16 runs on, so that two clearly different
+    candidates need little more than their starting runs. A candidate that gets no further runs does not count in n.
+
+    The rule gives up where the R runs that the limit leaves reach the confidence with a probability below 0.35, and
+    below R / 500; see `choosing.probability.rules.predictive_power`. So each further winner costs more than 500
+    runs.
+
+    No rule can know of collapses that no run has shown. If your models collapse at times, ask for a number of runs with
+    `min_runs`.
+    """
+
+    gives_up = True
+
+    def starts(self, belief: Belief) -> int:
+        # Counts tell the noise of a single run.
+        return belief.min_evaluations if belief.needs_counts else max(NUM_STARTS, belief.min_evaluations)
+
+    def allowed_error(self, num_units: np.ndarray, confidence: float) -> np.ndarray:
+        return rules.allowed_error(num_units, confidence)
+
+
+@StoppingRule.register("glr")
+class GeneralizedLikelihoodRatioStop(StoppingRule):
+    """Stops when anytime-valid likelihood ratio tests put the winner above every other active candidate.
+
+    With N candidates and delta = 1 - confidence, the rule must reject mean_a <= mean_b - margin for the winner a and
+    every other b, at level delta / N each. It then guarantees, for every sampling rule and any number of looks::
+
+        P(it ever stops with an a for which this is true of some b) <= delta
+
+    The proof takes a candidate b with the largest mean. A wrong winner other than b needs a false rejection against b,
+    which is possible for at most N - 1 pairs. If b itself is the wrong winner, another candidate has the same mean (and
+    margin is 0), which adds one more pair.
+
+    On shared splits, the test uses the differences on common splits, D_k = x_{a,k} - x_{b,k}; see
+    `choosing.probability.confidence_sequence.log_evidence`. The sequence of these differences is fixed
+    beforehand. The sampling rule only decides how much of it is observed. If a candidate has several runs on one split,
+    only the first counts. After a replicate that is pending for one of the two, no later replicate counts until it
+    finishes. Failed replicates are left out. Without common splits, the test treats the two samples as independent,
+    each with its own variance; see `unpaired_log_evidence`.
+
+    The rule assumes normal scores with unknown variances, and failures that do not depend on scores. Jourdan, Degenne
+    and Kaufmann (2022) treat likelihood ratios for unknown variances; the thresholds here are derived from mixtures.
+    The tests are about mean scores, with a logit model too. The probability in the decision is still that of the model
+    of the scores.
+
+    Use it if a false winner costs more than runs do. It needs several runs of the weak candidates as well, so combine
+    it with `ttts` or `non_adaptive_fc`. `thompson` and `bts` stop running weak candidates too early.
+    """
+
+    def missing_runs(self, history: History, decision: Decision, confidence: float) -> Optional[Tuple[str, ...]]:
+        if decision.best is None:
+            return None
+        error = (1 - confidence) / len(history.candidates)
+        winner = _first_scores_by_split(history, decision.best)
+        rivals = (_first_scores_by_split(history, name) for name in history.active if name != decision.best)
+        return () if all(_is_significantly_better(winner, rival, decision.margin, error) for rival in rivals) else None
+
+
+def _first_scores_by_split(history: History, candidate: str) -> Dict[int, float]:
+    """The first score on every split by its seed, in order of replicates, up to the first that is pending."""
+    pending_replicates = [request.replicate for request in history.pending if request.candidate == candidate]
+    first_pending = min(pending_replicates, default=math.inf)
+    by_split: Dict[int, float] = {}
+    for evaluation in sorted(history.evaluations_of(candidate), key=lambda evaluation: evaluation.request.replicate):
+        if evaluation.request.replicate < first_pending:
+            by_split.setdefault(evaluation.request.split_seed, history.sign * evaluation.score)
+    return by_split
+
+
+def _is_significantly_better(winner: Dict[int, float], rival: Dict[int, float], margin: float, error: float) -> bool:
+    """Whether mean of `winner` <= mean of `rival` - margin is rejected at this level, over all times."""
+    common_splits = [split for split in winner if split in rival]
+    if common_splits:
+        differences = np.array([winner[split] - rival[split] + margin for split in common_splits])
+        return max_log_evidence(differences) >= -math.log(error)
+    if not winner or not rival:
+        return False
+    winner_sample, rival_sample = np.array(list(winner.values())) + margin, np.array(list(rival.values()))
+    return unpaired_log_evidence(winner_sample, rival_sample) >= unpaired_threshold(error)

@@ -1,0 +1,260 @@
+"""The base class of strategies, and what they share: the analysis, who is next, limits and margins."""
+
+import math
+import re
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Collection, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.probability import check_margin
+from fiesta_allennlp.choosing.probability.rules import nearest_rival
+from fiesta_allennlp.core.errors import ConfigError, OptionError, did_you_mean, join_some
+from fiesta_allennlp.core.files import shorten
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.registry import Registrable, convert_value
+
+
+@dataclass(frozen=True)
+class RunLimit:
+    """At most `num_runs` runs of each candidate, as where documents run out.
+
+    `measure` of a history and a name is what counts once candidates have made all their runs: then it is known.
+    """
+
+    num_runs: int
+    measure: Callable[[History, str], float]
+
+
+class Strategy(Registrable):
+    """Chooses the next runs, and ends the selection when its rule is met.
+
+    A strategy holds no state: it decides from the history alone, which includes the pending runs. The same strategy
+    therefore serves one worker or many, synchronous or not, and a resumed selection. The caller passes the history and
+    the number of free workers.
+
+    `belief` computes the probabilities that the strategy reports. `confidence` is the probability at which it stops, or
+    None if it stops for another reason. `num_starts` is the number of runs that every candidate begins with, and
+    `budget` the number of runs to spend, or None without one. `run_limit` limits the runs of each candidate.
+    """
+
+    belief: Belief
+    confidence: Optional[float] = None
+    num_starts: int = 0
+    budget: Optional[int] = None
+    run_limit: Optional[RunLimit] = None
+    done: FrozenSet[str] = frozenset()
+    """Candidates that get no further runs. Set by `without_further_runs`."""
+
+    def without_further_runs(self, done: Collection[str], history: History) -> None:
+        """Take these candidates with the runs that they have.
+
+        Raises:
+            ConfigError: if one is unknown or has too few scores, or all of them are named.
+        """
+        min_evaluations = self.belief.min_evaluations
+        for name in done:
+            if name not in history.candidates:
+                raise ConfigError(f"--done: unknown candidate '{name}'.{did_you_mean(name, history.candidates)}")
+            if history.num_finished(name) < min_evaluations:
+                raise ConfigError(
+                    f"--done: candidate '{name}' has {history.num_finished(name)} of the {min_evaluations} scores "
+                    "required for P(best). Add scores or remove the candidate."
+                )
+        if done and set(history.active) <= set(done):
+            raise ConfigError("--done names all candidates, so there is nothing left to run. Remove one of them.")
+        self.done = frozenset(done)
+
+    def open(self, names: Sequence[str]) -> Tuple[str, ...]:
+        """Return those of `names` that are not `done`."""
+        return tuple(name for name in names if name not in self.done)
+
+    def num_left(self, history: History, name: str) -> float:
+        """Return how many more runs a candidate may begin. Failed runs count as made."""
+        if name in self.done:
+            return 0
+        return math.inf if self.run_limit is None else self.run_limit.num_runs - history.num_begun[name]
+
+    def within_limit(self, names: Sequence[str], history: History, prob_best: Mapping[str, float]) -> List[str]:
+        """Replace the names of candidates that get no further runs by the most probable of the others, the one with
+        more runs left among equals. Leave them out if no others are left."""
+        left = {name: self.num_left(history, name) for name in history.active}
+        chosen: List[str] = []
+        for name in names:
+            others = (other for other in left if left[other] >= 1)
+            if left[name] < 1:
+                name = max(others, key=lambda other: (prob_best.get(other, 0.0), left[other]), default="")
+            if name:
+                left[name] -= 1
+                chosen.append(name)
+        return chosen
+
+    def exhausted(self, history: History) -> Tuple[str, ...]:
+        """Return the candidates that have made all runs of `run_limit`, even if each has failed."""
+        if self.run_limit is None:
+            return ()
+        names = (name for name in history.active if history.num_begun[name] >= self.run_limit.num_runs)
+        return tuple(name for name in names if not history.num_pending(name))
+
+    def end_at_limit(self, history: History, decision: Decision) -> Decision:
+        """Return the end where the runs of `run_limit` are made: the best is known to be that of the highest
+        `measure`. With fewer than two candidates that have a run, there is no comparison."""
+        assert self.run_limit is not None
+        measure, finished = self.run_limit.measure, [name for name in history.active if history.num_finished(name)]
+        if len(finished) < 2:
+            return replace(decision, best=finished[0] if finished else None, stopped_by="failures")
+        known = [name for name in finished if name in self.exhausted(history)] or finished
+        return replace(decision, best=max(known, key=lambda name: measure(history, name)), stopped_by="documents")
+
+    def check(self, candidates: List[str]) -> None:
+        """Check the settings against these candidates, before the first run.
+
+        Raises:
+            ConfigError: if the settings cannot work; the message has the rule, the value and the remedy.
+        """
+
+    def check_room(self, history: History) -> None:
+        """Check that the limit leaves room for candidates that joined after the selection began.
+
+        Raises:
+            ConfigError: if it does not; the message has the smallest limit that does.
+        """
+
+    @abstractmethod
+    def propose(self, history: History, slots: int, rng: np.random.Generator) -> List[str]:
+        """Return at most `slots` names of active candidates to run next. A name can occur more than once.
+
+        An empty list means that there is nothing to start now. If nothing is pending either, the selection is over.
+        """
+
+    @abstractmethod
+    def recommend(self, history: History) -> Decision:
+        """Return the current decision.
+
+        `stopped_by` is set if and only if the selection is over, even if runs are still pending.
+        """
+
+    def limited_bounds(self, num_candidates: int, least: int, most: int) -> Tuple[int, int]:
+        """Return bounds of the number of runs within `run_limit`."""
+        room = math.inf if self.run_limit is None else self.run_limit.num_runs * num_candidates
+        return int(min(least, room)), int(min(most, room))
+
+    @abstractmethod
+    def bounds(self, num_candidates: int) -> Tuple[int, int]:
+        """Return the smallest and the largest number of runs that a selection among `num_candidates` candidates can
+        take.
+        """
+
+
+def check_candidates(candidates: Sequence[str]) -> None:
+    """Check that there are at least two candidates and that no two share a name.
+
+    Raises:
+        ConfigError: if there are fewer, or if a name occurs twice; the message has the number or the name.
+    """
+    if len(candidates) < 2:
+        raise ConfigError(f"a selection needs at least 2 candidates but got {len(candidates)}.")
+    duplicates = [name for name in candidates if candidates.count(name) > 1]
+    if duplicates:
+        raise ConfigError(f"candidate names must be unique, but '{duplicates[0]}' appears more than once.")
+
+
+def analyse(history: History, belief: Belief, *, margin: "Optional[Margin]" = None) -> Decision:
+    """Compute the posterior after `history`, and the candidate that leads.
+
+    `best` is `None` while the model of the scores needs more runs. With fewer than two active candidates there is
+    nothing to compare: `best` is then the one that is left.
+    """
+    margin, active = margin or Margin(), history.active
+    if len(active) < 2:
+        best = next((name for name in active if history.num_finished(name)), None)
+        return Decision(best=best, margin=margin.to_score(0.0))
+    if not have_finished(history, active, belief.min_evaluations):
+        return Decision(best=None, margin=margin.to_score(0.0))
+    posterior = belief.posterior(history)
+    if not isinstance(posterior, Posterior):
+        raise ConfigError(f"{type(belief).__name__}.posterior must be a Posterior but got {shorten(posterior)}.")
+    size = margin.to_score(posterior.noise_sd)
+    prob_best = dict(zip(active, posterior.prob_best().tolist(), strict=True))
+    prob_within = dict(zip(active, posterior.prob_best(size).tolist(), strict=True)) if size > 0 else prob_best
+    rival = int(nearest_rival(posterior.leads, posterior.leads.tails(size))[0])
+    best = active[posterior.leader]
+    return Decision(best, size, None, prob_best, prob_within, rival=active[rival], posterior=posterior)
+
+
+def valid_names(returned: Any, history: History, method: str) -> List[str]:
+    """Return the names that a method returned, which may be of a user's own class.
+
+    Raises:
+        ConfigError: if they are not a list, or one is unknown; the message names the method and the value.
+    """
+    names = convert_value(returned, List[str], method)
+    for name in names:
+        if name not in history.candidates:
+            raise ConfigError(f"{method} must be candidates, {join_some(history.candidates)}, but one is '{name}'.")
+    return names
+
+
+def have_units(history: History, names: Sequence[str], min_units: int) -> bool:
+    """Return whether each of `names` has at least `min_units` units with a finished run."""
+    return all(history.num_units(name) >= min_units for name in names)
+
+
+def have_finished(history: History, names: Sequence[str], min_runs: int) -> bool:
+    """Return whether each of `names` has at least `min_runs` finished runs."""
+    return all(history.num_finished(name) >= min_runs for name in names)
+
+
+def fill_evenly(num_runs_by_name: Mapping[str, int], *, target_runs: int, slots: float = math.inf) -> List[str]:
+    """Return at most `slots` names, the one with the fewest runs first, until each has `target_runs`.
+    `num_runs_by_name` are the runs of each so far."""
+    num_runs = dict(num_runs_by_name)
+    chosen: List[str] = []
+    while num_runs and len(chosen) < slots:
+        name = min(num_runs, key=num_runs.__getitem__)
+        if num_runs[name] >= target_runs:
+            break
+        num_runs[name] += 1
+        chosen.append(name)
+    return chosen
+
+
+SD_SHARE_PATTERN = re.compile(r"\s*(?P<share>\S+?)\s*sd\s*")
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The margin of a strategy: its `size` in units of the score, or of the run-to-run sd (`is_in_sds`)."""
+
+    size: float = 0.0
+    is_in_sds: bool = False
+
+    @classmethod
+    def parse(cls, value: Union[float, str]) -> "Margin":
+        """Read a number, or a text such as `0.25sd`.
+
+        Raises:
+            ConfigError: if it is neither a number of at least 0 nor a share of the sd.
+        """
+        match = SD_SHARE_PATTERN.fullmatch(value) if isinstance(value, str) else None
+        try:
+            margin = cls(float(value)) if match is None else cls(float(match["share"]), is_in_sds=True)
+        except (TypeError, ValueError):
+            raise OptionError(
+                "margin",
+                "must be a number in units of the score, or a share of the run-to-run sd such as 0.25sd, but "
+                f"is '{value}'.",
+            ) from None
+        check_margin(margin.size)
+        return margin
+
+    def to_score(self, sd: float) -> float:
+        """Return the margin in units of the score, for this run-to-run sd."""
+        return self.size * sd if self.is_in_sds else self.size
+
+    @property
+    def text(self) -> str:
+        return f"{self.size:g}sd" if self.is_in_sds else f"{self.size:g}"

@@ -1,0 +1,207 @@
+"""Strategies that draw from the posterior: Thompson sampling, its synchronous batches, and top-two rules."""
+
+from abc import abstractmethod
+from collections import Counter
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
+from fiesta_allennlp.choosing.probability.rules import choose_next
+from fiesta_allennlp.choosing.strategy import Strategy, analyse, fill_evenly, have_units, valid_names
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import History
+
+
+class PosteriorSampling(FixedConfidence):
+    """Makes the starting runs of all candidates in turn, and then draws names from the posterior.
+
+    If runs of some candidates are missing before the winner is named, only these run, so that many workers do not make
+    runs that nobody needs. A run of a candidate of `done` goes to the most probable of the others.
+
+    The parameters are those of `FixedConfidence`.
+    """
+
+    def fill(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
+        names = self.open(history.active)
+        num_started = {name: history.num_started_units(name) for name in names}
+        starting_runs = fill_evenly(num_started, target_runs=self.num_starts, slots=slots)
+        if starting_runs or not have_units(history, names, self.num_starts):
+            return starting_runs
+        if decision.lacking:
+            return _subtract_pending(decision.lacking, history)[:slots]
+        return valid_names(self.choose(history, decision, slots, rng), history, f"{type(self).__name__}.choose")
+
+    @abstractmethod
+    def choose(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
+        """Return at most `slots` names, once all starting runs have finished.
+
+        `decision` has the current decision, with a probability for every active candidate.
+        """
+
+
+class Drawing(PosteriorSampling):
+    """A sampling rule of the papers, which draws from a posterior of means.
+
+    The parameters are those of `FixedConfidence`.
+    """
+
+    def check(self, candidates: List[str]) -> None:
+        super().check(candidates)
+        if not self.belief.has_draws:
+            raise ConfigError(
+                f"the strategy draws from a posterior of means, but that of {type(self.belief).__name__} is of leads "
+                "alone. Use --belief student_t, or --strategy top_two."
+            )
+
+
+@Strategy.register("thompson")
+class Thompson(Drawing):
+    """Thompson sampling: draws a candidate for every free slot by its probability of being the best (FIESTA, section
+    4.2).
+
+    With many workers this is the asynchronous form of batch Thompson sampling (section 4.3): each draw uses all scores
+    that have finished. Prefer `top_two` for high confidence, because Thompson sampling runs little else once a
+    candidate is probably the best.
+
+    The parameters are those of `FixedConfidence`.
+    """
+
+    def choose(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
+        return draw_names(decision.prob_best, slots, rng)
+
+
+@Strategy.register("bts")
+class BatchThompson(Drawing):
+    """Batch Thompson sampling, synchronous (FIESTA, section 4.3 and table 3; Kandasamy et al., 2018).
+
+    The strategy draws a whole batch from the posterior at the start of the batch. The next batch begins when all runs
+    of this one have finished. With fewer slots than `batch_size`, it starts a batch in pieces, all drawn from the same
+    posterior. If a run fails, another draw replaces it within its batch. Use `thompson` if workers need not wait for
+    each other.
+
+    Args:
+        batch_size: number of runs in a batch. By default, a batch is as large as the number of slots that are free when
+            nothing is pending; failed runs are then not replaced.
+
+    The other parameters are those of `FixedConfidence`.
+    """
+
+    def __init__(self, *, batch_size: Optional[int] = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.batch_size = batch_size
+        self._batch_start: Tuple[Optional[History], Mapping[str, float]] = (None, {})
+
+    def check(self, candidates: List[str]) -> None:
+        super().check(candidates)
+        if self.batch_size is not None and self.batch_size < 1:
+            raise ConfigError(f"batch_size must be at least 1 but is {self.batch_size}.")
+
+    def choose(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
+        num_started = self._num_started_in_batch(history)
+        if num_started == 0 and history.pending:
+            return []
+        start_history = history.first_evaluations(history.total_started - num_started)
+        if num_started == 0:
+            self._batch_start = (start_history, decision.prob_best)
+        elif self._batch_start[0] != start_history:  # another history than at the last piece, as after a resumption
+            prob_best = analyse(start_history, self.belief).prob_best  # empty if a candidate joined since
+            self._batch_start = (start_history, prob_best or decision.prob_best)
+        num_draws = min(slots, (self.batch_size or slots) - num_started)
+        return draw_names(self._batch_start[1], num_draws, rng)
+
+    def _num_started_in_batch(self, history: History) -> int:
+        """Count the started evaluations of the batch: 0 where the last one is complete, or pending."""
+        num_starting_runs = sum(min(self.num_starts, history.num_started(name)) for name in history.candidates)
+        return (history.total_started - num_starting_runs) % self.batch_size if self.batch_size else 0
+
+
+@Strategy.register("top_two")
+class TopTwo(PosteriorSampling):
+    """Runs the leader or its challenger, whichever has fewer runs: the sampling rule to use for a fixed confidence.
+
+    With p_j the probability that j is better than the leader, and n_j its units with finished and pending runs, the
+    challenger has the greatest p_j / n_j of all candidates that get further runs. A margin counts in p_j. Every free
+    slot gets a run of its own. Pending runs count as made, so that many workers do not all choose the same one. There
+    are no draws.
+
+    Rules with a leader and a challenger go back to Russo (2016). The paper's own rule is `ttts`, which needs more runs.
+
+    The parameters are those of `FixedConfidence`.
+    """
+
+    def choose(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
+        assert decision.posterior is not None
+        names, leads = history.active, decision.posterior.leads
+        tails = leads.tails(decision.margin)
+        num_started = np.array([[history.num_started_units(name) for name in names]])
+        num_left = np.array([[self.num_left(history, name) for name in names]])
+        chosen: List[str] = []
+        while len(chosen) < slots and (num_left >= 1).any():
+            index = int(self.choose_at_once(tails, leads.leader, num_started, num_left >= 1)[0])
+            num_started[0, index] += 1
+            num_left[0, index] -= 1
+            chosen.append(names[index])
+        return chosen
+
+    def choose_at_once(
+        self, tails: np.ndarray, leader: np.ndarray, num_started: np.ndarray, is_open: np.ndarray
+    ) -> np.ndarray:
+        return choose_next(tails, leader, num_started, is_open)
+
+
+@Strategy.register("ttts")
+class TopTwoThompson(Drawing):
+    """Top-two Thompson sampling as in the FIESTA paper (algorithm 2; Russo, 2016).
+
+    With pi_i the probability that candidate i is the best, the rule draws a leader I from pi and a challenger J != I
+    with probability pi_J / (1 - pi_I), or with equal probability if pi leaves nothing for the others. I is run with
+    probability `beta`, otherwise J. This is also the pure exploration Thompson sampling (PETS) of Haffari et al. (2017,
+    algorithms 1 and 2). With `beta` 1 it is their Thompson sampling. `top_two` needs fewer runs.
+
+    Args:
+        beta: probability that I is run instead of J, above 0 and at most 1.
+
+    The other parameters are those of `FixedConfidence`.
+    """
+
+    def __init__(self, *, beta: float = 0.5, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.beta = beta
+
+    def check(self, candidates: List[str]) -> None:
+        super().check(candidates)
+        if not 0 < self.beta <= 1:
+            raise ConfigError(f"beta must be above 0 and at most 1, such as 0.5, but is {self.beta}.")
+
+    def choose(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
+        chosen: List[str] = []
+        for _ in range(slots):
+            leader = draw_names(decision.prob_best, 1, rng)[0]
+            is_leader = rng.random() < self.beta
+            weights = {name: prob for name, prob in decision.prob_best.items() if name != leader}
+            others = weights if any(weights.values()) else dict.fromkeys(weights, 1.0)
+            chosen.append(leader if is_leader else draw_names(others, 1, rng)[0])
+        return chosen
+
+
+def _subtract_pending(names: Sequence[str], history: History) -> List[str]:
+    """The names, each as often as it has no pending run that stands for it."""
+    num_pending_by_name = Counter(request.candidate for request in history.pending)
+    unmatched: List[str] = []
+    for name in names:
+        num_pending_by_name[name] -= 1
+        if num_pending_by_name[name] < 0:
+            unmatched.append(name)
+    return unmatched
+
+
+def draw_names(weights: Mapping[str, float], size: int, rng: np.random.Generator) -> List[str]:
+    """Draw `size` independent names with probabilities proportional to the weights. At least one weight must be above
+    0.
+    """
+    names = [name for name, weight in weights.items() if weight > 0]
+    cumulative_weights = np.cumsum([weights[name] for name in names])
+    indices = np.searchsorted(cumulative_weights, rng.random(size) * cumulative_weights[-1], side="right")
+    return [names[min(index, len(names) - 1)] for index in indices]

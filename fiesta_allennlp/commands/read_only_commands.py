@@ -1,0 +1,219 @@
+"""The commands that run nothing: on a selection, on scores alone, and the registration as an AllenNLP plugin."""
+
+import argparse
+import csv
+import json
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Dict
+
+from fiesta_allennlp.commands.command import (
+    EXIT_INTERRUPTED,
+    FiestaCommand,
+    add_require_decision,
+    decision_status,
+    import_dotted,
+    print_read_back,
+)
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.files import atomic_replacement
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class StatusCommand(FiestaCommand):
+    help = "show the progress of a selection, running or not"
+    description = """Print the current table of a selection, running or not. The command locks nothing and
+changes nothing in the directory."""
+    examples = """examples:
+  %(prog)s runs/first
+  %(prog)s runs/first --follow
+  %(prog)s runs/first --json"""
+    settings_class_path = "fiesta_allennlp.reports.report_settings.StatusSettings"
+    positional_settings = (("directory", None),)
+    interrupt_message = "Interrupted. The selection is not affected."
+
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
+        settings = self.build_settings(args)
+        from fiesta_allennlp.reports.terminal.status import read_status
+
+        while True:
+            status = read_status(settings.directory)
+            if settings.json:
+                indent = None if settings.follow else 2
+                print(json.dumps(status.data, indent=indent, default=asdict), flush=True)
+            else:
+                console.print(status.table, *status.sentences)
+            if not settings.follow or not status.is_followed:
+                return 0
+            time.sleep(settings.every)
+
+
+class ReportCommand(FiestaCommand):
+    help = "write the report of a selection"
+    description = """Write an HTML page, its pictures as PDF, LaTeX tables and CSV files of a finished or running
+selection, or of a table of scores. The command locks nothing and changes nothing in the selection."""
+    examples = """examples:
+  %(prog)s runs/first
+  %(prog)s runs/first --compare cnn lstm"""
+    settings_class_path = "fiesta_allennlp.reports.report_settings.ReportSettings"
+    positional_settings = (("source", "?"), ("files", "*"))
+
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
+        from fiesta_allennlp.reports.report import default_output, report
+
+        options = self.typed_settings(args)
+        output = options.pop("output", None) or default_output(options.get("source"), options.get("compare"))
+        report_record = report(**options, output=output)
+        if report_record.read_back is not None:
+            print_read_back(report_record.read_back)
+        console.print(*report_record.decision)
+        console.print(f"Report written to {output / 'report.html'}, with more files in the same directory.")
+        return 0
+
+
+class ChoiceCommand(FiestaCommand):
+    """A command whose settings say how a selection chooses, so that they may come from a preset."""
+
+    def build_settings(self, args: argparse.Namespace) -> Any:
+        return import_dotted(self.settings_class_path).from_layers(self.typed_settings(args))
+
+
+class SimulationCommand(ChoiceCommand):
+    """A command that repeats simulated selections and can write the result to a file.
+
+    `function_path` is the dotted path of the function that makes its result."""
+
+    function_path: ClassVar[str]
+    interrupt_message = "Interrupted before the first repetition finished."
+
+    def add_other_options(self, groups: Dict[str, Any]) -> None:
+        from fiesta_allennlp.core.settings.options import RESOURCES_GROUP
+
+        help = "write the result to this file"
+        groups[RESOURCES_GROUP].add_argument("--output", type=Path, metavar="FILE.json", help=help)
+
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
+        if args.output is not None and not args.output.parent.is_dir():
+            raise ConfigError(f"--output {args.output}: the directory {args.output.parent} does not exist.")
+        from fiesta_allennlp.selecting.results.showing import show
+
+        result = import_dotted(self.function_path)(self.build_settings(args), console)
+        print_read_back(*filter(None, [result.source.read_back]))
+        console.print(*show(result))
+        if args.output is not None:
+            from fiesta_allennlp.core.files import write_json_file
+
+            write_json_file(args.output, result.summary, indent=2, allow_nan=False)
+        return EXIT_INTERRUPTED if result.interrupted else 0
+
+
+class PlanCommand(SimulationCommand):
+    help = "estimate how many runs a selection needs"
+    description = """Simulate a selection to estimate how many runs and hours it needs and how often it picks the best.
+Describe the problem with numbers or with a pilot: the directory of a finished, interrupted or running
+selection, or a table of scores. The command trains nothing, locks nothing and changes nothing."""
+    examples = """examples:
+  %(prog)s --gap 0.01 --sd 0.03 --candidates 4
+  %(prog)s runs/first"""
+    settings_class_path = "fiesta_allennlp.tables.table_settings.PlanSettings"
+    positional_settings = (("source", "?"), ("files", "*"))
+    function_path = "fiesta_allennlp.reports.terminal.simulation_text.plan_with_bar"
+
+
+class ReplayCommand(SimulationCommand):
+    help = "simulate a selection over existing scores"
+    description = """Simulate a selection over a table of existing or synthetic scores, and print how many runs it takes
+and how often it finds the best candidate."""
+    examples = """examples:
+  %(prog)s scores.csv --confidence 0.9
+  %(prog)s scores.csv --strategy ttts --belief student_t --splits independent"""
+    settings_class_path = "fiesta_allennlp.tables.table_settings.ReplaySettings"
+    positional_settings = (("scores", None), ("files", "*"))
+    function_path = "fiesta_allennlp.reports.terminal.simulation_text.replay_with_bar"
+
+
+class NextCommand(ChoiceCommand):
+    help = "suggest the next runs for a table of scores"
+    description = """Read a table of scores and print which candidate leads, P(best), and the runs to make next, or that
+the selection is decided. Make these runs yourself and add a row for each. The command stores nothing."""
+    examples = """examples:
+  %(prog)s scores.csv --workers 4
+  %(prog)s scores.csv --candidates cnn,lstm,bert --format csv
+  %(prog)s wandb.csv --columns candidate=model+lr --score test_f1
+  %(prog)s 'results/{candidate}/seed{seed}/all_results.json' --score eval_f1 --output runs.csv"""
+    settings_class_path = "fiesta_allennlp.tables.table_settings.NextSettings"
+    positional_settings = (("scores", None), ("files", "*"))
+
+    def add_other_options(self, groups: Dict[str, Any]) -> None:
+        from fiesta_allennlp.core.settings.options import RESOURCES_GROUP
+
+        add_require_decision(groups[RESOURCES_GROUP])
+        groups[RESOURCES_GROUP].add_argument(
+            "--output",
+            type=Path,
+            metavar="FILE.csv",
+            help="write the runs of the table with our own columns, for fiesta select --scores",
+        )
+        groups[RESOURCES_GROUP].add_argument(
+            "--format",
+            choices=("text", "json", "csv"),
+            default="text",
+            help="text (default), json, or csv: one line candidate,split,seed per run, and no line once the selection "
+            "has ended",
+        )
+
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
+        """Return the status: 0, 1 if too many runs failed, or 3 without a decision with `--require-decision`."""
+        settings = self.build_settings(args)
+        from fiesta_allennlp.reports.terminal.next_text import ask_next_runs
+        from fiesta_allennlp.selecting.results.showing import show
+
+        answer = ask_next_runs(settings)
+        print_read_back(answer.read_back)
+        if args.output is not None:
+            answer.table.write(args.output)
+        if args.format == "json":
+            console.print(json.dumps(answer.data, indent=2, default=asdict))
+        elif args.format == "csv":
+            rows = ((run.candidate, run.split, run.seed) for run in answer.runs)
+            csv.writer(sys.stdout, lineterminator="\n").writerows(rows)
+            if not answer.runs:
+                print(answer.sentences[-1], file=sys.stderr)
+        else:
+            console.print(*show(answer))
+        return decision_status(answer.result, args)
+
+
+PLUGIN_MODULE = "fiesta_allennlp.plugin"
+"""The module that AllenNLP imports."""
+
+
+class PluginCommand(FiestaCommand):
+    help = "make the fiesta- commands available in `allennlp`"
+    description = """Add the line fiesta_allennlp.plugin to the file .allennlp_plugins in the current directory, where
+AllenNLP looks for plugins. A file that already contains the line is not changed."""
+    examples = """examples:
+  %(prog)s
+  %(prog)s --user"""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--user", action="store_true", help="add it to ~/.allennlp/plugins, for every directory")
+
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
+        path = Path.home() / ".allennlp" / "plugins" if args.user else Path(".allennlp_plugins")
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+            is_new = PLUGIN_MODULE not in map(str.strip, lines)
+            if is_new:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with atomic_replacement(path) as temporary_path:
+                    temporary_path.write_text("\n".join([*lines, PLUGIN_MODULE]) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"cannot add the line {PLUGIN_MODULE} to {path}: {error.strerror}.") from error
+        text = f"Added {PLUGIN_MODULE} to {path}" if is_new else f"{path} is unchanged"
+        console.print(f"{text}. `allennlp` finds the fiesta- commands.")
+        return 0

@@ -1,0 +1,291 @@
+"""The commands that make runs: `select`, `documents`, `confirm` and `worker`."""
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, Type
+
+from fiesta_allennlp.commands.command import (
+    EXIT_INCONCLUSIVE,
+    EXIT_INTERRUPTED,
+    EXIT_NO_COMPARISON,
+    FiestaCommand,
+    add_require_decision,
+    decision_status,
+    import_dotted,
+    print_read_back,
+)
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, full_command, join_some
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fiesta_allennlp.selecting.results.result import Result
+
+LIMIT_OPTIONS = {"max_evaluations": "--max-evaluations N", "max_hours": "--max-hours HOURS"}
+"""The option that makes room for more, by what ended a selection."""
+
+
+class SelectionCommand(FiestaCommand):
+    """A command that selects in a directory, or with `--dry-run` only checks and prints the plan.
+
+    Attributes:
+        select_path, plan_path, plan_view_path: the dotted paths of its functions, which are imported when
+            they are used.
+        run_noun: the word for one run.
+        interrupt_note: the end of a sentence about an interrupt.
+        force_help, dry_run_help: help texts.
+    """
+
+    starts_runs = True
+    rare_modes = ("debug", "require_decision", "config")
+    select_path: ClassVar[str]
+    plan_path: ClassVar[str]
+    plan_view_path: ClassVar[str]
+    run_noun: ClassVar[str] = "run"
+    interrupt_note: ClassVar[str] = "no finished run is lost"
+    force_help: ClassVar[str] = "delete the selection in the directory first"
+    dry_run_help: ClassVar[str] = "check candidates, options and data and print the plan, but run nothing"
+
+    def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
+        help = "directory of the selection"
+        parser.add_argument("-s", "--serialization-dir", dest="directory", type=Path, metavar="DIR", help=help)
+        parser.set_defaults(directory_flag="-s ")
+        parser.add_argument("-r", "--recover", action="store_true", help="resume the selection in the directory")
+        parser.add_argument("-f", "--force", action="store_true", help=self.force_help)
+        parser.add_argument("--dry-run", action="store_true", help=self.dry_run_help)
+        add_require_decision(parser)
+        parser.add_argument("--config", type=Path, help="a Jsonnet file with options, which the command line overrides")
+
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
+        """Return the status: 0 decided or inconclusive, 1 no comparison was possible, 2 invalid input, 3 inconclusive
+        with `--require-decision`."""
+        settings_class = import_dotted(self.settings_class_path)
+        settings = typed_settings(args, settings_class)
+        if args.dry_run:
+            directory = RunDirectory(args.directory or Path("DIR"))
+            plan = import_dotted(self.plan_path)(
+                settings_class(**settings), console, directory, **self.inputs(args, settings)
+            )
+            console.print(*import_dotted(self.plan_view_path)(plan))
+            return 0
+        modes = {name: getattr(args, name) for name in ("recover", "force")}
+        modes.update(self.inputs(args, settings))
+        from fiesta_allennlp.reports.terminal.live_table import LiveTable
+
+        result = import_dotted(self.select_path)(
+            settings, required_directory(args), console=console, display=LiveTable, **modes
+        )
+        return exit_status(self.print_result(result, args, console), args, console)
+
+    def inputs(self, args: argparse.Namespace, settings: Dict[str, Any]) -> Dict[str, Any]:
+        """Return what the selection begins with besides its settings, by the name of the argument."""
+        return {}
+
+    def print_result(self, result: Any, args: argparse.Namespace, console: "Console") -> "Result":
+        """Print the result, and return that of the last stage."""
+        from fiesta_allennlp.reports.words import selection_in_words
+        from fiesta_allennlp.selecting.results.candidate_table import candidate_table
+
+        console.print(candidate_table(result, title=result.metric_text))
+        print_failures(result, args, console)
+        console.print(*selection_in_words(result))
+        return result
+
+    def interrupt_text(self, args: argparse.Namespace) -> str:
+        directory = None if args.dry_run else args.directory
+        if directory is None or not RunDirectory(directory).store.exists():
+            return f"Interrupted before the first {self.run_noun}. Start over with the same command."
+        return f"Interrupted; {self.interrupt_note}. Continue with: {recover_command(args)}"
+
+
+def typed_settings(args: argparse.Namespace, settings_class: Type[Any]) -> Dict[str, Any]:
+    """Return the settings of the class `settings_class` that were typed, above those of the `--config` file."""
+    from fiesta_allennlp.core.settings.choice_settings import merge_settings, settings_from_file
+    from fiesta_allennlp.core.settings.options import typed_options
+
+    file_settings = settings_from_file(args.config, settings_class) if args.config is not None else {}
+    return merge_settings(file_settings, typed_options(args, settings_class), settings_class=settings_class)
+
+
+def required_directory(args: argparse.Namespace) -> Path:
+    if args.directory is None:
+        raise ConfigError("-s is missing: pass the directory of the selection.")
+    return args.directory
+
+
+def print_failures(result: "Result", args: argparse.Namespace, console: "Console") -> None:
+    """Print every failure, by reason, every candidate that takes no part, and how to retry it."""
+    from fiesta_allennlp.reports.words import failures_in_words
+
+    console.print(*failures_in_words(result))
+    failed = [candidate for candidate in result.candidates if candidate.state == "failed"]
+    if result.questions:
+        console.print(f"Questions about the scores are below. To answer one: {recover_command(args)} --allow NAME")
+    wrong_names = [c.name for c in failed if not c.num_own and not c.num_missed]
+    if wrong_names and args.command == "select":
+        correction = f"pass all candidates again, with the corrected command or config of {join_some(wrong_names)}"
+        console.print(f"To correct a candidate, {correction}: {recover_command(args)} CANDIDATES")
+    retried = [candidate for candidate in failed if candidate.failed_because in ("max_failures", "min_score")]
+    if retried:
+        most_failures = max(3, *(candidate.failures for candidate in retried))
+        retry_command = f"{recover_command(args)} --max-failures {2 * most_failures}"
+        console.print(f"If you corrected the script itself, or the cause was outside, retry with: {retry_command}")
+
+
+def exit_status(result: "Result", args: argparse.Namespace, console: "Console") -> int:
+    """Return the exit status that belongs to a result. If the selection may go on, print how."""
+    if result.stopped_by == "interrupted":
+        console.print(f"Continue with: {recover_command(args)}")
+        return EXIT_INTERRUPTED
+    if result.stopped_by in LIMIT_OPTIONS:
+        console.print(f"To continue, raise the limit: {recover_command(args)} {LIMIT_OPTIONS[result.stopped_by]}")
+    return decision_status(result, args)
+
+
+def recover_command(args: argparse.Namespace) -> str:
+    return f"{full_command(args.command)} {args.directory_flag}{shlex.quote(str(args.directory))} --recover"
+
+
+class SelectCommand(SelectionCommand):
+    help = "find the best of several models"
+    description = """Train the candidates on new random splits with new seeds until one of them is the best with the
+target confidence. Everything is kept in the directory passed with -s, and --recover resumes an interrupted
+selection with its original options."""
+    examples = """examples:
+  %(prog)s cnn.jsonnet lstm.jsonnet -s runs/first --metric accuracy --dry-run
+  %(prog)s cnn.jsonnet lstm.jsonnet --metric accuracy --trial
+  %(prog)s cnn.jsonnet lstm.jsonnet -s runs/first --metric accuracy --workers 2
+  %(prog)s 'a=python train.py --arch a {train} {test} {seed}' 'b=python train.py --arch b {train} {test} {seed}' \\
+      --data train.jsonl --data test.jsonl --metric f1 -s runs/programs
+  %(prog)s cnn.jsonnet lstm.jsonnet --scores runs.csv -s runs/more \\
+      --metric f1 --splits official
+  %(prog)s -s runs/first --recover"""
+    settings_class_path = "fiesta_allennlp.candidates.select_settings.Settings"
+    further_settings_paths = ("fiesta_allennlp.tables.table_settings.BroughtSettings",)
+    select_path = "fiesta_allennlp.candidates.training_selection.select"
+    plan_path = "fiesta_allennlp.candidates.training_selection.plan"
+    plan_view_path = "fiesta_allennlp.reports.terminal.dry_run.show_training_plan"
+    positional_settings = (("candidates", "*"),)
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        from fiesta_allennlp.core.settings.options import add_options
+        from fiesta_allennlp.tables.table_settings import BroughtSettings
+
+        super().add_arguments(parser)
+        add_options(parser, BroughtSettings)
+
+    def inputs(self, args: argparse.Namespace, settings: Dict[str, Any]) -> Dict[str, Any]:
+        if not hasattr(args, "scores"):
+            return {}
+        from fiesta_allennlp.core.settings.options import typed_options
+        from fiesta_allennlp.selecting.session import StoredState
+        from fiesta_allennlp.tables.run_table import read_brought_runs
+        from fiesta_allennlp.tables.table_settings import BroughtSettings
+
+        runs, read_back = read_brought_runs(BroughtSettings(**typed_options(args, BroughtSettings)), settings)
+        print_read_back(read_back)
+        return {"beginning": StoredState(brought=runs)}
+
+    def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_mode_arguments(parser)
+        parser.add_argument(
+            "--trial",
+            action="store_true",
+            help="make one short run of each candidate (200 records of a program's data files, one epoch of a config), "
+            "print its score and seconds, and keep nothing. A program without data files makes a whole run",
+        )
+
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
+        """Select, or with `--trial` make one short run of each candidate; the status is 1 if one of these failed."""
+        if not args.trial:
+            return super().run(args, console)
+        mode = next((flag for flag in ("dry_run", "recover", "force") if getattr(args, flag)), None)
+        if mode is not None:
+            raise ConfigError(f"--trial cannot be combined with --{mode.replace('_', '-')}. Use one or the other.")
+        from fiesta_allennlp.candidates.select_settings import Settings
+
+        settings = Settings(**typed_settings(args, Settings))
+        from fiesta_allennlp.candidates.training_selection import trial
+        from fiesta_allennlp.core.records import Failure
+        from fiesta_allennlp.reports.terminal.dry_run import trial_table
+
+        outcomes = list(trial(settings, console))
+        failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+        reasons = [f"failed: {failure.request.candidate}: {failure.error}" for failure in failures]
+        console.print(trial_table(outcomes, settings.scored_by.name), *reasons)
+        console.print("A single run says little about a candidate. Nothing was kept.")
+        return EXIT_NO_COMPARISON if failures else 0
+
+
+class DocumentsCommand(SelectionCommand):
+    help = "find the best of several trained systems by querying them"
+    description = """Query trained systems about documents in random order until one of them is the best with the
+target confidence. Nothing is trained. Every answer is kept and reused, so you pay for it only once. --recover
+resumes an interrupted selection with its original options."""
+    examples = """examples:
+  %(prog)s a=a.tar.gz b=b.tar.gz c=service.jsonnet --documents gold.jsonl -s runs/first
+  %(prog)s -s runs/first --recover"""
+    settings_class_path = "fiesta_allennlp.documents.document_settings.DocumentSettings"
+    select_path = "fiesta_allennlp.documents.document_selection.select_system"
+    plan_path = "fiesta_allennlp.documents.document_selection.plan_documents"
+    plan_view_path = "fiesta_allennlp.reports.terminal.dry_run.show_documents_plan"
+    positional_settings = (("systems", "*"),)
+    run_noun = "query"
+    interrupt_note = "no answer is lost"
+    force_help = "delete the selection in the directory first; its answers are kept"
+    dry_run_help = "check documents and options and open every system once, but query nothing"
+
+
+class ConfirmCommand(FiestaCommand):
+    help = "confirm the winner of a selection with fresh runs"
+    description = """Make fresh runs of the winner of a selection and of its runner-up, or of the rivals of --against,
+on new splits and seeds. Their number is fixed beforehand and they choose nothing, so the usual t-test and interval
+hold for them. They are a selection of their own in DIR/confirmation, with the settings of the selection, except
+the resources that you change. --recover continues them after an interruption."""
+    examples = """examples:
+  %(prog)s runs/first --dry-run
+  %(prog)s runs/first --runs 20 --workers 2
+  %(prog)s runs/first --against bert,roberta
+  %(prog)s runs/first --recover"""
+    settings_class_path = "fiesta_allennlp.confirming.confirm_settings.ConfirmSettings"
+    further_settings_paths = ("fiesta_allennlp.candidates.select_settings.Settings",)
+    starts_runs = True
+    positional_settings = (("directory", None),)
+
+    def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.set_defaults(directory_flag="")
+        parser.add_argument("-r", "--recover", action="store_true", help="continue the latest confirmation")
+        parser.add_argument("--dry-run", action="store_true", help="print what 5, 10, 20 and 40 runs can show")
+        add_require_decision(parser, decision="the winner was confirmed against every rival")
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        from fiesta_allennlp.candidates.select_settings import Settings
+        from fiesta_allennlp.core.settings.options import RESOURCES_GROUP, add_options
+
+        super().add_arguments(parser)
+        add_options(parser, Settings, (RESOURCES_GROUP,))
+
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
+        """Return the status: 0 if all fresh runs have ended, whatever their verdict; 2 invalid input; 3 with
+        `--require-decision` unless each verdict is `confirmed`; 130 interrupted or limited by --max-hours."""
+        settings = self.build_settings(args)
+        from fiesta_allennlp.candidates.select_settings import Settings
+        from fiesta_allennlp.core.settings.options import typed_options
+        from fiesta_allennlp.reports.terminal.confirmation_report import confirm, plan_confirmation
+        from fiesta_allennlp.selecting.results.showing import show
+
+        if args.dry_run:
+            console.print(*show(plan_confirmation(settings)))
+            return 0
+        resources = {name: value for name, value in typed_options(args, Settings).items() if name != "seed"}
+        result = confirm(settings, resources, console, recover=args.recover)
+        console.print(*show(result))
+        if result.is_over:
+            return EXIT_INCONCLUSIVE if args.require_decision and result.verdict != "confirmed" else 0
+        console.print(f"Continue with: {recover_command(args)}")
+        return EXIT_INTERRUPTED
+
+    def interrupt_text(self, args: argparse.Namespace) -> str:
+        return f"Interrupted; no finished run is lost. Continue with: {recover_command(args)}"

@@ -1,0 +1,225 @@
+"""What fresh runs say about the winner of a selection: a t-test for each rival.
+
+The number of fresh runs is fixed beforehand, and they choose nothing, so the textbook tests and intervals hold for
+them. They do not hold for the runs of the selection, whose scores decided who leads and when it stopped.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Dict, List, Literal, Optional, Tuple
+
+import numpy as np
+
+from fiesta_allennlp.choosing.t_tests import (
+    CONFIRMATION_LEVEL,
+    INTERVAL_LEVEL,
+    MIN_NUM_SCORES,
+    Interval,
+    TTest,
+    differences_on_shared_splits,
+    fresh_runs_power,
+    holm,
+    run_to_run_sd,
+)
+from fiesta_allennlp.core.settings.choice_settings import SHARED
+from fiesta_allennlp.core.settings.defaults import MIN_FRESH_RUNS
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.showing import Printable
+from fiesta_allennlp.version import __version__
+
+POWER, MAX_FRESH_RUNS = 0.8, 500
+"""The probability with which the proposed number of fresh runs confirms the lead, and the largest such number."""
+
+FORMAT = 2
+"""The number of the format of `confirmation.json`, raised where a key is renamed or removed."""
+
+Verdict = Literal["confirmed", "not confirmed", "contradicted"]
+"""Whether fresh runs confirm that the winner is better than a rival, or that the rival is better."""
+
+
+@dataclass(frozen=True)
+class SeenLead:
+    """By how much a selection saw the winner ahead of a rival, None if too few runs tell.
+
+    `sds` are the sd of the differences on shared splits, or the sds of the winner and the rival.
+    """
+
+    rival: str
+    lead: Optional[float] = None
+    sds: Tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, winner: CandidateResult, rival: CandidateResult, *, sign: int, is_paired: bool) -> "SeenLead":
+        differences = _differences(winner, rival, is_paired=is_paired)
+        if len(differences):
+            return cls(rival.name, sign * float(np.mean(differences)), (float(np.std(differences, ddof=1)),))
+        if winner.sd is None or rival.sd is None:
+            return cls(rival.name)
+        return cls(rival.name, sign * float(np.mean(winner.scores) - np.mean(rival.scores)), (winner.sd, rival.sd))
+
+    def power(self, num_runs: int, *, share: float = 1.0, num_rivals: int = 1) -> Optional[float]:
+        """Return the probability that `num_runs` of each confirm a true difference of this share of the lead. With
+        several rivals, it is that of the strictest step of Holm's method. None if the lead is unknown."""
+        if self.lead is None:
+            return None
+        return fresh_runs_power(share * self.lead, self.sds, num_runs, level=CONFIRMATION_LEVEL / num_rivals)
+
+    def num_runs_for_claim(self, *, num_rivals: int = 1) -> Optional[int]:
+        """Return the fewest runs of each that confirm a difference as large as the lead with probability `POWER`. None
+        if the lead is unknown, or so small that more than `MAX_FRESH_RUNS` are needed."""
+        if self.lead is None or self.lead <= 0:
+            return None
+        numbers = range(MIN_FRESH_RUNS, MAX_FRESH_RUNS + 1)
+        return next((n for n in numbers if (self.power(n, num_rivals=num_rivals) or 0.0) >= POWER), None)
+
+
+@dataclass(frozen=True, repr=False)
+class ConfirmationPlan(Printable):
+    """What a confirmation fixes before its first run, and what the selection saw of the winner and its rivals.
+    `is_paired` says whether the candidates share random splits."""
+
+    winner: str
+    leads: Tuple[SeenLead, ...]
+    num_runs: int
+    is_paired: bool
+
+    @property
+    def names(self) -> Tuple[str, ...]:
+        return (self.winner, *(lead.rival for lead in self.leads))
+
+    def power(self, lead: SeenLead, num_runs: int, *, share: float = 1.0) -> Optional[float]:
+        return lead.power(num_runs, share=share, num_rivals=len(self.leads))
+
+
+@dataclass(frozen=True)
+class FreshComparison:
+    """The winner compared with one rival on fresh runs.
+
+    Attributes:
+        num_pairs: the shared splits of a paired t-test; 0 for Welch's test, which is used where splits are not shared,
+            or failed runs left fewer than three pairs.
+        difference: winner minus rival. `interval` is its interval at 1 - 0.05 / k for k rivals: by Bonferroni's
+            method, the k intervals together have 95%. A confirmed one may contain 0, because Holm's method is sharper.
+        p_value: one-sided, for a better winner, or for a better rival where that is the verdict; by Holm's method.
+        lead_in_sds: by how many run-to-run sds the winner is better.
+
+    All numbers but counts are None if a candidate has fewer scores than planned.
+    """
+
+    rival: str
+    verdict: Verdict = "not confirmed"
+    num_pairs: int = 0
+    difference: Optional[float] = None
+    interval: Optional[Interval] = None
+    p_value: Optional[float] = None
+    lead_in_sds: Optional[float] = None
+
+
+@dataclass(frozen=True, repr=False)
+class Confirmation(Printable):
+    """A confirmation: the `result` of its selection with a fixed budget, whose first candidate is the winner to confirm
+    and whose others are the rivals. `comparisons` has an entry for each rival once all runs have ended, and before that
+    none."""
+
+    result: Result
+    num_runs: int
+    comparisons: Tuple[FreshComparison, ...]
+
+    @classmethod
+    def from_result(cls, result: Result) -> "Confirmation":
+        num_runs = result.strategy["budget"] // len(result.candidates)
+        is_over = len(result.active) < 2 or all(c.num_evaluations >= num_runs for c in result.active)
+        return cls(result, num_runs, compare_with_rivals(result, num_runs) if is_over else ())
+
+    @property
+    def winner(self) -> str:
+        return self.result.candidates[0].name
+
+    @property
+    def rivals(self) -> Tuple[str, ...]:
+        return tuple(candidate.name for candidate in self.result.candidates[1:])
+
+    @property
+    def is_over(self) -> bool:
+        """True once no further run follows."""
+        return bool(self.comparisons)
+
+    @property
+    def verdicts(self) -> Dict[str, Verdict]:
+        """The verdict about each rival; empty until all runs have ended."""
+        return {comparison.rival: comparison.verdict for comparison in self.comparisons}
+
+    @property
+    def verdict(self) -> Optional[Verdict]:
+        """The verdict about all rivals together: confirmed against each of them, or contradicted by one. None until
+        all runs have ended."""
+        verdicts = set(self.verdicts.values())
+        if "contradicted" in verdicts:
+            return "contradicted"
+        return next(iter(verdicts), None) if len(verdicts) < 2 else "not confirmed"
+
+    def content(self) -> Dict[str, Any]:
+        """Return the content of `confirmation.json`."""
+        return {
+            "format": FORMAT,
+            "version": __version__,
+            "directory": str(self.result.directory),
+            "winner": self.winner,
+            "num_runs": self.num_runs,
+            "num_finished": self.result.num_evaluations,
+            "running": self.result.running,
+            "is_over": self.is_over,
+            "verdict": self.verdict,
+            "comparisons": [asdict(comparison) for comparison in self.comparisons],
+        }
+
+
+def compare_with_rivals(result: Result, num_runs: int) -> Tuple[FreshComparison, ...]:
+    """Compare the first candidate of a result with each other one. One with fewer scores than `num_runs` has no test,
+    and counts as a rival too."""
+    winner, *rivals = result.candidates
+    sign, is_paired = result.parsed_metric.sign, result.splits == SHARED
+    tests = [
+        _test(winner, rival, is_paired=is_paired)
+        if min(winner.num_evaluations, rival.num_evaluations) >= num_runs
+        else None
+        for rival in rivals
+    ]
+    of_winner, of_rival = (holm([test.p_value(s) if test else 1.0 for test in tests]) for s in (sign, -sign))
+    comparisons: List[FreshComparison] = []
+    for rival, test, p_value, p_value_of_rival in zip(rivals, tests, of_winner, of_rival, strict=True):
+        if test is None:
+            comparisons.append(FreshComparison(rival.name))
+            continue
+        is_contradicted = p_value_of_rival <= CONFIRMATION_LEVEL
+        verdict: Verdict = (
+            "confirmed" if p_value <= CONFIRMATION_LEVEL else "contradicted" if is_contradicted else "not confirmed"
+        )
+        differences = _differences(winner, rival, is_paired=is_paired)
+        sd = run_to_run_sd(differences, [np.array(candidate.scores) for candidate in (winner, rival)])
+        comparisons.append(
+            FreshComparison(
+                rival.name,
+                verdict,
+                num_pairs=len(differences),
+                difference=test.difference,
+                interval=test.interval(1 - (1 - INTERVAL_LEVEL) / len(rivals)),
+                p_value=p_value_of_rival if is_contradicted else p_value,
+                lead_in_sds=sign * test.difference / sd if sd else None,
+            )
+        )
+    return tuple(comparisons)
+
+
+def _test(winner: CandidateResult, rival: CandidateResult, *, is_paired: bool) -> TTest:
+    differences = _differences(winner, rival, is_paired=is_paired)
+    if len(differences):
+        return TTest.paired(differences)
+    return TTest.welch(np.array(winner.scores), np.array(rival.scores))
+
+
+def _differences(first: CandidateResult, second: CandidateResult, *, is_paired: bool) -> np.ndarray:
+    """Return the differences on shared splits, none if there are fewer than three: failed runs leave the other one of
+    their split alone."""
+    differences = differences_on_shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
+    return differences if is_paired and len(differences) >= MIN_NUM_SCORES else np.array([])

@@ -1,0 +1,278 @@
+"""Selections among trained systems by documents, which `fiesta documents` calls: their systems, checks and dry run."""
+
+import os
+import secrets
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Sequence
+
+from rich.console import Console
+
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.strategy_building import build_with_packages
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe_as_sentence, join_some
+from fiesta_allennlp.core.names import check_names, split_name
+from fiesta_allennlp.core.records import Candidate, History
+from fiesta_allennlp.core.registry import build
+from fiesta_allennlp.core.settings.defaults import CONFIDENCE, num_cores
+from fiesta_allennlp.core.settings.jsonnet import read_jsonnet
+from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.documents.answers import AnswerStore, read_charges, sha256_key
+from fiesta_allennlp.documents.choice import DocumentFacts, DocumentsSetup, answers_path, build_task
+from fiesta_allennlp.documents.document_file import DocumentFile, parse_field_names, read_documents
+from fiesta_allennlp.documents.document_settings import DocumentSettings
+from fiesta_allennlp.documents.queries import CachedSystem, DocumentQueries, ThreadExecutor
+from fiesta_allennlp.documents.systems.system import System, Workplace
+from fiesta_allennlp.documents.tasks import Task
+from fiesta_allennlp.selecting.loop import Display, SelectionLoop
+from fiesta_allennlp.selecting.results.facts import forecast_open_selection
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection
+from fiesta_allennlp.selecting.storage.store import RunStore
+
+ARCHIVE_SUFFIX = ".tar.gz"
+ARCHIVE_SERVER = "fiesta_allennlp.documents.systems.archive_server"
+ARCHIVE_START_SECONDS = 300.0
+SYSTEM_FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, or NAME=system.jsonnet"
+
+
+def parse_systems(texts: Sequence[str], packages: Sequence[str] = ()) -> Dict[str, Candidate]:
+    """Return the systems by name, in the order given. Archives may need `packages`."""
+    sources = [(_name_from(source) if name is None else name, source) for name, source in map(split_name, texts)]
+    check_names(sources, noun="system", min_count=2, remedy=f"Pass each as {SYSTEM_FORMS}.")
+    return {name: Candidate(name, source, _system_config(name, source, packages)) for name, source in sources}
+
+
+def build_systems(candidates: Mapping[str, Candidate], documents: DocumentFile, task: Task) -> Dict[str, System]:
+    """Build the systems and check them for these documents, without opening them."""
+    systems: Dict[str, System] = {}
+    identities: Dict[str, str] = {}
+    for name, system in candidates.items():
+        with _naming_errors(name, system):
+            systems[name] = build(System, system.config)
+            systems[name].check(documents, task)
+            identity = systems[name].fingerprint()
+        duplicate = next((earlier_name for earlier_name in identities if identities[earlier_name] == identity), None)
+        if duplicate is not None:
+            raise ConfigError(f"the systems '{duplicate}' and '{name}' are the same. Remove one, or set 'version'.")
+        identities[name] = identity
+    return systems
+
+
+@contextmanager
+def open_systems(
+    systems: Mapping[str, System], candidates: Mapping[str, Candidate], settings: DocumentSettings, logs: RunDirectory
+) -> Iterator[None]:
+    """Open all systems, with logs in `logs`, and close them at the end. If one does not open, raise a `ConfigError`
+    with its name."""
+
+    def open_system(name: str) -> None:
+        with _naming_errors(name, candidates[name]):
+            systems[name].open(Workplace(logs.system_log(name), settings.time_limit))
+
+    with ThreadPoolExecutor(max_workers=num_cores()) as pool:  # loading a model keeps a core busy for seconds
+        try:
+            list(pool.map(open_system, systems))
+            yield
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for system in systems.values():
+                system.close()
+
+
+@contextmanager
+def _naming_errors(name: str, system: Candidate) -> Iterator[None]:
+    try:
+        yield
+    except (FiestaError, OSError) as error:
+        raise ConfigError(f"system '{name}' ({system.source}): {describe_as_sentence(error)}") from error
+
+
+def _name_from(path: str) -> str:
+    return Path(path).name.removesuffix(ARCHIVE_SUFFIX) if path.endswith(ARCHIVE_SUFFIX) else Path(path).stem
+
+
+def _system_config(name: str, source: str, packages: Sequence[str]) -> Dict[str, Any]:
+    if source.endswith(".jsonl"):
+        return {"type": "predictions", "path": source}
+    where = f"system '{name}': {source}"
+    if not source.endswith((ARCHIVE_SUFFIX, ".jsonnet", ".json")):
+        raise ConfigError(f"{where} has an unknown format. Pass {SYSTEM_FORMS}.")
+    if not os.path.isfile(source):
+        raise ConfigError(f"{where}: file not found. Check the path.")
+    if source.endswith(ARCHIVE_SUFFIX):
+        return _archive_config(source, packages)
+    config = read_jsonnet(Path(source), label=where)
+    if not isinstance(config, dict) or "type" not in config:
+        raise ConfigError(f"{where} must be an object whose 'type' is one of {join_some(System.available())}.")
+    return config
+
+
+def _archive_config(path: str, packages: Sequence[str]) -> Dict[str, Any]:
+    """Return the config of the command that answers with an AllenNLP archive, item by item."""
+    words = [sys.executable, "-m", ARCHIVE_SERVER, path, *(f"--include-package={package}" for package in packages)]
+    return {"type": "command", "command": words, "each": "item", "start_time_limit": ARCHIVE_START_SECONDS}
+
+
+NUM_PROGRESS_LINES = 20
+"""The approximate number of lines that a round of all documents prints if the output is not a terminal."""
+
+
+@dataclass(frozen=True)
+class DocumentSelection(SelectionFamily):
+    """A selection among trained systems, whose runs ask one of them about a document, or a batch. `run` is the name
+    under which answers are paid for."""
+
+    name = "documents"
+    settings_class = DocumentSettings
+    candidates_option = "systems"
+    run_noun = "query"
+
+    settings: DocumentSettings
+    setup: DocumentsSetup
+    document_file: DocumentFile
+    candidate_by_name: Mapping[str, Candidate]
+    systems: Mapping[str, System]
+    directory: RunDirectory
+    run: str
+
+    @classmethod
+    def check(cls, settings: DocumentSettings, stored: StoredState) -> "DocumentSelection":
+        """Check everything without opening a system. Systems come in the store's order, and new ones after them."""
+        if not settings.documents:
+            raise ConfigError("--documents is missing: pass a JSONL file of documents with their gold annotation.")
+        task = build_task(settings)
+        positions = {candidate.name: position for position, candidate in enumerate(stored.candidates)}
+        parsed = parse_systems(settings.systems, settings.include_package)
+        names = sorted(parsed, key=lambda name: positions.get(name, len(positions)))
+        candidates = {name: parsed[name] for name in names}
+        document_file = read_documents(Path(settings.documents), task, parse_field_names(settings.fields))
+        facts = DocumentFacts(str(document_file.path), len(document_file.documents), document_file.num_items)
+        setup = build_with_packages(settings.include_package, lambda: DocumentsSetup.of(settings, task, facts, names))
+        systems = build_with_packages(settings.include_package, lambda: build_systems(candidates, document_file, task))
+        run = stored.meta.run or secrets.token_hex(16)
+        selection = cls(settings, setup, document_file, candidates, systems, stored.directory, run)
+        _check_unchanged(selection, stored)
+        return selection
+
+    @contextmanager
+    def prepare_runs(self, directory: RunDirectory, console: Console) -> Iterator[None]:
+        """Check the file of answers and open the systems, with logs in `directory`."""
+        if self.answers.exists():
+            AnswerStore(self.answers, run="").close()
+        for name, system in self.systems.items():
+            for note in system.notes():
+                console.print(f"Note: {name}: {note}", markup=False)
+        console.print(f"Opening {len(self.systems)} systems ...")
+        with open_systems(self.systems, self.candidate_by_name, self.settings, directory):
+            yield
+
+    @property
+    def answers(self) -> Path:
+        return answers_path(self.settings, self.directory)
+
+    @property
+    def candidates(self) -> List[Candidate]:
+        return [
+            Candidate(name, candidate.source, candidate.config, {"fingerprint": self.systems[name].fingerprint()})
+            for name, candidate in self.candidate_by_name.items()
+        ]
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        facts = asdict(self.setup.facts)
+        return {"documents": self.document_file.fingerprint, "document_facts": facts, "run": self.run}
+
+    @contextmanager
+    def open_loop(self, store: RunStore, console: Console, display: Display, *, seed: int) -> Iterator[SelectionLoop]:
+        settings, setup = self.settings, self.setup
+        runs_per_line = -(-setup.num_batches // NUM_PROGRESS_LINES)
+        with closing(AnswerStore(self.answers, run=self.run)) as answers:
+            cached_systems = {name: CachedSystem(name, system, answers) for name, system in self.systems.items()}
+            evaluator = DocumentQueries(
+                documents=self.document_file.documents,
+                task=setup.task,
+                orders=setup.orders(list(self.systems), seed),
+                batch_size=settings.batch_size,
+                cached_systems=cached_systems,
+            )
+
+            def stop() -> None:
+                for cached_system in cached_systems.values():
+                    cached_system.stop()
+
+            def make_result(history: History, decision: Decision) -> Result:
+                forecast = forecast_open_selection(
+                    setup.strategy, history, decision, seed=seed, workers=settings.workers
+                )
+                own: Dict[str, Any] = {"collapsed": (), "lead": None, "forecast": forecast, "running": True}
+                target, metric = setup.strategy.confidence or CONFIDENCE, Metric.parse(setup.task.metric)
+                return Result.from_decision(history, decision, metric, target=target, **own)
+
+            with display(console, setup.task.metric, report_every=runs_per_line, make_result=make_result) as progress:
+                yield SelectionLoop(
+                    strategy=setup.strategy,
+                    evaluator=evaluator,
+                    executor=ThreadExecutor(self.directory, workers=settings.workers, on_stop=stop),
+                    listeners=[progress],
+                    store=store,
+                    directory=self.directory,
+                    seed=seed,
+                    max_failures=settings.max_failures,
+                    shared_splits=settings.documents_order == "shared",
+                )
+
+    def result(self, history: History, decision: Decision, *, seed: str) -> Result:
+        charges = read_charges(self.answers, run=self.run)
+        return self.setup.result(history, decision, seed=seed, charges=charges)
+
+
+def _check_unchanged(selection: DocumentSelection, stored: StoredState) -> None:
+    """Refuse to resume with other documents or changed systems; new systems may join."""
+    root = stored.directory.root
+    if stored.meta.documents not in (None, selection.document_file.fingerprint):
+        changed = f"{selection.document_file.path} has changed since the selection in {root} began"
+        raise ConfigError(f"{changed}. Undo the change, or start over elsewhere with --answers.")
+    for candidate in stored.candidates:
+        name = candidate.name
+        if name not in selection.systems:
+            missing = f"system '{name}' ({candidate.source}) of the selection in {root} is missing"
+            raise ConfigError(f"{missing}. Pass all of its systems, or none to take them from the store.")
+        if selection.systems[name].fingerprint() != candidate.facts["fingerprint"]:
+            changed = f"system '{name}' ({selection.candidate_by_name[name].source}) has changed"
+            raise ConfigError(f"{changed} since the selection in {root} began. Undo the change, or rename it.")
+
+
+select_system = partial(run_selection, DocumentSelection)
+"""Choose among systems, or resume that; the parameters are those of `run_selection`. `force` keeps the answers."""
+
+
+@dataclass(frozen=True)
+class DocumentPlan:
+    """The result of a dry run. `num_kept_answers` are existing answers, by system; `least` and `most` are
+    numbers of queries."""
+
+    prepared: DocumentSelection
+    num_kept_answers: Mapping[str, int]
+    least: int
+    most: int
+
+
+def plan_documents(settings: DocumentSettings, console: Console, directory: RunDirectory) -> DocumentPlan:
+    """Check everything and open every system once for a selection in `directory`, without asking or keeping
+    anything."""
+    with dry_run(DocumentSelection, settings, console) as prepared:
+        pass  # every system has been opened
+    path = answers_path(settings, directory)
+    num_kept: Dict[str, int] = {}
+    if path.exists():
+        with closing(AnswerStore(path, run="")) as answers:
+            keys = {name: sha256_key(system.identity()) for name, system in prepared.systems.items()}
+            num_kept = {name: answers.count_answers(key) for name, key in keys.items()}
+    least, most = prepared.setup.strategy.bounds(len(prepared.systems))
+    return DocumentPlan(prepared, num_kept, least, most)

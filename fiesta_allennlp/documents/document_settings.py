@@ -1,0 +1,135 @@
+"""The options of `fiesta-documents` as one record."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, Dict, Optional, Tuple
+
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.settings.choice_settings import (
+    CONFIG_METAVAR,
+    SelectionSettings,
+    fill_options,
+    max_failures_option,
+    seed_option,
+    to_config,
+)
+from fiesta_allennlp.core.settings.defaults import STRATEGY
+from fiesta_allennlp.core.settings.options import (
+    RESOURCES_GROUP,
+    SELECTION_GROUP,
+    option,
+    resource_option,
+    restated_option,
+    selection_option,
+)
+
+DOCUMENTS_GROUP = "Documents and scoring"
+
+TASKS = ("classification", "spans")
+ORDERS = ("shared", "independent")
+
+DEFAULT_BELIEF = "paired_measure"
+DEFAULT_STOP = "enough_documents"
+PAPER_BELIEF = "dirichlet_f_measure"
+AVERAGE_BY_METRIC = {"f_measure": "binary", "macro_f1": "macro", "accuracy": "accuracy"}
+"""The names of the metrics in the belief about measures."""
+
+NO_LIMIT = 10**9
+
+document_option = partial(option, group=DOCUMENTS_GROUP, is_fixed=True)
+"""Declares an option that decides which scores are made, so it is fixed once a selection has begun."""
+
+
+@dataclass(frozen=True)
+class DocumentSettings(SelectionSettings):
+    """The settings of `fiesta-documents`. Names and defaults are those of the command's options.
+
+    `systems` are `NAME=` and an archive, a file of predictions or a system's config. `answers` is a file.
+    """
+
+    GROUPS: ClassVar[Tuple[str, ...]] = (DOCUMENTS_GROUP, SELECTION_GROUP, RESOURCES_GROUP)
+    default_stop: ClassVar[str] = DEFAULT_STOP
+
+    belief: Any = selection_option(
+        None,
+        f"model of the scores: {DEFAULT_BELIEF} (default), another name, or a JSON object with a `type`",
+        factory=lambda: {"type": DEFAULT_BELIEF},
+        metavar=CONFIG_METAVAR,
+        decides="both",
+    )
+    stop: Any = restated_option(
+        SelectionSettings,
+        "stop",
+        help=f"stopping rule: {DEFAULT_STOP} (default), bayesian or glr (guaranteed error rate); or JSON",
+    )
+    budget: Optional[int] = restated_option(
+        SelectionSettings, "budget", help="select the leader after this many queries, whatever the confidence"
+    )
+    margin: Optional[float] = restated_option(
+        SelectionSettings, "margin", help="accept a system within MARGIN of the best (default 0)", parse=None
+    )
+    max_evaluations: Optional[int] = restated_option(
+        SelectionSettings, "max_evaluations", help="stop as inconclusive after this many queries"
+    )
+    systems: Tuple[str, ...] = option(
+        (),
+        "two or more of NAME=model.tar.gz, NAME=predictions.jsonl, NAME=system.jsonnet",
+        metavar="SYSTEM",
+    )
+    documents: str = option("", "a JSONL file of annotated documents", group=DOCUMENTS_GROUP, metavar="FILE.jsonl")
+    task: str = document_option("classification", "what the systems annotate: classification or spans", choices=TASKS)
+    positive_label: Optional[str] = document_option(None, "score by the F-measure of this label alone", metavar="L")
+    metric: Optional[str] = document_option(None, "accuracy: score classification by accuracy instead of the F-measure")
+    fields: str = document_option("", "the file's names for id, items, label, tags, spans, such as label=sentiment")
+    documents_order: str = document_option(
+        "shared", "shared: one random order for all systems; independent: each its own, as in the paper", choices=ORDERS
+    )
+    batch_size: int = document_option(1, "documents per query", least=1)
+    answers: Optional[str] = resource_option(
+        None, "file of answers to reuse and extend, in any selection (default: DIR/answers.sqlite)", metavar="FILE"
+    )
+    workers: int = resource_option(1, "number of parallel queries", least=1)
+    time_limit: float = resource_option(60.0, "seconds to wait for an answer", above=0)
+    max_failures: int = max_failures_option("system", "queries")
+    seed: Optional[int] = seed_option(RESOURCES_GROUP)
+    include_package: Tuple[str, ...] = option((), "packages to import first")
+
+    @property
+    def default_belief(self) -> str:
+        return DEFAULT_BELIEF
+
+    def with_metric_defaults(self, metric: str) -> "DocumentSettings":
+        """Return these settings with a belief about this metric, and with the stopping rule for documents."""
+        from fiesta_allennlp.choosing import FixedConfidence, Strategy  # --help does without
+
+        strategy = to_config(self.strategy, "--strategy") if self.strategy else {}
+        if "belief" in strategy:
+            strategy["belief"] = _belief_config(to_config(strategy["belief"], "--strategy: 'belief'"), metric)
+        belief = _belief_config(to_config(self.belief or self.default_belief, "--belief"), metric)
+        complete = replace(self, strategy=strategy or None, belief=belief)
+        name = complete.strategy_params()["type"]
+        strategy_class = Strategy.find(name)
+        has_stop = strategy_class is not None and issubclass(strategy_class, FixedConfidence)
+        if not has_stop or "stop" in strategy:
+            return complete
+        stop = to_config(self.stop or self.default_stop, "--stop")
+        if stop["type"] == self.default_stop and self.batch_size > 1:
+            fill_options(stop, {"batch_size": self.batch_size}, "--stop")
+        return replace(complete, stop=stop)
+
+    def without_default_limit(self) -> "DocumentSettings":
+        """Return these settings without the default limit, because documents run out before."""
+        has_limit = self.budget is not None or self.max_evaluations is not None
+        if has_limit or "max_evaluations" in to_config(self.strategy or STRATEGY, "--strategy"):
+            return self
+        return replace(self, max_evaluations=NO_LIMIT)
+
+
+def _belief_config(belief: Dict[str, Any], metric: str) -> Dict[str, Any]:
+    """Return the config of a belief about this metric. Refuse one that cannot model it."""
+    average = AVERAGE_BY_METRIC[metric]
+    if belief["type"] == PAPER_BELIEF and average != "binary":
+        raise ConfigError(f"--belief {PAPER_BELIEF} needs --positive-label, whose F-measure it models.")
+    if belief["type"] == DEFAULT_BELIEF:
+        fill_options(belief, {"average": average}, "--belief")
+    return belief

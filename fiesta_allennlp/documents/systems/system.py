@@ -1,0 +1,283 @@
+import hashlib
+import json
+import re
+from abc import abstractmethod
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence
+
+from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, did_you_mean, join_some
+from fiesta_allennlp.core.files import read_jsonl, shorten, shown_value
+from fiesta_allennlp.core.registry import Registrable
+from fiesta_allennlp.documents.document_file import Document, DocumentFile
+from fiesta_allennlp.documents.tasks import Task
+from fiesta_allennlp.selecting.results.result_words import unknown_text
+
+QUERY_UNITS = ("document", "item")
+
+MIN_VALUES = {"tries": 1, "time_limit": 0.001, "cost": 0, "start_time_limit": 0}
+"""The smallest values of options of systems."""
+
+FIELD_MARKER = re.compile(r"\$\{(\w+)\}")
+"""The marker of a field in the body of a query."""
+
+STOP_REASON = "it was stopped before it answered"
+
+
+class Unanswered(FiestaError):
+    """A system returned no answer, or an unusable one. The message contains the output of the system."""
+
+
+class ProcessDied(Unanswered):
+    """The process died over a question. The caller may ask the question again."""
+
+
+class OutOfTime(Unanswered, TimeoutError):
+    """No answer came within the time limit."""
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """The surroundings of a system that is being opened.
+
+    `log` is a file for the system's output. `time_limit` is the number of seconds that an answer may take, unless the
+    system's own config sets a limit.
+    """
+
+    log: Path
+    time_limit: float
+
+
+@dataclass(kw_only=True, eq=False)
+class System(Registrable):
+    """A trained system that answers questions about documents.
+
+    Args:
+        each: the unit of one query: a whole `document` (default), or one `item` of it.
+        body: the content of a query (default: all fields without the gold annotation). It is any JSON, in which
+            `${name}` is replaced by a field. A text that is only `${name}` becomes the field's value, even a list or a
+            number.
+        answer: the place of the annotation in the answer, as keys and positions with dots, such as `choices.0.text`.
+        labels: a mapping from the system's labels to the gold labels.
+        cost: the cost of one query, in any unit.
+        version: any text. Change it if the system now answers differently, so that the selection ignores kept answers.
+        time_limit: the number of seconds that an answer may take. It replaces `--time-limit`.
+    """
+
+    keeps_answers: ClassVar[bool] = True
+    """False where the answers are in a file already."""
+
+    each: str = "document"
+    body: Any = None
+    answer: Optional[str] = None
+    labels: Optional[Dict[str, str]] = None
+    cost: float = 0.0
+    version: str = ""
+    time_limit: Optional[float] = None
+
+    def __post_init__(self) -> None:
+        if self.each not in QUERY_UNITS:
+            raise ConfigError(f"'each' must be {' or '.join(QUERY_UNITS)} but is '{self.each}'.")
+        for name, min_value in MIN_VALUES.items():
+            value = getattr(self, name, None)
+            if value is not None and value < min_value:
+                raise ConfigError(f"'{name}' must be at least {min_value} but is {value}.")
+
+    @property
+    def steps(self) -> List[str]:
+        """The keys and positions that lead to the annotation."""
+        return self.answer.split(".") if self.answer else []
+
+    def identity(self) -> Dict[str, Any]:
+        """Return all settings that determine the answers, as plain data.
+
+        Kept answers belong to this identity.
+        """
+        return {"version": self.version}
+
+    def fingerprint(self) -> str:
+        """Return a text that is equal for systems with equal scores.
+
+        Such systems answer alike, get the same questions, and have their answers read in the same way.
+        """
+        facts = [self.identity(), self.body, self.each, self.steps, self.labels or {}]
+        text = json.dumps(facts, sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+    def check(self, documents: DocumentFile, task: Task) -> None:
+        """Check that the system can work with these documents. The check sends no query and costs nothing. Answers that
+        exist already must be readable by `answers`.
+
+        Raises:
+            FiestaError: if it cannot. The message gives the key and the remedy.
+        """
+        if self.each == "document" and self.body is None:
+            return
+        for document in documents.documents:
+            for question in self._query_fields(document):
+                try:
+                    self._make_query(question)
+                except DataError as error:
+                    raise DataError(f"{documents.path}, line {document.line}: {error}") from error
+
+    def notes(self) -> Iterator[str]:
+        """Yield what `check` found that the user should know."""
+        yield from ()
+
+    def open(self, workplace: Workplace) -> None:
+        """Start the processes that the system needs, and check that they run.
+
+        Raises:
+            FiestaError: if the system does not run.
+        """
+
+    @abstractmethod
+    def ask(self, question: Any) -> Any:
+        """Send one question and return its answer as plain data. One thread at a time calls it.
+
+        Raises:
+            Unanswered: if no answer came.
+        """
+
+    def close(self) -> None:
+        """Release all resources that `open` acquired. It is idempotent."""
+
+    def questions(self, document: Document) -> List[Any]:
+        """Return the queries for a document: one body, or one body for each item."""
+        return [self._make_query(fields) for fields in self._query_fields(document)]
+
+    def answers(self, raw: Sequence[Any], document: Document, task: Task) -> List[Any]:
+        """Convert the replies to a document's questions into one answer for each item, in the task's form.
+
+        Raises:
+            Unanswered: if a reply has another form.
+        """
+        values = [self._extract_annotation(answer) for answer in raw]
+        if self.each == "document" and document.has_items:
+            values = _split_by_item(values[0], task, len(document.items))
+        return [self._convert(value, item.gold, task) for value, item in zip(values, document.items, strict=True)]
+
+    def _make_query(self, fields: Dict[str, Any]) -> Any:
+        return fields if self.body is None else render_body(self.body, fields)
+
+    def _query_fields(self, document: Document) -> List[Dict[str, Any]]:
+        if self.each == "item":
+            return [dict(item.fields) for item in document.items]
+        return [dict(document.fields)] if self.body is None else [{"id": document.id, **document.fields}]
+
+    def _extract_annotation(self, answer: Any) -> Any:
+        value = answer
+        for step in self.steps:
+            try:
+                value = value[int(step)] if isinstance(value, list) else value[step]
+            except (KeyError, IndexError, TypeError, ValueError):
+                raise Unanswered(f"'{self.answer}' not found in {shorten(answer)}") from None
+        with suppress(ValueError):
+            if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+                return json.loads(value)
+        return value
+
+    def _convert(self, value: Any, gold: Any, task: Task) -> Any:
+        if isinstance(value, dict):
+            keys = [key for key in task.gold_fields if key in value]
+            if not keys:
+                raise Unanswered(f"expected an object with '{task.gold_fields[0]}' but it answered {shorten(value)}")
+            value = value[keys[0]]
+        if isinstance(value, str):
+            value = (self.labels or {}).get(value.strip(), value)
+        try:
+            return task.answer(value, gold)
+        except DataError as error:
+            raise Unanswered(f"{error} but is {shown_value(value)}") from error
+
+
+def _split_by_item(value: Any, task: Task, num_items: int) -> List[Any]:
+    if isinstance(value, dict):
+        keys = ["items", *(f"{field}s" for field in task.gold_fields), *task.gold_fields]
+        value = next((value[key] for key in keys if isinstance(value.get(key), list)), value)
+    if not isinstance(value, list) or len(value) != num_items:
+        raise Unanswered(f"expected a list of {num_items} answers, one per item, but it answered {shorten(value)}")
+    return value
+
+
+def render_body(body: Any, fields: Mapping[str, Any]) -> Any:
+    """Replace every `${name}` in the body by the field's value. Raise a `DataError` if a field is missing."""
+    if isinstance(body, dict):
+        return {key: render_body(value, fields) for key, value in body.items()}
+    if isinstance(body, list):
+        return [render_body(value, fields) for value in body]
+    if not isinstance(body, str):
+        return body
+    match = FIELD_MARKER.fullmatch(body)
+    if match:
+        return _get_field(match[1], fields)
+    return FIELD_MARKER.sub(lambda match: _as_text(_get_field(match[1], fields)), body)
+
+
+def _get_field(name: str, fields: Mapping[str, Any]) -> Any:
+    if name not in fields:
+        hint = did_you_mean(name, fields)
+        raise DataError(f"no field '{name}' for 'body'; the fields are {join_some(fields)}.{hint}")
+    return fields[name]
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+@System.register("predictions")
+@dataclass(kw_only=True, eq=False)
+class Predictions(System):
+    """Existing answers from a JSONL file: one object in each line, with the document's `id`.
+
+    `System` documents the remaining arguments. A file of predictions does not use `each` and `body`.
+
+    Args:
+        path: the file.
+        id: the name of the file's field that holds the id.
+    """
+
+    keeps_answers = False
+
+    path: str = field(kw_only=False)
+    id: str = "id"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.unknown: Counter[str] = Counter()
+        self._answers: Dict[str, Any] = {}
+        for line, record in read_jsonl(Path(self.path)):
+            key = record.pop(self.id, None)
+            if key is None:
+                raise DataError(f"{self.path}, line {line}: '{self.id}' is missing in {shorten(record)}.")
+            if str(key) in self._answers:
+                raise DataError(f"{self.path}, line {line}: the id '{key}' appears twice. Delete one of them.")
+            self._answers[str(key)] = record
+
+    def identity(self) -> Dict[str, Any]:
+        return {**super().identity(), "type": "predictions", "answers": self._answers}
+
+    def check(self, documents: DocumentFile, task: Task) -> None:
+        missing = [document.id for document in documents.documents if document.id not in self._answers]
+        if missing:
+            number = f"{len(missing)} of {len(documents.documents)} documents in {documents.path}"
+            raise DataError(f"{self.path} has no prediction for {number}, such as '{missing[0]}'. Add the predictions.")
+        for document in documents.documents:
+            try:
+                self.unknown.update(task.unknown_labels(self.answers([self.ask(document.id)], document, task)))
+            except Unanswered as error:
+                remedy = 'For another key, use {"type": "predictions", "path": "...", "answer": "KEY"}.'
+                raise DataError(f"{self.path}, document '{document.id}': {error}. {remedy}") from error
+
+    def notes(self) -> Iterator[str]:
+        if self.unknown:
+            unknown = unknown_text(self.unknown.total(), dict(self.unknown.most_common(3)))
+            yield f"answers that are not gold labels: {unknown}."
+
+    def questions(self, document: Document) -> List[Any]:
+        return [document.id]
+
+    def ask(self, question: Any) -> Any:
+        return self._answers[question]

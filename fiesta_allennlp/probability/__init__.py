@@ -1,2 +1,0 @@
-# ruff: noqa: F401
-from fiesta_allennlp.probability.student_t import check_margin, logit, prob_best

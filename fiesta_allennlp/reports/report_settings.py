@@ -1,0 +1,80 @@
+"""The options of `fiesta-status` and of `fiesta-report` as records."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Optional, Tuple
+
+from fiesta_allennlp.core.settings.choice_settings import CONFIG_METAVAR, splits_option
+from fiesta_allennlp.core.settings.defaults import BELIEF, MAX_FAILURES
+from fiesta_allennlp.core.settings.options import check_options, option
+from fiesta_allennlp.tables.table_settings import SCORES_GROUP, TABLE_OPTIONS, TableSettings
+
+FOLLOW_GROUP = "Following"
+REPORT_GROUP = "Report"
+_report_option = partial(option, group=REPORT_GROUP)
+
+UNRECORDED_OPTIONS = (*TABLE_OPTIONS, "done", "splits", "belief", "max_failures", "min_score")
+"""The settings of a report that a selection has recorded."""
+
+
+@dataclass(frozen=True)
+class StatusSettings:
+    """The settings of `fiesta status`. Names and defaults are those of the command's options."""
+
+    GROUPS: ClassVar[Tuple[str, ...]] = (FOLLOW_GROUP,)
+
+    directory: Path = option(Path(), "the directory of the selection", metavar="DIR", parse=Path)
+    follow: bool = option(
+        False, "print the table repeatedly until the selection ends", group=FOLLOW_GROUP, can_be_undone=False
+    )
+    json: bool = option(
+        False, "print one JSON object; with --follow one per line", group=FOLLOW_GROUP, can_be_undone=False
+    )
+    every: float = option(10.0, "with --follow: seconds between tables", group=FOLLOW_GROUP, metavar="SECONDS", above=0)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+@dataclass(frozen=True)
+class ReportSettings(TableSettings):
+    """The settings of `fiesta report`, which are the arguments of `reports.report.report`."""
+
+    GROUPS: ClassVar[Tuple[str, ...]] = (REPORT_GROUP, SCORES_GROUP)
+
+    source: Optional[str] = option(
+        None, "the directory of a selection, or a table of scores", metavar="DIR|SCORES.json|SCORES.csv"
+    )
+    output: Optional[Path] = option(
+        None,
+        "directory of the report (default: DIR/report, NAME-report next to a table, or compare-A-B)",
+        group=REPORT_GROUP,
+        metavar="DIR",
+        parse=Path,
+    )
+    compare: Optional[Tuple[str, ...]] = _report_option(
+        None, "report on two candidates only, each by its name", metavar=("A", "B")
+    )
+    long_table: bool = _report_option(
+        False,
+        "write all columns and the differences to table.tex (default: runs, mean, sd, and P(best))",
+        can_be_undone=False,
+    )
+    splits: Optional[str] = splits_option(SCORES_GROUP, default=None)
+    belief: Any = option(
+        None,
+        f"for a table of scores: model of the scores (default {BELIEF})",
+        group=SCORES_GROUP,
+        metavar=CONFIG_METAVAR,
+    )
+    max_failures: Optional[int] = option(
+        None,
+        f"for a table of scores: drop a candidate after this number of failed runs (default {MAX_FAILURES})",
+        group=SCORES_GROUP,
+        metavar="N",
+        least=1,
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)

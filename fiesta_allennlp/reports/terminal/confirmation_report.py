@@ -1,0 +1,173 @@
+"""Confirmations in words: their verdicts, their table, and what a number of fresh runs can show before they begin."""
+
+from typing import Any, Mapping, Sequence, Tuple
+
+from rich.console import Console
+
+from fiesta_allennlp.confirming.confirm_settings import ConfirmSettings, check_resources
+from fiesta_allennlp.confirming.confirmation import POWER, Confirmation, ConfirmationPlan, FreshComparison, SeenLead
+from fiesta_allennlp.confirming.fresh_runs import FinishedSelection, read_confirmation, resume_confirmation
+from fiesta_allennlp.core.errors import StoreError
+from fiesta_allennlp.core.texts import count_text, interval_text, names_text, number_text, probability_text
+from fiesta_allennlp.reports.formats import MISSING_TEXT, Columns, make_table
+from fiesta_allennlp.reports.terminal.live_table import LiveTable
+from fiesta_allennlp.selecting.results.candidate_table import Table
+from fiesta_allennlp.selecting.results.showing import TerminalLines, show
+
+NUMBERS_OF_RUNS = (5, 10, 20, 40)
+"""The numbers of runs of each candidate whose power a dry run shows."""
+
+
+def confirmation_table(confirmations: Sequence[Confirmation]) -> Table:
+    """Return a row for each rival of each confirmation that is over."""
+    rows = [(confirmation, comparison) for confirmation in confirmations for comparison in confirmation.comparisons]
+    columns: Columns = {
+        "winner": lambda row: row[0].winner,
+        "against": lambda row: row[1].rival,
+        "runs each": lambda row: str(row[0].num_runs),
+        "difference": lambda row: number_text(row[1].difference, sign="+"),
+        "95% interval": lambda row: interval_text(row[1].interval),
+        "lead, sds": lambda row: number_text(row[1].lead_in_sds, 2),
+        "p": lambda row: probability_text(row[1].p_value),
+        "verdict": lambda row: row[1].verdict,
+    }
+    return make_table(columns, rows)
+
+
+def confirmation_in_words(confirmation: Confirmation) -> Tuple[str, ...]:
+    """State the verdict about each rival and which runs failed, or how far an unfinished confirmation is."""
+    result = confirmation.result
+    if not confirmation.is_over:
+        state = "is running and has" if result.running else "has"
+        num_planned = confirmation.num_runs * len(result.candidates)
+        done = f"{state} {result.num_evaluations} of {num_planned} fresh runs"
+        return (f"The confirmation of {confirmation.winner} in {result.directory} {done}, so it has no verdict yet.",)
+    verdicts = (verdict_in_words(confirmation, comparison) for comparison in confirmation.comparisons)
+    return (*verdicts, *failed_in_words(confirmation))
+
+
+def verdict_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:
+    """State the verdict about one rival with its numbers."""
+    winner, rival = confirmation.winner, comparison.rival
+    lead = {
+        "confirmed": f"Confirmed: {winner} is better than {rival}",
+        "contradicted": f"Contradicted: {rival} is better than {winner}",
+        "not confirmed": f"Not confirmed: {winner} against {rival}",
+    }[comparison.verdict]
+    runs = count_text(confirmation.num_runs, "fresh run") + " each"
+    if comparison.difference is None:
+        return f"{lead}. Too few of the {runs} have a score."
+    splits = f" on {count_text(comparison.num_pairs, 'shared split')}" if comparison.num_pairs else ""
+    difference = f"{winner} minus {rival} is {number_text(comparison.difference, sign='+')}{splits}"
+    return f"{lead}. Over {runs}, {difference} ({evidence_in_words(confirmation, comparison)})."
+
+
+def evidence_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:
+    """State the interval of a difference, its p-value, and its size in run-to-run sds."""
+    p_text = probability_text(comparison.p_value)
+    equal = "" if p_text[0] in "<>" else "= "
+    method = "paired t-test" if comparison.num_pairs else "Welch's t-test"
+    interval = f"95% interval {interval_text(comparison.interval)}"
+    test = f"{method}, one-sided p {equal}{p_text}"
+    if len(confirmation.rivals) > 1:
+        interval += f" by Bonferroni's method for {len(confirmation.rivals)} rivals"
+        test += " by Holm's method"
+    sds = "" if comparison.lead_in_sds is None else f"; {number_text(comparison.lead_in_sds, 2)} run-to-run sds"
+    return f"{interval}; {test}{sds}"
+
+
+def failed_in_words(confirmation: Confirmation) -> Tuple[str, ...]:
+    """Name the candidates with failed runs, and what these mean for the verdict."""
+    sentences = []
+    for candidate in confirmation.result.candidates:
+        count = count_text(candidate.failures, "fresh run")
+        if candidate.num_evaluations < confirmation.num_runs:
+            scores = f"{candidate.num_evaluations} of {confirmation.num_runs} scores"
+            sentences.append(f"{candidate.name} has {scores} ({count} failed), so nothing about it is confirmed.")
+        elif candidate.failures:
+            verb = "has" if candidate.failures == 1 else "have"
+            runs = f"{count} of {candidate.name} failed and {verb} no score"
+            sentences.append(f"{runs}, so the verdict is about runs that finish.")
+    return tuple(sentences)
+
+
+def plan_in_words(plan: ConfirmationPlan) -> Tuple[str, ...]:
+    """State what is fixed, and what these runs can show."""
+    rivals = names_text([lead.rival for lead in plan.leads])
+    num_runs = plan.num_runs * len(plan.names)
+    new = "new splits and seeds" if plan.is_paired else "new seeds"
+    fixed = f"Confirming {plan.winner} against {rivals}: {plan.num_runs} runs each, {num_runs} in all, with {new}."
+    return (fixed, *(power_in_words(plan, lead) for lead in plan.leads))
+
+
+def power_in_words(plan: ConfirmationPlan, lead: SeenLead) -> str:
+    """State the probability to confirm a difference as large as the selection saw, and half of it."""
+    power, half = plan.power(lead, plan.num_runs), plan.power(lead, plan.num_runs, share=0.5)
+    against = f" against {lead.rival}" if len(plan.leads) > 1 else ""
+    if power is None:
+        return f"The selection has too few runs{against} to estimate what these can show."
+    if lead.lead is not None and lead.lead <= 0:
+        return f"The selection saw no lead{against} on the runs that count, so expect no confirmation."
+    needed = lead.num_runs_for_claim(num_rivals=len(plan.leads))
+    proposal = "" if needed is None or power >= POWER else f" For {POWER:.2f}: --runs {needed}."
+    return (
+        f"{plan.num_runs} runs each confirm a difference as large as the selection saw{against} "
+        f"({number_text(lead.lead)}, which tends to be too large) with probability {power:.2f}, half of it with "
+        f"{half:.2f}.{proposal}"
+    )
+
+
+def power_table(plan: ConfirmationPlan) -> Table:
+    """Return what each of `NUMBERS_OF_RUNS` can show, a row for each number and rival."""
+
+    def text(lead: SeenLead, num_runs: int, share: float) -> str:
+        power = plan.power(lead, num_runs, share=share)
+        return MISSING_TEXT if power is None else f"{power:.2f}"
+
+    columns: Columns = {
+        "runs each": lambda row: str(row[0]),
+        "against": lambda row: row[1].rival,
+        "difference seen": lambda row: number_text(row[1].lead),
+        "P(confirmed)": lambda row: text(row[1], row[0], 1.0),
+        "at half of it": lambda row: text(row[1], row[0], 0.5),
+    }
+    rows = [(num_runs, lead) for num_runs in NUMBERS_OF_RUNS for lead in plan.leads]
+    return make_table(columns, rows, wrapped=("against",))
+
+
+@show.register
+def _(plan: ConfirmationPlan) -> TerminalLines:
+    return [power_table(plan), *plan_in_words(plan), "Nothing was started."]
+
+
+@show.register
+def _(confirmation: Confirmation) -> TerminalLines:
+    return [
+        *([confirmation_table([confirmation])] if confirmation.is_over else []),
+        *confirmation_in_words(confirmation),
+    ]
+
+
+def plan_confirmation(settings: ConfirmSettings) -> ConfirmationPlan:
+    """Return what a confirmation fixes, and what it can show. Start nothing."""
+    return FinishedSelection.read(settings.directory).plan(settings)
+
+
+def confirm(
+    settings: ConfirmSettings, resources: Mapping[str, Any], console: Console, *, recover: bool = False
+) -> Confirmation:
+    """Make the fresh runs of a confirmation, or continue them, and return what they say.
+
+    `resources` are settings of `fiesta select` about resources, which replace those of the selection."""
+    check_resources(resources)
+    if recover:
+        directory = resume_confirmation(settings, resources, console, LiveTable)
+    else:
+        selection = FinishedSelection.read(settings.directory)
+        plan = selection.plan(settings)
+        console.print(*plan_in_words(plan))
+        directory = selection.begin(plan, seed=settings.seed, resources=resources, console=console, display=LiveTable)
+    confirmation = read_confirmation(directory)
+    if confirmation is None:
+        raise StoreError(f"{directory.root}: the confirmation has not begun its first run.")
+    return confirmation

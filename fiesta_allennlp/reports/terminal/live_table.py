@@ -1,0 +1,156 @@
+"""The display of running work.
+
+A selection: a live table on a terminal, one plain line per outcome elsewhere. A replay: a bar on a terminal only."""
+
+import time
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+from typing import Callable, Collection, Dict, Optional, Sequence, Set
+
+from rich.console import Console
+
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.core.files import shorten
+from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.core.texts import count_text, number_text, probability_text
+from fiesta_allennlp.selecting.loop import Listener
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.candidate_table import Table, candidate_table
+from fiesta_allennlp.selecting.results.facts import runs_left_text
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.result_words import describe_collapsed_runs
+
+MAX_NAME = 14
+"""Characters of a name in a line of progress before it is cut. A line has at most 100."""
+
+
+class LiveTable(Listener):
+    """Shows a running selection: as a live table on a terminal, elsewhere as a line for one finished evaluation in
+    `every`, and for each failure, whose error is shown once. `make_result` returns the result with the facts to show,
+    once after every outcome; by default, it has the numbers of the candidates alone."""
+
+    def __init__(
+        self,
+        console: Console,
+        metric: str,
+        *,
+        report_every: int = 1,
+        title: Optional[str] = None,
+        make_result: Optional[Callable[[History, Decision], Result]] = None,
+        find_queued: Callable[[], Collection[str]] = lambda: (),
+    ) -> None:
+        self._console = console
+        self._metric = metric
+        self._title = title or metric
+        self._report_every = report_every
+        self._make_result = make_result or self._plain_result
+        self._find_queued = find_queued
+        self._noted_candidates: Set[str] = set()
+        self._first_run_by_error: Dict[str, str] = {}
+        self._num_finished = 0
+        self._start = time.monotonic()
+        self._history = History(candidates=())
+        self._decision = Decision(best=None)
+        self._result: Optional[Result] = None
+        self._pending_line: Optional[str] = None
+        self._waiting_requests: Sequence[Request] = ()
+        from rich.live import Live  # late, because quick commands import this module for its tables
+
+        self._live = (
+            Live(get_renderable=self._build_table, console=console, refresh_per_second=2, transient=True)
+            if console.is_terminal
+            else None
+        )
+
+    def __enter__(self) -> "LiveTable":
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._print_pending_line()
+        if self._live is not None:
+            self._live.stop()
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        old_counts = len(self._history.evaluations), len(self._history.failures)
+        is_new = old_counts != (len(history.evaluations), len(history.failures))
+        self._history, self._decision = history, decision
+        if is_new or self._result is None:
+            self._result = self._make_result(history, decision)
+            for runs in self._result.collapsed:
+                if runs.candidate not in self._noted_candidates:
+                    self._noted_candidates.add(runs.candidate)
+                    self._print_line(f"Note: {describe_collapsed_runs(runs, minimise=self._result.minimise)}")
+        self._print_pending_line()
+
+    def _plain_result(self, history: History, decision: Decision) -> Result:
+        candidates = tuple(CandidateResult.from_history(history, decision, name) for name in history.candidates)
+        return Result(decision.best, None, self._metric, candidates, margin=decision.margin, running=True)
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        """Print the outcome of a run. A finished run waits for the decision that it leads to."""
+        if isinstance(outcome, Failure):
+            retry_text = " (will be retried after a pause)" if outcome.kind == "machine" else ""
+            place_text = "" if outcome.origin.is_only_machine else f" on {outcome.origin.machine}"
+            failure_text = f"{outcome.request.name} failed ({outcome.kind}) after {outcome.seconds:.1f} s{place_text}"
+            first_run = self._first_run_by_error.setdefault(outcome.error, outcome.request.name)
+            error_text = outcome.error if first_run == outcome.request.name else f"the error of {first_run}"
+            self._print_line(f"{failure_text}: {error_text}{retry_text}")
+            return
+        self._num_finished += 1
+        if self._live is None and self._num_finished % self._report_every == 0:
+            self._pending_line = self._finished_text(outcome)
+
+    def _finished_text(self, run: Evaluation) -> str:
+        candidate, number = run.request.candidate, run.request.name.removeprefix(run.request.candidate)
+        return f"{shorten(candidate, MAX_NAME)}{number} {number_text(run.score)}"
+
+    def on_waiting(self, requests: Sequence[Request]) -> None:
+        self._waiting_requests = requests
+
+    def _print_pending_line(self) -> None:
+        if self._pending_line is not None:
+            best, confidence = self._decision.best, self._decision.confidence
+            lead = ""
+            if best is not None and confidence is not None:
+                lead = f"; {shorten(best, MAX_NAME)} P(best) {probability_text(confidence)}"
+            self._print_line(self._pending_line + lead + self._runs_left_text)
+            self._pending_line = None
+
+    @property
+    def _runs_left_text(self) -> str:
+        """The further runs, after a semicolon; not for a selection that is over."""
+        is_over = self._result is None or self._decision.stopped_by is not None
+        text = "" if is_over else runs_left_text(self._result)
+        return text and f"; {text}"
+
+    def _print_line(self, text: str) -> None:
+        self._console.print(f"[{self._elapsed_text()}] {text}")
+
+    def _elapsed_text(self) -> str:
+        return str(timedelta(seconds=int(time.monotonic() - self._start)))
+
+    def _build_table(self) -> Table:
+        history = self._history
+        num_waiting = Counter(request.candidate for request in self._waiting_requests if request in history.pending)
+        queued_names = {*self._find_queued()}
+        num_queued = Counter(request.candidate for request in history.pending if request.name in queued_names)
+        num_outside = num_waiting + num_queued
+        runs_text = count_text(len(history.evaluations), "run")
+        waiting_text = f", {num_waiting.total()} waiting for another try" if num_waiting else ""
+        queued_text = f", {num_queued.total()} queued" if num_queued else ""
+        running_text = f"{len(history.pending) - num_outside.total()} running{queued_text}{waiting_text}"
+        title = f"{runs_text}, {running_text}, {self._elapsed_text()} elapsed{self._runs_left_text}"
+        result = self._result or self._plain_result(history, self._decision)
+        candidates = tuple(
+            replace(
+                candidate,
+                num_pending=history.num_pending(candidate.name) - num_outside[candidate.name],
+                num_waiting=num_waiting[candidate.name],
+                num_queued=num_queued[candidate.name],
+            )
+            for candidate in result.candidates
+        )
+        return candidate_table(replace(result, candidates=candidates), title=f"{self._title}: {title}")

@@ -1,0 +1,44 @@
+"""Loads what every fresh worker process needs: the fork server imports this file once, before its first fork."""
+
+import atexit
+import gc
+import os
+import signal
+import threading
+from importlib import import_module
+
+from fiesta_allennlp.running.isolation.fork_server import (
+    POLL_SECONDS,
+    PRELOAD_VARIABLE,
+    delete_orphaned_directory,
+    is_orphan,
+    unset_safe_path,
+)
+
+SERVER_PID = os.getpid()
+
+
+def end_with_parent(is_loaded: threading.Event) -> None:
+    """End this process when its parent ends. Once all is loaded, `multiprocessing` does so itself."""
+    while not is_loaded.wait(POLL_SECONDS):
+        if is_orphan():
+            delete_orphaned_directory()
+            os._exit(1)
+
+
+@atexit.register
+def _delete_directory_at_exit() -> None:
+    if os.getpid() == SERVER_PID:  # the workers are forks, which run this too
+        delete_orphaned_directory()
+
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C in a terminal is for the parent, which ends the workers itself
+is_loaded = threading.Event()
+parent_watcher = threading.Thread(target=end_with_parent, args=(is_loaded,), daemon=True)
+parent_watcher.start()
+unset_safe_path()
+for module in os.environ.get(PRELOAD_VARIABLE, "").split():
+    import_module(module)
+gc.freeze()  # a worker's garbage collections need not look at all that was imported, nor copy its memory
+is_loaded.set()
+parent_watcher.join()  # a process is forked with one thread

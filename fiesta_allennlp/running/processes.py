@@ -1,0 +1,138 @@
+from collections import Counter, deque
+from concurrent.futures import FIRST_COMPLETED, wait
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
+
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE
+from fiesta_allennlp.core.origin import Origin
+from fiesta_allennlp.core.records import Outcome, Request
+from fiesta_allennlp.core.settings.defaults import num_cores
+from fiesta_allennlp.running.executor import Evaluator, Executor
+from fiesta_allennlp.running.isolation import fork_server
+from fiesta_allennlp.running.isolation.machine import origin_here
+from fiesta_allennlp.running.isolation.worker import WorkerSettings, call_for_parent, evaluate_task
+from fiesta_allennlp.running.queueing import ActiveRun, QueueingExecutor
+
+MAX_DEATHS = 2
+"""How often a task begins again whose process was killed, such as for lack of memory."""
+
+
+@Executor.register("processes")
+class ProcessExecutor(QueueingExecutor):
+    """Makes every run in a fresh process on this machine, forked from a server that has loaded what they need.
+
+    Args:
+        directory: the run directory.
+        cuda_devices: devices to distribute among the workers. Each worker sees one, the one with the fewest workers
+            when it begins. A device that is named twice takes twice as many. None leaves all visible.
+        common: arguments of `QueueingExecutor`. With `workers` `auto`, there are as many as this machine's cores have
+            room for, but not more than `cuda_devices`.
+
+    Raises:
+        ConfigError: if a number is below its minimum.
+    """
+
+    is_local = True
+
+    def __init__(self, directory: RunDirectory, *, cuda_devices: Optional[List[str]] = None, **common: Any) -> None:
+        super().__init__(directory, **common)
+        self.slots = num_workers(self.workers, self.num_threads, len(cuda_devices) if cuda_devices else None)
+        self.gives_devices = bool(cuda_devices)
+        self._devices = cuda_devices or []
+        self._device_by_run: Dict[Any, Optional[str]] = {}
+        directory.root.mkdir(mode=OWN_DIRECTORY_MODE, parents=True, exist_ok=True)
+        self._context = fork_server.start_fork_server(self.num_threads, self.packages)
+
+    def describe(self) -> str:
+        devices = f" and one CUDA device of {', '.join(self._devices)}" if self._devices else ""
+        threads = f"{self.num_threads} CPU thread{'s' if self.num_threads > 1 else ''}"
+        return f"{self.slots} at a time on this machine, each with {threads}{devices}"
+
+    def start_run(self, evaluator: Evaluator, request: Request) -> Any:
+        self._device_by_run = {run: self._device_by_run[run] for run in self.active_runs}
+        device = self._least_loaded_device()
+        directory = self.directory.evaluation(request.name)
+        with suppress(FileNotFoundError):  # never the run directory too: where it was moved, its path is another's
+            directory.parent.mkdir(mode=OWN_DIRECTORY_MODE, exist_ok=True)
+            directory.mkdir(mode=OWN_DIRECTORY_MODE)
+        task = self.task_for(evaluator, request, directory, device=device)
+        name = fork_server.worker_process_name(request)
+        origin = self._origin(device)
+        run = fork_server.start_call(self._context, evaluate_task, task, origin, name=name, timeout=self.time_limit)
+        self._device_by_run[run] = device
+        return run
+
+    def _least_loaded_device(self) -> Optional[str]:
+        """Return the device with the fewest runs for each time that it is named; None if none is named."""
+        load = Counter(self._device_by_run[run] for run in self.active_runs)
+        return min(self._devices, key=lambda device: load[device] / self._devices.count(device), default=None)
+
+    def _origin(self, device: Optional[str]) -> Origin:
+        """Return the origin of the runs with this device."""
+        return replace(origin_here(self.packages, device=device), is_only_machine=len(set(self._devices)) < 2)
+
+    def wait_for_run(self, timeout: Optional[float]) -> Any:
+        ended_futures, _ = wait(self.active_runs, timeout=timeout, return_when=FIRST_COMPLETED)
+        return next(iter(ended_futures), None)
+
+    def read_outcome(self, call: Any, run: ActiveRun) -> Outcome:
+        start = replace(run.start, origin=self._origin(self._device_by_run[call]))
+        return fork_server.outcome_of_call(call, start, time_limit=self.time_limit)
+
+    def stop_runs(self, runs: Mapping[Any, ActiveRun]) -> None:
+        fork_server.stop_calls(list(runs))
+
+    def shut_down(self, runs: Mapping[Any, ActiveRun]) -> None:
+        fork_server.end_all_workers()
+        fork_server.stop_calls(list(runs))
+
+
+def num_workers(workers: Union[int, str], num_threads: int, num_devices: Optional[int] = None) -> int:
+    """Return how many runs this machine makes at once: for `auto`, as many as its cores have room for, but at most
+    `num_devices`. Only cores count that this process may use, by affinity."""
+    if isinstance(workers, int):
+        return workers
+    num_fitting = max(1, num_cores() // num_threads)
+    return num_fitting if num_devices is None else min(num_fitting, num_devices)
+
+
+def run_in_processes(
+    function: Callable[..., Any],
+    arguments_by_name: Dict[str, Tuple[Any, ...]],
+    *,
+    logs: Dict[str, Path],
+    settings: WorkerSettings,
+    max_parallel: int = 1,
+    on_done: Callable[[str], None] = lambda name: None,
+) -> Dict[str, Any]:
+    """Call `function` once for each task in its own process, `max_parallel` at a time, and again if a signal ended the
+    process. Return results, or exceptions, by name in the order of the tasks."""
+    context = fork_server.start_fork_server(settings.num_threads, settings.packages)
+    for log in logs.values():
+        log.parent.mkdir(parents=True, exist_ok=True)
+    results: Dict[str, Any] = {}
+    queued_names, num_deaths = deque(arguments_by_name), Counter[str]()
+    running: Dict[Any, str] = {}
+    try:
+        while queued_names or running:
+            while queued_names and len(running) < max_parallel:
+                name = queued_names.popleft()
+                arguments = function, *arguments_by_name[name]
+                call = fork_server.start_call(context, call_for_parent, *arguments, log=logs[name], settings=settings)
+                running[call] = name
+            ended_futures, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in ended_futures:
+                name = running.pop(future)
+                error = future.exception()
+                if fork_server.was_killed(error) and num_deaths[name] < MAX_DEATHS:
+                    num_deaths[name] += 1
+                    queued_names.append(name)
+                    continue
+                results[name] = future.result() if error is None else fork_server.process_error(error)
+                on_done(name)
+    finally:
+        fork_server.stop_calls(list(running))
+    return {name: results[name] for name in arguments_by_name}

@@ -1,0 +1,311 @@
+"""The loop: ask the strategy, record the requests, let the workers work, record the outcomes."""
+
+import logging
+import math
+import os
+import platform
+import shlex
+import shutil
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Callable, ContextManager, Iterator, List, Optional, Sequence, Set, Tuple
+
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.strategy import Strategy
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import FiestaError, full_command, join_some
+from fiesta_allennlp.core.interrupts import raise_if_interrupted
+from fiesta_allennlp.core.records import Failure, History, Outcome, Request
+from fiesta_allennlp.core.seeding import make_request, strategy_rng
+from fiesta_allennlp.running.executor import Evaluator, Executor
+from fiesta_allennlp.running.retries import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
+from fiesta_allennlp.selecting.storage.store import RunStore
+
+
+class Listener:
+    """An observer of a selection, such as a progress display. A subclass leaves out what it does not observe."""
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        """Called after every change of what is finished or pending."""
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        """Called for every finished run and failure once it is recorded."""
+
+    def on_waiting(self, requests: Sequence[Request]) -> None:
+        """Called with the pending requests that wait for their next try, after every change of them."""
+
+
+logger = logging.getLogger(__name__)
+
+SECONDS_BETWEEN_SAVES = 60.0
+
+SECONDS_BETWEEN_CHECKS = 1.0
+"""Between two checks that no signal came and that the directory still belongs to the selection: its runs write there
+too."""
+
+
+class WorkingTime:
+    """The time that a selection has worked in all its sessions, and its limit.
+
+    It is written into the store every minute, so a killed session loses a minute at most. Changes of the machine's
+    clock do not affect it.
+    """
+
+    def __init__(self, store: RunStore, max_hours: Optional[float]) -> None:
+        self._store = store
+        self._max_seconds = math.inf if max_hours is None else 3600.0 * max_hours
+        self._earlier_seconds = store.meta().working_seconds
+        self._start = self._last_save = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return self._earlier_seconds + time.monotonic() - self._start
+
+    @property
+    def is_over(self) -> bool:
+        return self.seconds >= self._max_seconds
+
+    @property
+    def seconds_to_wait(self) -> float:
+        return min(SECONDS_BETWEEN_SAVES, max(0.0, self._max_seconds - self.seconds))
+
+    def save(self, *, force: bool = False) -> None:
+        """Write the time down, unless that was done less than a minute ago."""
+        if force or time.monotonic() - self._last_save >= SECONDS_BETWEEN_SAVES:
+            self._store.set_meta(working_seconds=self.seconds)
+            self._last_save = time.monotonic()
+
+
+Display = Callable[..., ContextManager[Listener]]
+"""Opens the display of a running selection, such as the live table, from its arguments."""
+
+
+@contextmanager
+def no_display(*args: Any, **options: Any) -> Iterator[Listener]:
+    """Show nothing."""
+    yield Listener()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionLoop:
+    """A selection with everything that its loop needs. If the store has a history, the loop continues from there.
+
+    `max_failures` is the number of failures after which a candidate is withdrawn (`History.num_counted_failures`).
+    `max_hours` limits the loops of all sessions together.
+    """
+
+    strategy: Strategy
+    evaluator: Evaluator
+    executor: Executor
+    listeners: Sequence[Listener]
+    store: RunStore
+    directory: RunDirectory
+    seed: int
+    max_failures: int
+    shared_splits: bool = True
+    max_hours: Optional[float] = None
+    retries: Retries = field(default_factory=lambda: Retries(RETRY_PAUSES))
+
+    def run(self) -> Decision:
+        """Continue until the strategy is done, and return the decision, with `stopped_by` set.
+
+        After Ctrl-C (`interrupted`) or `max_hours`, unfinished runs stay pending in the store. They start again with
+        the same seeds when the selection is resumed.
+        """
+        working_time = WorkingTime(self.store, self.max_hours)
+        logger.info("at work as process %d on %s", os.getpid(), platform.node())
+        try:
+            decision = self._loop(working_time)
+        except KeyboardInterrupt:
+            logger.info("interrupted")
+            decision = replace(self.strategy.recommend(self._read_history()), stopped_by="interrupted")
+        finally:
+            self.executor.close()
+        working_time.save(force=True)
+        history = self._read_history()
+        logger.info("ended after %d runs, stopped by %s", len(history.evaluations), decision.stopped_by)
+        return decision
+
+    def _read_history(self) -> History:
+        return self.store.history(max_failures=self.max_failures)
+
+    def _loop(self, working_time: WorkingTime) -> Decision:
+        active_requests = self._resume_pending()
+        while True:
+            history = self._stop_unwanted(active_requests)
+            decision = self.strategy.recommend(history)
+            self._notify_state(history, decision)
+            if decision.stopped_by is not None:
+                self._release_runs(history.pending)
+                return decision
+            if working_time.is_over:
+                return replace(decision, stopped_by="max_hours")
+            for request in self.retries.take_due(self.executor.slots - len(active_requests)):
+                self._submit(request, active_requests)
+            for listener in self.listeners:
+                listener.on_waiting(self.retries.waiting_requests)
+            requests = self._reserve_runs(history, self.executor.slots - len(active_requests))
+            for request in requests:
+                self._submit(request, active_requests)
+            if requests:
+                self._notify_state(self._read_history(), decision)
+            if not active_requests and not self.retries.waiting_requests:
+                raise RuntimeError(f"{self.strategy} proposes no runs and does not stop. Fix its `propose`.")
+            outcome = self._wait_for_outcome(active_requests, timeout=working_time.seconds_to_wait)
+            working_time.save()
+            if outcome is None:
+                continue
+            outcome = self._salvage_outcome(outcome)
+            active_requests.discard(outcome.request)
+            if self._record(outcome):
+                self._retry(outcome, active_requests)
+
+    def _notify_state(self, history: History, decision: Decision) -> None:
+        for listener in self.listeners:
+            listener.on_state(history, decision)
+
+    def _wait_for_outcome(self, active_requests: Set[Request], *, timeout: float) -> Optional[Outcome]:
+        """Return the next outcome; None if none has come when it is time to look again."""
+        if len(active_requests) < self.executor.slots:
+            timeout = self.retries.seconds_to_next(timeout)
+        while True:
+            raise_if_interrupted()
+            self.store.check_ownership()
+            seconds, outcome = min(timeout, SECONDS_BETWEEN_CHECKS), None
+            if active_requests:
+                outcome = next(self.executor.completed(timeout=seconds), None)
+            else:
+                time.sleep(seconds)
+            timeout -= seconds
+            if outcome is not None or timeout <= 0:
+                return outcome
+
+    def _resume_pending(self) -> Set[Request]:
+        """Take over finished work that was not recorded, and start the other pending requests again."""
+        active_requests: Set[Request] = set()
+        history = self._read_history()
+        for request in history.pending:
+            run = self.evaluator.for_request(request)
+            evaluation = run.salvage(request, self.directory.evaluation(request.name))
+            if evaluation is not None:
+                logger.info("%s had finished before the interruption; recording its score", request.name)
+                self._record(evaluation)
+            elif request.candidate in history.withdrawn or history.has_failed(request):
+                self._release_runs([request])
+            else:
+                self._submit(request, active_requests)
+        return active_requests
+
+    def _stop_unwanted(self, active_requests: Set[Request]) -> History:
+        """Stop runs of withdrawn candidates, and those that wait for their next try although their failure counts by
+        now, so that their slots are free. Return the history."""
+        history = self._read_history()
+        unwanted_runs = [
+            request
+            for request in history.pending
+            if request.candidate in history.withdrawn or history.has_failed(request)
+        ]
+        if not unwanted_runs:
+            return history
+        logger.info("stop %s", join_some([request.name for request in unwanted_runs]))
+        self._release_runs(unwanted_runs)
+        active_requests.difference_update(unwanted_runs)
+        return self._read_history()
+
+    def _salvage_outcome(self, outcome: Outcome) -> Outcome:
+        """Return the outcome, or the score of a run that had finished when its process was ended."""
+        if isinstance(outcome, Failure) and outcome.kind != "error":
+            directory = self.directory.evaluation(outcome.request.name)
+            return self.evaluator.for_request(outcome.request).salvage(outcome.request, directory) or outcome
+        return outcome
+
+    def _reserve_runs(self, history: History, slots: int) -> List[Request]:
+        if slots < 1 or len(self.retries.num_failures_since_finish) > self.executor.slots:
+            return []  # nothing works on this machine: more requests would only fail too
+        rng = strategy_rng(self.seed, self.store.num_reserved())
+        names = self.strategy.propose(history, slots, rng)
+        requests: List[Request] = []
+        for name in names:
+            replicate = self.store.next_replicate(name) + sum(request.candidate == name for request in requests)
+            requests.append(make_request(self.seed, name, replicate, shared_splits=self.shared_splits))
+        self.store.reserve(requests)
+        return requests
+
+    def _submit(self, request: Request, active_requests: Set[Request]) -> None:
+        logger.info("start %s (split seed %d)", request.name, request.split_seed)
+        self.retries.record_start(request)
+        self.executor.submit(self.evaluator.for_request(request), request)
+        active_requests.add(request)
+
+    def _record(self, outcome: Outcome) -> bool:
+        """Record an outcome. Return whether the request is to be started again."""
+        should_retry = False
+        if isinstance(outcome, Failure):
+            outcome, should_retry = self._record_failure(outcome)
+        else:
+            name, machine = outcome.request.name, outcome.origin.machine
+            logger.info("end %s on %s: %s %s", name, machine, outcome.metric, outcome.score)
+            outcome = self.store.record(outcome)
+            self.retries.record_finish()
+        for listener in self.listeners:
+            listener.on_outcome(outcome)
+        return should_retry
+
+    def _record_failure(self, failure: Failure) -> Tuple[Failure, bool]:
+        raise_if_fatal(failure, self.directory.root)
+        history = self._read_history()
+        should_retry = not history.with_outcomes([failure]).machines.is_of_candidate(failure)
+        if not should_retry:
+            self._check_metric(failure, history)
+            failure = self.retries.mark_unfit(failure, history, max_failures=self.max_failures)
+            should_retry = should_retry_run(failure, history, max_failures=self.max_failures)
+        self.store.record(failure, will_retry=should_retry)
+        name, machine = failure.request.name, failure.origin.machine
+        logger.info("fail %s on %s: %s: %s", name, machine, failure.kind, failure.error)
+        for name in self._read_history().withdrawn - history.withdrawn:
+            logger.warning("candidate %s is dropped: too many failures", name)
+        if not should_retry:
+            self.retries.drop([failure.request])
+        return failure, should_retry
+
+    def _check_metric(self, failure: Failure, history: History) -> None:
+        """End the selection if the first run of a candidate did not report the metric: further runs would not do so
+        either."""
+        request = failure.request
+        if (
+            failure.kind != "metric"
+            or self.store.meta().kind != "trainings"
+            or history.has_finished_own(request.candidate)
+        ):
+            return
+        remedy = self.evaluator.for_request(request).remedy(self.directory.evaluation(request.name))
+        command = f"{full_command('select')} -s {shlex.quote(str(self.directory.root))} --recover{remedy}"
+        advice = "" if remedy else "Correct the program; for another command, add all candidates to this one. "
+        raise FiestaError(f"{request.name}: {failure.error} No run is lost. {advice}Continue with: {command}")
+
+    def _retry(self, outcome: Outcome, active_requests: Set[Request]) -> None:
+        """Start a run again: at once if its process died, and after a pause if the machine lacked something, or may be
+        broken."""
+        request, history = outcome.request, self._read_history()
+        if not isinstance(outcome, Failure):
+            return
+        if outcome.kind != "machine" and history.machines.is_of_candidate(outcome):
+            self._submit(request, active_requests)
+            return
+        self.retries.schedule(request)
+        at_start = not history.evaluations
+        if all(self.retries.is_hopeless(r, at_start=at_start) for r in [request, *active_requests]):
+            raise FiestaError(
+                f"{request.name} keeps failing because a file, memory or another resource is unavailable: "
+                f"{outcome.error}. Finished runs are safe. Fix this, then continue with --recover, or without this "
+                f"candidate: list the others with --allow removed."
+            )
+        logger.info("%s will run again later: a resource is unavailable", request.name)
+
+    def _release_runs(self, pending: Sequence[Request]) -> None:
+        self.executor.abandon(pending)
+        self.retries.drop(pending)
+        self.store.release_pending(pending)
+        for request in pending:
+            shutil.rmtree(self.directory.evaluation(request.name), ignore_errors=True)

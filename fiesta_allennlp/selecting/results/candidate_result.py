@@ -1,0 +1,168 @@
+"""A candidate in numbers: an entry of `candidates` in `selection.json`."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Literal, Mapping, Optional, Tuple, Type, TypeVar
+
+import numpy as np
+
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.t_tests import Interval, compute_mean_interval, sample_sd
+from fiesta_allennlp.core.errors import MAX_ERROR_CHARACTERS
+from fiesta_allennlp.core.files import shorten
+from fiesta_allennlp.core.records import History
+
+State = Literal["taking part", "failed", "removed"]
+"""Whether a candidate takes part, failed too often, or was removed by the user."""
+
+
+FailedBecause = Literal["unfit", "min_score", "max_failures"]
+"""The reason for which a candidate failed: its runs alone lacked something of the machine, such as memory, its scores
+missed `--min-score`, or it had as many failures as `--max-failures` allows."""
+
+
+MAX_FAILED_RUNS = 20
+"""How many failures of a candidate are listed. The store has all of them."""
+
+
+@dataclass(frozen=True)
+class FailedRun:
+    """A failure of a run. `kind` is that of a `Failure`; `machine` is empty if it is unknown."""
+
+    run: str
+    kind: str
+    error: str
+    machine: str = ""
+
+
+CandidateResultType = TypeVar("CandidateResultType", bound="CandidateResult")
+
+
+@dataclass(frozen=True)
+class CandidateResult:
+    """A candidate in numbers: an entry of `candidates` in `selection.json`.
+
+    A number that does not exist, such as the sd of one score, is None. `sd` has ddof 1. `prob_best` and
+    `prob_within_margin` come from the posterior. `state` is `taking part`, `failed` (too often), or `removed` by you.
+    `failed_runs` has the first `MAX_FAILED_RUNS` failures, `further_failures` the number of the others by kind, and
+    `num_counted_failures` is the number of those that count for `--max-failures`. Besides the `num_pending`, no job or
+    worker has taken `num_queued` runs yet, and `num_waiting` wait for another try. `num_brought` of the finished runs
+    were made before the selection began. `seconds` is the sum over the candidate's finished runs. `study_score` is the
+    score of a trial in its study, which does not count.
+
+    `interval` is the 95% credible interval of the mean from the candidate's own scores, mean +- t(.975; n - 1) sd /
+    sqrt(n), the posterior under the prior 1 / sigma. It includes the variance of the splits, so two intervals may
+    overlap although the paired comparison is clear.
+
+    `scores`, `split_seeds` and `replicates` are by replicate and equally long. Runs with equal split seed share a data
+    split.
+    """
+
+    name: str
+    num_evaluations: int = 0
+    mean: Optional[float] = None
+    sd: Optional[float] = None
+    prob_best: Optional[float] = None
+    prob_within_margin: Optional[float] = None
+    state: State = "taking part"
+    failed_runs: Tuple[FailedRun, ...] = ()
+    further_failures: Mapping[str, int] = field(default_factory=dict)
+    num_counted_failures: int = 0
+    seconds: float = 0.0
+    num_pending: int = 0
+    num_waiting: int = 0
+    num_queued: int = 0
+    num_brought: int = 0
+    interval: Optional[Interval] = None
+    num_parameters: Optional[int] = None
+    study_score: Optional[float] = None
+    scores: Tuple[float, ...] = ()
+    split_seeds: Tuple[int, ...] = ()
+    replicates: Tuple[int, ...] = ()
+
+    @classmethod
+    def from_history(
+        cls: Type[CandidateResultType], history: History, decision: Decision, name: str, **further_fields: Any
+    ) -> CandidateResultType:
+        """Return the numbers of one candidate, or of one that is about to join."""
+        scores = history.sign * history.scores(name)
+        runs = sorted(history.evaluations_of(name), key=lambda run: run.request.replicate)
+        failures = [failure for failure in history.failures if failure.request.candidate == name]
+        is_removed = name in history.removed
+        return cls(
+            name=name,
+            num_evaluations=len(scores),
+            mean=float(np.mean(scores)) if len(scores) else None,
+            sd=sample_sd(scores),
+            prob_best=decision.prob_best.get(name),
+            prob_within_margin=decision.prob_within_margin.get(name),
+            state="taking part" if name not in history.withdrawn else "removed" if is_removed else "failed",
+            failed_runs=tuple(
+                FailedRun(f.request.name, f.kind, shorten(f.error, MAX_ERROR_CHARACTERS), str(f.origin.machine))
+                for f in failures[:MAX_FAILED_RUNS]
+            ),
+            further_failures=dict(Counter(f.kind for f in failures[MAX_FAILED_RUNS:])),
+            num_counted_failures=history.num_counted_failures(name),
+            seconds=sum(run.seconds for run in runs),
+            num_pending=history.num_pending(name),
+            num_brought=sum(run.request.is_brought for run in runs),
+            interval=compute_mean_interval(scores),
+            scores=tuple(scores.tolist()),
+            split_seeds=tuple(run.request.split_seed for run in runs),
+            replicates=tuple(run.request.replicate for run in runs),
+            **further_fields,
+        )
+
+    @property
+    def withdrawn(self) -> bool:
+        """True if it does not take part."""
+        return self.state != "taking part"
+
+    @property
+    def removed(self) -> bool:
+        return self.state == "removed"
+
+    @property
+    def median(self) -> Optional[float]:
+        return float(np.median(self.scores)) if self.scores else None
+
+    @property
+    def min(self) -> Optional[float]:
+        return min(self.scores, default=None)
+
+    @property
+    def max(self) -> Optional[float]:
+        return max(self.scores, default=None)
+
+    @property
+    def failures(self) -> int:
+        """The number of failures."""
+        return sum(self.num_failures_by_kind.values())
+
+    @property
+    def num_failures_by_kind(self) -> Mapping[str, int]:
+        return Counter(failed_run.kind for failed_run in self.failed_runs) + Counter(self.further_failures)
+
+    @property
+    def num_missed(self) -> int:
+        """The number of runs whose score missed `--min-score`."""
+        return self.num_failures_by_kind.get("score", 0)
+
+    @property
+    def mean_seconds(self) -> Optional[float]:
+        """The mean seconds of a finished run of this selection."""
+        return self.seconds / self.num_own if self.num_own else None
+
+    @property
+    def num_own(self) -> int:
+        """The number of finished runs that this selection made."""
+        return self.num_evaluations - self.num_brought
+
+    @property
+    def failed_because(self) -> Optional[FailedBecause]:
+        """The reason for which it failed; None if it takes part or was removed."""
+        if self.state != "failed":
+            return None
+        if self.num_failures_by_kind.keys() - {"machine"} == {"unfit"}:
+            return "unfit"
+        return "min_score" if self.num_missed else "max_failures"

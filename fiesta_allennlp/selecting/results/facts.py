@@ -1,0 +1,308 @@
+"""The facts about a decision, declared once for all outputs: a status, the next runs, a report, JSON."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Tuple
+
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.forecast import Forecast, count_runs, forecast_selection
+from fiesta_allennlp.choosing.probability.collapsed import CollapsedRuns, find_collapsed_runs
+from fiesta_allennlp.choosing.probability.rules import nearest_rival
+from fiesta_allennlp.choosing.strategy import Strategy
+from fiesta_allennlp.core.errors import join_some
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.seeding import strategy_rng
+from fiesta_allennlp.core.settings.defaults import CONFIDENCE
+from fiesta_allennlp.core.texts import count_text, probability_text
+from fiesta_allennlp.selecting.results.candidate_table import num_decimals
+from fiesta_allennlp.selecting.results.result_words import describe_collapsed_runs, forecast_text
+
+DECIDED_REASONS = ("confidence", "budget", "documents")
+"""The reasons for which a selection stops with a winner, unless something else is open."""
+
+JSON, NEXT, STATE, NOTES = "json", "next", "state", "notes"
+"""The outputs: JSON, `fiesta next`, the state of a selection in status and report, and notes below."""
+
+
+@dataclass(frozen=True)
+class LeadOverRival:
+    """The lead of the leading candidate over `rival`, the other active candidate that is most probably better.
+
+    `difference` is that of their means, above 0, and `standard_error` its error, in units of the metric. `t` is their
+    ratio, with `df` degrees of freedom. On other splits than the leader's, the rival may have the better mean.
+    """
+
+    rival: str
+    difference: float
+    standard_error: float
+    t: float
+    df: float
+    rival_has_better_mean: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class DecisionFacts:
+    """The facts about a decision that are computed from the history and the posterior.
+
+    Attributes:
+        margin: the margin within which a candidate is as good as the best.
+        target: the target confidence, or its default if a budget ends the selection.
+        gave_up: whether an inconclusive selection ended because its limit left too few runs to decide.
+        varied: whether the scores showed any noise, without which there is no estimate.
+        expected_loss: what choosing `leading` costs on average at least, in units of the metric.
+        lacking: if `leading` reached the target confidence, but was not named because candidates had too few runs: the
+            number of runs that each still needs.
+        lead: lead of `leading` over its nearest rival.
+        unresolved: candidates that left and could still be the best.
+        questions: what is asked about the scores before a winner is named.
+        prob_equal: the least probability, over all pairs of `best_set`, that two are within half a run-to-run sd.
+        collapsed: runs far below (or above) their candidate's others, by candidate.
+        forecast: how many more runs an open selection makes, where that is known.
+    """
+
+    margin: float = 0.0
+    target: float = CONFIDENCE
+    gave_up: bool = False
+    varied: bool = True
+    expected_loss: Optional[float] = None
+    lacking: Mapping[str, int] = field(default_factory=dict)
+    lead: Optional[LeadOverRival] = None
+    unresolved: Tuple[str, ...] = ()
+    questions: Tuple[str, ...] = ()
+    prob_equal: Optional[float] = None
+    collapsed: Tuple[CollapsedRuns, ...] = ()
+    forecast: Optional[Forecast] = None
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A fact about a decision.
+
+    Attributes:
+        name: the attribute of a `Result`, and the key in JSON.
+        outputs: where it is shown.
+        value: its value after a history and a decision. By default, it is a property of the result.
+        sentences: what it says, with full stops; empty where it does not apply.
+        of_documents: whether it is only about selections by documents, or only about others. None if about both.
+    """
+
+    name: str
+    outputs: FrozenSet[str] = frozenset({JSON})
+    value: Optional[Callable[[History, Decision], Any]] = None
+    sentences: Callable[[Any], List[str]] = lambda result: []
+    of_documents: Optional[bool] = None
+
+
+def expected_loss(history: History, decision: Decision) -> Optional[float]:
+    if decision.posterior is None or decision.best not in history.active or not decision.posterior.noise_sd:
+        return None
+    return decision.posterior.expected_loss(history.active.index(decision.best))
+
+
+def find_lead(history: History, decision: Decision) -> Optional[LeadOverRival]:
+    """Return the lead of the best candidate over its rival; None if it has none, or if nothing varied."""
+    names, posterior = history.active, decision.posterior
+    if posterior is None or decision.best not in names or not posterior.has_margin:
+        return None
+    leads = posterior.leads_of(names.index(decision.best))
+    rival = int(nearest_rival(leads, leads.tails(decision.margin))[0])
+    lead = posterior.lead(rival, names.index(decision.best))
+    if lead is None or lead.difference <= 0:
+        return None
+    best_mean, rival_mean = (float(history.scores(name).mean()) for name in (decision.best, names[rival]))
+    is_better = rival_mean > best_mean
+    return LeadOverRival(names[rival], lead.difference, lead.standard_error, lead.t, lead.df, is_better)
+
+
+def _has_varied(history: History, decision: Decision) -> bool:
+    return decision.posterior is None or decision.posterior.noise_sd > 0
+
+
+def _find_collapsed(history: History, decision: Decision) -> Tuple[CollapsedRuns, ...]:
+    return find_collapsed_runs(history)
+
+
+def _is_open(result: Any) -> bool:
+    """Return whether candidates are compared, and none is named yet."""
+    return result.leading is not None and not result.decided and result.stopped_by != "failures"
+
+
+def describe_best_set(result: Any) -> List[str]:
+    """Name the candidates that could still be the best, unless that is one or all of them."""
+    names = result.best_set
+    compared = [c for c in result.candidates if c.prob_best is not None]
+    if not _is_open(result) or result.verdict == "equal" or not 1 < len(names) < len(compared):
+        return []
+    together = sum(c.prob_best for c in compared if c.name in names)
+    return [f"{join_some(names, ' or ')} is the best with probability {probability_text(together)}."]
+
+
+def _describe_leading(result: Any) -> List[str]:
+    """Name the two candidates that lead a selection without a winner. Without P(best), name those without a run."""
+    if result.running or result.decided or result.stopped_by in (None, "failures"):
+        return []
+    candidates = [c for c in result.candidates if c.prob_best is not None]
+    leading_two = sorted(candidates, key=lambda c: (c.name != result.leading, -c.prob_best))[:2]
+    if len(leading_two) < 2:
+        missing = join_some(result.without_runs)
+        return [f"Without a finished {result.words.evaluation}: {missing}."] if missing else []
+    leader_text, rival_text = (f"{c.name} (P(best) {probability_text(c.prob_best)})" for c in leading_two)
+    return [f"Leading: {leader_text}, then {rival_text}."]
+
+
+def _describe_target(result: Any) -> List[str]:
+    """Say what a selection without a winner misses."""
+    is_elsewhere = result.questions or result.unresolved or result.stopped_by == "no_variation"
+    is_elsewhere = is_elsewhere or result.verdict == "equal"
+    if is_elsewhere or not _is_open(result) or result.running or result.lacking or result.confidence is None:
+        return []
+    is_below = result.confidence < result.target
+    reason = f"P(best) is below the target {result.target:g}" if is_below else "The stopping rule is not met"
+    gave_up = ["The remaining runs would probably not have decided it."] if result.gave_up else []
+    return [f"{reason}: a margin or more runs can change that.", *gave_up]
+
+
+def _describe_inconclusive(result: Any) -> List[str]:
+    """Say what a selection misses that ended without a winner."""
+    return _describe_target(result) if result.stopped_by is not None else []
+
+
+def _describe_constant(result: Any) -> List[str]:
+    """Ask why nothing varied."""
+    if result.varied or result.leading is None or result.questions:
+        return []
+    return [
+        "Nothing varied: the candidates differ by the same on every split, so there is no estimate. Does each run use "
+        "its own seed and split?"
+    ]
+
+
+def _describe_loss(result: Any) -> List[str]:
+    """State what choosing the leader now costs. A cost that the decimals of the scores do not show is less than the
+    last of them."""
+    if not _is_open(result) or result.expected_loss is None:
+        return []
+    digits = num_decimals(result.candidates)
+    unit = 10.0**-digits
+    loss = result.expected_loss
+    cost = f"less than {unit:.{digits}f}" if loss < unit else f"at least {loss:.2g}"
+    return [f"Choosing {result.leading} now costs {cost} on average."]
+
+
+def _describe_lacking(result: Any) -> List[str]:
+    """Name the runs that a probable winner still needs."""
+    needs = [f"{name} needs at least {count_text(num_runs, 'more run')}" for name, num_runs in result.lacking.items()]
+    return [f"The target is reached, but before {result.leading} can win, {join_some(needs, ' and ')}."] * bool(needs)
+
+
+def _describe_lead(result: Any) -> List[str]:
+    """State the lead of the leading candidate, with what tests it."""
+    lead = result.lead
+    if lead is None or result.running:
+        return []
+    error = f"standard error {lead.standard_error:.2g}, t {lead.t:.2f} with {lead.df:.1f} degrees of freedom"
+    sentences = [f"{result.leading} leads {lead.rival} by {lead.difference:.2g} ({error})."]
+    if lead.rival_has_better_mean:
+        better = "lower" if result.minimise else "higher"
+        sentences.append(f"{lead.rival} has a {better} mean, but on other splits.")
+    return sentences
+
+
+def describe_collapsed(result: Any) -> List[str]:
+    return [describe_collapsed_runs(runs, minimise=result.minimise) for runs in result.collapsed]
+
+
+def _describe_questions(result: Any) -> List[str]:
+    """Ask about the scores."""
+    return list(result.questions)
+
+
+def _describe_forecast(result: Any) -> List[str]:
+    text = forecast_text(result.forecast)
+    return [f"A{text[1:]}."] if text and not result.lacking else []
+
+
+SHOWN = frozenset({JSON, NEXT, STATE})
+
+FACTS: List[Fact] = [
+    Fact("verdict"),
+    Fact("best"),
+    Fact("stopped_by"),
+    Fact("best_set", SHOWN, sentences=describe_best_set),
+    Fact("leading", frozenset({JSON, STATE}), sentences=_describe_leading),
+    Fact("confidence"),
+    Fact("target", frozenset({JSON, STATE}), sentences=_describe_target),
+    Fact("lead", SHOWN, find_lead, _describe_lead),
+    Fact("varied", SHOWN, _has_varied, _describe_constant),
+    Fact("gave_up", frozenset({JSON, NEXT}), lambda history, decision: decision.gave_up, _describe_inconclusive),
+    Fact("unresolved", value=lambda history, decision: decision.unresolved),
+    Fact(
+        "questions", frozenset({JSON, NEXT, NOTES}), lambda history, decision: decision.questions, _describe_questions
+    ),
+    Fact("prob_equal", value=lambda history, decision: decision.prob_equal),
+    Fact("margin", value=lambda history, decision: decision.margin),
+    Fact("expected_loss", SHOWN, expected_loss, _describe_loss),
+    Fact("lacking", SHOWN, lambda history, decision: dict(Counter(decision.lacking)), _describe_lacking),
+    Fact("forecast", SHOWN, sentences=_describe_forecast),
+    Fact("collapsed", frozenset({JSON, NEXT, NOTES}), _find_collapsed, describe_collapsed, of_documents=False),
+    Fact("without_runs"),
+    Fact("num_evaluations"),
+    Fact("num_failures"),
+    Fact("num_queries", of_documents=True),
+    Fact("cost", of_documents=True),
+    Fact("seconds"),
+    Fact("seconds_of_equal_allocation"),
+]
+"""The facts in the order of their sentences. Every output walks this list, so one more entry is one more fact in all
+of them."""
+
+
+def facts_of(result: Any, output: str) -> List[Fact]:
+    """Return the facts that an output shows of a result, or of its class."""
+    return [f for f in FACTS if output in f.outputs and f.of_documents in (None, result.by_documents)]
+
+
+def fact_values(result: Any) -> Dict[str, Any]:
+    """Return the values by name, for JSON."""
+    return {fact.name: getattr(result, fact.name) for fact in facts_of(result, JSON)}
+
+
+def fact_sentences(result: Any, output: str) -> List[str]:
+    """Return the sentences that an output shows, in order."""
+    return [sentence for fact in facts_of(result, output) for sentence in fact.sentences(result)]
+
+
+def runs_left_text(result: Any) -> str:
+    """Return how many more runs a running selection makes, in a few words; empty where that is unknown."""
+    if result.lacking:
+        return f"at least {count_text(sum(result.lacking.values()), 'more run')}"
+    return "" if result.forecast is None else f"about {count_text(result.forecast.median, 'more run')}"
+
+
+def computed_facts(history: History, decision: Decision, result_class: Any) -> Dict[str, Any]:
+    """Return the values of the facts that follow from a history and a decision, by name."""
+    facts = (fact for fact in facts_of(result_class, JSON) if fact.value is not None)
+    return {fact.name: fact.value(history, decision) for fact in facts if fact.value is not None}
+
+
+def forecast_open_selection(
+    strategy: Strategy,
+    history: History,
+    decision: Decision,
+    *,
+    seed: int,
+    workers: int,
+    seconds_left: Optional[float] = None,
+) -> Optional[Forecast]:
+    """Forecast the further runs of a selection, within the rest of `--max-hours`.
+
+    The draws depend on the number of finished runs, so the same history gives the same forecast. Without `workers`,
+    runs take no time.
+    """
+    seconds_per_run = (history.mean_seconds or 0.0) / workers if workers else 0.0
+    max_runs = None
+    if seconds_left is not None and seconds_per_run:
+        max_runs = count_runs(max(0.0, seconds_left) / 3600, seconds_per_run, workers=1)
+    rng = strategy_rng(seed, len(history.evaluations))
+    forecast = forecast_selection(strategy, history, decision, rng, max_runs=max_runs)
+    return forecast and replace(forecast, seconds_per_run=seconds_per_run, seconds_left=seconds_left)

@@ -1,0 +1,271 @@
+"""The result of a selection: one record, which is the content of `selection.json`."""
+
+import csv
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Dict, List, Literal, Mapping, Optional, Tuple, Type, TypeVar, Union
+
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, StoreError
+from fiesta_allennlp.core.files import check_format, from_csv_cell, read_json, write_json_file
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.registry import build_record
+from fiesta_allennlp.core.settings.choice_settings import OFFICIAL
+from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.selecting.environment import MachineRuns, count_machine_runs
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.candidate_table import JSON, candidate_values
+from fiesta_allennlp.selecting.results.facts import DECIDED_REASONS, DecisionFacts, computed_facts, fact_values
+from fiesta_allennlp.selecting.results.result_words import RUN_WORDS, Words
+from fiesta_allennlp.selecting.results.showing import Printable
+from fiesta_allennlp.selecting.results.verdict import smallest_set
+from fiesta_allennlp.version import __version__
+
+FORMAT = 3
+"""The number of the format of `selection.json`, raised where a key is renamed or removed."""
+
+
+Verdict = Literal["best", "equal", "open"]
+
+ResultType = TypeVar("ResultType", bound="Result")
+
+
+@dataclass(frozen=True, repr=False)
+class Result(DecisionFacts, Printable):
+    """The content of `selection.json`, together with the directory of the selection.
+
+    Its facts about the decision are those of `DecisionFacts`, too.
+
+    Attributes:
+        leading: the candidate that leads, decided or not. None if nothing is known yet.
+        stopped_by: why the selection ended, as in `Decision`.
+        metric: the name of the metric, with a minus if it is minimised.
+        splits: how runs came by their splits; empty for a table of scores with splits.
+        score: the scored set, `test` or `validation`.
+        min_score: the score that runs must not miss.
+        sets: the names of the data sets; empty if only the programs know the data, and None if that is unknown.
+        seed: the master random seed.
+        running: whether the selection was at work when the result was made.
+        machines: the runs of each machine.
+    """
+
+    leading: Optional[str]
+    stopped_by: Optional[str]
+    metric: str
+    candidates: Tuple[CandidateResult, ...]
+    strategy: Mapping[str, Any] = field(default_factory=dict)
+    belief: Mapping[str, Any] = field(default_factory=dict)
+    splits: str = ""
+    score: str = "test"
+    min_score: Optional[float] = None
+    sets: Optional[Tuple[str, ...]] = None
+    seed: str = ""
+    running: bool = False
+    machines: Tuple[MachineRuns, ...] = ()
+    directory: Path = Path()
+
+    candidate_class: ClassVar[Type[CandidateResult]] = CandidateResult
+    by_documents: ClassVar[bool] = False
+
+    @classmethod
+    def from_decision(
+        cls: Type[ResultType],
+        history: History,
+        decision: Decision,
+        metric: Metric,
+        *,
+        num_parameters: Mapping[str, Optional[int]] = {},
+        study_scores: Mapping[str, Optional[float]] = {},
+        **further_fields: Any,
+    ) -> ResultType:
+        """Return the result of a decision. `further_fields` are added, or take the place of those computed here."""
+        names = history.active if decision.compared is None else decision.compared
+        compared = replace(history, withdrawn=frozenset(history.candidates).difference(names))
+        computed_fields = {**computed_facts(compared, decision, cls), "machines": count_machine_runs(history)}
+        candidates = tuple(
+            cls.candidate_class.from_history(
+                history,
+                decision,
+                name,
+                num_parameters=num_parameters.get(name),
+                study_score=study_scores.get(name),
+            )
+            for name in history.candidates
+        )
+        return cls(
+            decision.best, decision.stopped_by, metric.option_text, candidates, **{**computed_fields, **further_fields}
+        )
+
+    @classmethod
+    def read(cls: Type[ResultType], directory: Union[str, Path]) -> ResultType:
+        """Read the result of a selection.
+
+        Raises:
+            StoreError: if the directory holds no readable result.
+        """
+        path = RunDirectory(Path(directory)).selection_json
+        try:
+            content = read_json(path)
+            check_format(path, content.get("format"), FORMAT, version=content.get("version"))
+            return replace(build_record(cls, content), directory=Path(directory))
+        except (OSError, ValueError, TypeError, AttributeError, ConfigError) as error:
+            raise StoreError(
+                f"{path} cannot be read as the result of a selection: {error}. Pass the directory of a finished "
+                "selection, or resume it with recover=True."
+            ) from error
+
+    def write(self) -> None:
+        """Write `selection.json` into the directory, in one step."""
+        path = RunDirectory(self.directory).selection_json
+        write_json_file(path, self.content(), indent=2, allow_nan=False, default=asdict)
+
+    def content(self) -> Dict[str, Any]:
+        """Return the content of `selection.json`. Its candidates have their fields and the columns of tables."""
+        content = {"format": FORMAT, "version": __version__}
+        content.update(fact_values(self))
+        content.update({f.name: getattr(self, f.name) for f in fields(self) if f.name != "directory"})
+        columns = candidate_values(self, JSON)
+        entries = [{**values, **vars(c)} for values, c in zip(columns, self.candidates, strict=True)]
+        return {**content, "candidates": entries}
+
+    def scores(self) -> Dict[str, List[float]]:
+        """Return the scores of every candidate, in the order in which they arrived."""
+        scores: Dict[str, List[float]] = {candidate.name: [] for candidate in self.candidates}
+        with RunDirectory(self.directory).evaluations_csv.open(encoding="utf-8", newline="") as csv_file:
+            for row in csv.DictReader(csv_file):
+                if row["status"] == "finished":
+                    scores[from_csv_cell(row["candidate"])].append(float(row["score"]))
+        return scores
+
+    @property
+    def verdict(self) -> Verdict:
+        """The end: `best` names a winner; `equal` means that all pairs of `best_set` are within half a run-to-run sd
+        with the target confidence; anything else is `open`."""
+        if self.stopped_by in DECIDED_REASONS and not self.unresolved and not self.questions:
+            return "best"
+        is_over = self.stopped_by not in (None, "failures", "interrupted") and not self.running
+        return "equal" if is_over and not self.questions and (self.prob_equal or 0.0) >= self.target else "open"
+
+    @property
+    def decided(self) -> bool:
+        """True if the selection named a winner, by its probability or at the end of a budget."""
+        return self.verdict == "best"
+
+    @property
+    def is_decided(self) -> bool:
+        """True if the selection reached its target confidence."""
+        return self.decided and self.stopped_by == "confidence"
+
+    @property
+    def best(self) -> Optional[str]:
+        """The winner. None until it is decided."""
+        return self.leading if self.decided else None
+
+    @property
+    def best_set(self) -> Tuple[str, ...]:
+        """The smallest set of candidates whose P(best) together reaches `target`, the most probable first; only the
+        winner once it is named, and empty while P(best) is unknown."""
+        if self.best is not None:
+            return (self.best,)
+        return smallest_set({c.name: c.prob_best for c in self.candidates if c.prob_best is not None}, self.target)
+
+    @property
+    def leader(self) -> Any:
+        """The candidate that leads."""
+        return next((candidate for candidate in self.candidates if candidate.name == self.leading), None)
+
+    @property
+    def rival(self) -> Any:
+        """The other candidate of the best mean that takes part, None if there is none."""
+        rivals = (c for c in self.ranked if c.name != self.leading and not c.withdrawn and c.mean is not None)
+        return next(rivals, None)
+
+    @property
+    def active(self) -> Tuple[CandidateResult, ...]:
+        """The candidates that take part."""
+        return tuple(candidate for candidate in self.candidates if not candidate.withdrawn)
+
+    @cached_property
+    def ranked(self) -> Tuple[Any, ...]:
+        """The candidates by the better mean; `leading` comes first, and those that are out come last."""
+
+        def rank_key(candidate: Any) -> Tuple[bool, bool, float]:
+            mean = candidate.measure if self.by_documents else candidate.mean
+            gain = float("-inf") if mean is None else self.parsed_metric.sign * mean
+            return candidate.name != self.leading, candidate.withdrawn, -gain
+
+        return tuple(sorted(self.candidates, key=rank_key))
+
+    @property
+    def compared(self) -> Tuple[Any, ...]:
+        """The ranked candidates, if their scores are those of whole runs, so that two can be compared by them."""
+        return self.ranked
+
+    @property
+    def confidence(self) -> Optional[float]:
+        """The probability that `leading` is the best (within `margin`), or None if unknown."""
+        return self.leader and self.leader.prob_within_margin
+
+    @property
+    def num_evaluations(self) -> int:
+        return sum(candidate.num_evaluations for candidate in self.candidates)
+
+    @property
+    def num_brought(self) -> int:
+        """The number of runs that were made before the selection began."""
+        return sum(candidate.num_brought for candidate in self.candidates)
+
+    @property
+    def num_failures(self) -> int:
+        return sum(candidate.failures for candidate in self.candidates)
+
+    @property
+    def without_runs(self) -> Tuple[str, ...]:
+        """The candidates that take part and have no finished run."""
+        return tuple(candidate.name for candidate in self.active if not candidate.num_evaluations)
+
+    @property
+    def seconds(self) -> float:
+        """The sum of the run times of all workers."""
+        return sum(candidate.seconds for candidate in self.candidates)
+
+    @property
+    def seconds_of_equal_allocation(self) -> Optional[float]:
+        """The cost of evaluating every candidate as often as the leading one: n_best sum_i s_i, where s_i is the mean
+        seconds of a run of candidate i. Candidates without a run are excluded. None if nobody leads."""
+        if self.leader is None or not self.leader.num_evaluations:
+            return None
+        return self.leader.num_evaluations * sum(candidate.mean_seconds or 0.0 for candidate in self.candidates)
+
+    @cached_property
+    def parsed_metric(self) -> Metric:
+        return Metric.parse(self.metric)
+
+    @property
+    def metric_name(self) -> str:
+        return self.parsed_metric.name
+
+    @property
+    def metric_text(self) -> str:
+        """The metric's name, with a note if it is minimised."""
+        return self.parsed_metric.display_name
+
+    @property
+    def minimise(self) -> bool:
+        return self.parsed_metric.minimise
+
+    @property
+    def scored(self) -> str:
+        """The scored set, empty where only you or the programs know it."""
+        return self.score if self.sets or self.score == "validation" else ""
+
+    @property
+    def on_official_splits(self) -> bool:
+        return self.splits == OFFICIAL
+
+    @property
+    def words(self) -> Words:
+        """The nouns for its candidates and runs."""
+        return RUN_WORDS

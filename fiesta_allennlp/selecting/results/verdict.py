@@ -1,0 +1,102 @@
+"""The verdict over all candidates that ever took part, and what is asked before a winner is named."""
+
+from dataclasses import replace
+from itertools import combinations
+from typing import Collection, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.strategy import Margin, Strategy, analyse
+from fiesta_allennlp.core.records import Evaluation, History
+from fiesta_allennlp.core.settings.defaults import CONFIDENCE
+from fiesta_allennlp.core.settings.metrics import have_two_units
+from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED
+
+EQUAL_SDS = 0.5
+"""Candidates whose means differ by less than this share of the run-to-run sd are equal."""
+
+MIN_REPEATS = 3
+"""The least number of runs that repeat by more than chance."""
+
+
+def judge(history: History, decision: Decision, strategy: Strategy, *, allowed: Collection[str] = ()) -> Decision:
+    """Return a decision of the strategy over all candidates that ever took part.
+
+    A candidate that left, by failures or because it was removed, is compared by its scores if it has enough. It is
+    unresolved if the scores do not exclude, with the target confidence, that it is better than `best` by more than the
+    margin. The decision has questions about the scores, unless the names of their objections are among those `allowed`.
+    """
+    decision = replace(decision, questions=tuple(find_questions(history, allowed)))
+    if decision.best is None or decision.posterior is None:
+        return decision
+    target, compared = strategy.confidence or CONFIDENCE, with_everybody(history, strategy.belief)
+    names, left = history.active, [name for name in compared.active if name in history.withdrawn]
+    if left:
+        whole, names = analyse(compared, strategy.belief, margin=Margin(decision.margin)), compared.active
+        of_everybody = {key: getattr(whole, key) for key in ("prob_best", "prob_within_margin", "posterior")}
+        decision = replace(decision, compared=names, **of_everybody)
+    assert decision.posterior is not None and decision.best is not None
+    chances = decision.posterior.leads_of(names.index(decision.best)).tails(decision.margin)[0]
+    chance_by_name = {name: float(chances[names.index(name)]) for name in left}
+    is_open = sum(chance_by_name.values()) > 1 - target
+    unresolved = [name for name, chance in chance_by_name.items() if is_open and chance > (1 - target) / len(left)]
+    best = [names.index(name) for name in smallest_set(decision.prob_best, target)]
+    return replace(decision, unresolved=tuple(unresolved), prob_equal=prob_equal(decision.posterior, best))
+
+
+def with_everybody(history: History, belief: Belief) -> History:
+    """Return the history with those candidates active that left, but have enough scores to be compared."""
+    least = belief.min_evaluations
+    left = [name for name in history.withdrawn if history.num_finished(name) >= least]
+    return replace(history, withdrawn=history.withdrawn.difference(left)) if left else history
+
+
+def smallest_set(prob_best: Mapping[str, float], target: float) -> Tuple[str, ...]:
+    """Return the fewest candidates whose P(best) together reaches the target, the most probable first."""
+    names = sorted(prob_best, key=lambda name: -prob_best[name])
+    for size in range(1, len(names)):
+        if sum(prob_best[name] for name in names[:size]) >= target:
+            return tuple(names[:size])
+    return tuple(names)
+
+
+def prob_equal(posterior: Posterior, indices: Sequence[int]) -> Optional[float]:
+    """Return the least probability, over all pairs, that two candidates are within `EQUAL_SDS` run-to-run sds; None for
+    a single one, or if the sd is unknown."""
+    distance = EQUAL_SDS * posterior.noise_sd
+    if len(indices) < 2 or distance == 0 or not posterior.has_margin:
+        return None
+    tails = {index: posterior.leads_of(index).tails(distance)[0] for index in indices}
+    return min(float(1 - tails[i][j] - tails[j][i]) for i, j in combinations(indices, 2))
+
+
+def find_questions(history: History, allowed: Collection[str]) -> Iterator[str]:
+    """Yield what is asked about the scores before a winner is named."""
+    repeats = "; ".join(find_repeats(history)) if UNSEEDED.name not in allowed else ""
+    if repeats:
+        asked = f"{repeats[0].upper()}{repeats[1:]}. Is the seed used, or are results cached?"
+        yield f"{asked} --allow {UNSEEDED.name} accepts them."
+    if UNITS.name not in allowed and have_two_units([run.score for run in history.evaluations]):
+        yield f"Some scores look like fractions, others like percents. Correct them; --allow {UNITS.name} accepts them."
+
+
+def find_repeats(history: History) -> Iterator[str]:
+    """Yield which runs repeat, although their seeds differ: those of a candidate, or those of two. Scores of single
+    items, which are 0 or 1, may do so."""
+    runs = {name: history.evaluations_of(name) for name in history.candidates}
+    if {run.score for run in history.evaluations} == {0.0, 1.0}:
+        return
+    repeated = [name for name, own in runs.items() if len(own) >= MIN_REPEATS and _are_equal(own)]
+    for name in repeated:
+        yield f"all {len(runs[name])} runs of {name} are equal ({runs[name][0].metric} {runs[name][0].score:g})"
+    others = {name: history.scores(name).tolist() for name in runs if name not in repeated}
+    for first, second in combinations(others, 2):
+        number = min(len(others[first]), len(others[second]))
+        if number >= MIN_REPEATS and others[first][:number] == others[second][:number]:
+            yield f"the first {number} scores of {first} and {second} are equal"
+
+
+def _are_equal(runs: Sequence[Evaluation]) -> bool:
+    """Return whether all runs report the same score, and the same metrics as far as they have any."""
+    metrics: List[Mapping[str, float]] = [run.metrics for run in runs if run.metrics]
+    return len({run.score for run in runs}) == 1 and all(other == metrics[0] for other in metrics)

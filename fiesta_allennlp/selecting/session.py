@@ -1,0 +1,330 @@
+"""A selection from its settings to its result: flags, checks, directory, loop. A `SelectionFamily` fills in the
+rest."""
+
+import shlex
+import tempfile
+from abc import ABC, abstractmethod
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import (
+    Any,
+    ClassVar,
+    ContextManager,
+    Dict,
+    Generic,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Type,
+    TypeVar,
+    Union,
+)
+
+from rich.console import Console
+
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
+from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, check_private, delete
+from fiesta_allennlp.core.origin import package_source
+from fiesta_allennlp.core.records import Candidate, History
+from fiesta_allennlp.core.seeding import fresh_seed
+from fiesta_allennlp.core.settings.choice_settings import SelectionSettings
+from fiesta_allennlp.core.settings.options import changed_options, settings_to_json
+from fiesta_allennlp.core.texts import count_text
+from fiesta_allennlp.selecting.environment import (
+    append_environment,
+    changed_code,
+    check_current_directory,
+    describe_environment,
+)
+from fiesta_allennlp.selecting.loop import Display, SelectionLoop, no_display
+from fiesta_allennlp.selecting.objections import REMOVED, kept_allowances
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.storage import workspace
+from fiesta_allennlp.selecting.storage.brought import BroughtRuns
+from fiesta_allennlp.selecting.storage.store import COMMAND_BY_KIND, Meta, RunStore, check_store_not_lost
+from fiesta_allennlp.selecting.storage.workspace import recording_errors, write_csv
+from fiesta_allennlp.version import __version__
+
+
+@dataclass(frozen=True)
+class StoredState:
+    """The content of the store when a selection is resumed. A new selection may begin with runs that were made before,
+    or with candidates whose checks another selection has passed."""
+
+    directory: RunDirectory = field(default_factory=lambda: RunDirectory(Path()))
+    meta: Meta = field(default_factory=Meta)
+    candidates: Tuple[Candidate, ...] = ()
+    history: History = field(default_factory=lambda: History(()))
+    brought: Optional[BroughtRuns] = None
+
+
+Family = TypeVar("Family", bound="SelectionFamily")
+
+
+class SelectionFamily(ABC):
+    """A selection of one family. It is checked first, then prepared, and then it works.
+
+    `name` is written into the store, `settings_class` is the class of its settings, and `candidates_option` the option
+    that names the candidates. `run_noun` is the word for a run. `settings` are complete once it is prepared,
+    `candidates` then have their facts, and the store keeps both, with `meta`, which are further fields of `Meta`. Of
+    the files in `code_files`, which runs execute in addition to the packages of `--include-package`, it keeps digests.
+    """
+
+    name: ClassVar[str]
+    settings_class: ClassVar[Type[SelectionSettings]]
+    candidates_option: ClassVar[str]
+    run_noun: ClassVar[str]
+
+    settings: SelectionSettings
+    brought: Optional[BroughtRuns] = None
+
+    @classmethod
+    @abstractmethod
+    def check(cls: Type[Family], settings: Any, stored: StoredState) -> Family:
+        """Check everything that can be known without writing: files and options, also against the store."""
+
+    @abstractmethod
+    def prepare_runs(self, directory: RunDirectory, console: Console) -> ContextManager[None]:
+        """Build, open and try what the runs need; close it at the end of the context. Logs and working files are
+        written below `directory` and are found in the directory of the selection afterwards."""
+
+    @property
+    @abstractmethod
+    def candidates(self) -> Sequence[Candidate]: ...
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        return {}
+
+    @property
+    def corrected(self) -> Sequence[str]:
+        """The candidates of the store that have another config now."""
+        return ()
+
+    @property
+    def code_files(self) -> Sequence[str]:
+        return ()
+
+    @abstractmethod
+    def open_loop(
+        self, store: RunStore, console: Console, display: Display, *, seed: int
+    ) -> ContextManager[SelectionLoop]:
+        """Open what the loop works with, until the end of the context."""
+
+    @abstractmethod
+    def result(self, history: History, decision: Decision, *, seed: str) -> Result:
+        """Return the result of the decision."""
+
+    def conclude(self, history: History, decision: Decision) -> None:
+        """Tidy up after the decision."""
+        return None
+
+
+def run_selection(
+    family: Type[Family],
+    settings: Union[Mapping[str, Any], SelectionSettings],
+    root: Path,
+    *,
+    console: Console,
+    display: Display = no_display,
+    recover: bool = False,
+    force: bool = False,
+    beginning: Optional[StoredState] = None,
+) -> Result:
+    """Run a selection to its decision, or resume one, and return its result.
+
+    Args:
+        settings: those that are not defaults. If recovering, they win over those in the store. A new selection also
+            takes complete settings.
+        root: the directory that keeps everything.
+        display: opens the display of the runs; by default nothing is shown.
+        recover: continue the selection in the directory.
+        force: delete the selection in the directory, but only once the new one has passed all checks.
+        beginning: what a new selection begins with.
+    """
+    if recover and force:
+        raise ConfigError("--recover continues a selection and --force deletes it. Use one or the other.")
+    if beginning is not None and recover:
+        raise ConfigError("--scores is for a new selection, but --recover resumes one. Remove --scores.")
+    allowed = settings.get("allow", ()) if isinstance(settings, Mapping) else getattr(settings, "allow", ())
+    if REMOVED.name in allowed and not recover:
+        raise ConfigError(f"--allow {REMOVED.name} applies to a resumed selection. Add --recover.")
+    with ExitStack() as stack:
+        session = _Session(family, RunDirectory(root), console, display, stack)
+        if isinstance(settings, SelectionSettings):
+            return session.start(settings, force=force, beginning=beginning)
+        if recover:
+            return session.resume(settings)
+        return session.start(family.settings_class.from_layers(settings), force=force, beginning=beginning)
+
+
+@contextmanager
+def dry_run(
+    family: Type[Family], settings: SelectionSettings, console: Console, beginning: Optional[StoredState] = None
+) -> Iterator[Family]:
+    """Check, build and open everything for a new selection, and keep nothing, for a dry run."""
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = RunDirectory(Path(scratch))
+        stored = replace(beginning or StoredState(), directory=directory)
+        selection = family.check(settings, stored)
+        with selection.prepare_runs(directory, console):
+            yield selection
+
+
+@dataclass(frozen=True)
+class _Session(Generic[Family]):
+    """A call of `run_selection`. The stack closes everything that it opens."""
+
+    family: Type[Family]
+    directory: RunDirectory
+    console: Console
+    display: Display
+    stack: ExitStack
+
+    def resume(self, new_settings: Mapping[str, Any]) -> Result:
+        family, directory = self.family, self.directory
+        if directory.root.exists():
+            check_private(directory.root)
+        store = self._open_store(create=False)
+        meta = store.meta()
+        check_current_directory(meta.environments)
+        all_history = store.history(max_failures=1)
+        is_scored = any(all_history.has_finished_own(name) for name in all_history.candidates)
+        settings = self._merge_settings(new_settings, meta, is_scored=is_scored)
+        history = store.history(max_failures=settings.max_failures)
+        stored = StoredState(directory, meta, tuple(store.candidates()), history)
+        selection = family.check(settings, stored)
+        num_finished = len(history.evaluations)
+        self.console.print(f"{directory.root}: continuing after {count_text(num_finished, family.run_noun)}.")
+        self._prepare_runs(selection, directory)
+        return self._run(selection, store, changes=self._list_changes(meta, selection.settings, num_finished))
+
+    def start(self, settings: SelectionSettings, *, force: bool, beginning: Optional[StoredState] = None) -> Result:
+        directory = self.directory
+        replaces_selection = workspace.has_selection(directory)
+        if replaces_selection and not force:
+            raise workspace.already_exists_error(directory)
+        if not replaces_selection:
+            workspace.check_no_foreign_files(directory, force=force)
+        stored = replace(beginning or StoredState(), directory=directory)
+        selection = self.family.check(settings, stored)
+        if not replaces_selection:
+            workspace.clear_directory(directory)
+            store = self._open_store(create=True)
+            self._prepare_runs(selection, directory)
+            return self._run(selection, store)
+        staging_directory = directory.staging
+        delete(staging_directory.root)
+        staging_directory.root.mkdir(mode=OWN_DIRECTORY_MODE, parents=True)
+        self.stack.callback(delete, staging_directory.root)
+        self._prepare_runs(selection, staging_directory)  # the old one is deleted only for a selection that can begin
+        workspace.clear_directory(directory, staging=staging_directory)
+        return self._run(selection, self._open_store(create=True))
+
+    def _run(self, selection: Family, store: RunStore, *, changes: Sequence[Dict[str, Any]] = ()) -> Result:
+        """Write everything about the selection into the store in one step, from which on it can be recovered. Then
+        choose, and conclude."""
+        settings, meta = selection.settings, store.meta()
+        seed = meta.seed or str(fresh_seed() if settings.seed is None else settings.seed)
+        current_environment = describe_environment(settings.include_package, selection.code_files)
+        for name in changed_code(meta.environments, current_environment):
+            remedy = "If that changes scores, start over in another directory."
+            self.console.print(f"Note: the code of {name} has changed since this selection last ran. {remedy}")
+        with selection.open_loop(store, self.console, self.display, seed=int(seed)) as loop:
+            store.put_candidates(
+                selection.candidates,
+                corrected=selection.corrected,
+                kind=selection.name,
+                settings=settings_to_json(settings),
+                version=__version__,
+                source=asdict(package_source()),
+                seed=seed,
+                environments=append_environment(meta.environments, current_environment),
+                changes=(*meta.changes, *changes),
+                error=None,
+                **self._brought_values(selection.brought),
+                **selection.meta,
+            )
+            decision = loop.run()
+        history = store.history(max_failures=settings.max_failures)
+        return self._write_results(selection, history, decision, store)
+
+    def _write_results(self, selection: Family, history: History, decision: Decision, store: RunStore) -> Result:
+        """Write the results, and return what `selection.json` says."""
+        result = selection.result(history, decision, seed=str(store.meta().seed))
+        result = replace(result, directory=self.directory.root)
+        store.check_ownership()
+        try:
+            selection.conclude(history, decision)
+            write_csv(store.rows(), self.directory.evaluations_csv)
+            store.check_ownership()
+            result.write()
+        except OSError as error:
+            reason = f"{self.directory.root}: the results cannot be written: {error}"
+            raise StoreError(f"{reason}. The store has them: free some disk space, then use --recover.") from error
+        return result
+
+    def _brought_values(self, brought: Optional[BroughtRuns]) -> Dict[str, Any]:
+        """Return what the store keeps of runs that were made before a new selection, and print it."""
+        if brought is None:
+            return {}
+        for sentence in brought.sentences:
+            self.console.print(f"Note: {sentence}")
+        facts = {"file": brought.file, "digest": brought.digest, "left_out": list(brought.left_out)}
+        return {"brought": brought.outcomes, "brought_facts": facts}
+
+    def _open_store(self, *, create: bool) -> RunStore:
+        store = self.stack.enter_context(workspace.open_store(self.directory, create=create))
+        self.stack.enter_context(recording_errors(store))
+        return store
+
+    def _prepare_runs(self, selection: Family, directory: RunDirectory) -> None:
+        self.stack.enter_context(selection.prepare_runs(directory, self.console))
+
+    def _merge_settings(self, new_settings: Mapping[str, Any], meta: Meta, *, is_scored: bool) -> SelectionSettings:
+        """Return the given settings above those in the store. Until a run is scored, the metric may change."""
+        family, root = self.family, self.directory.root
+        if not meta.is_started:
+            self._check_can_resume(new_settings)
+        stored_settings = meta.settings or {}
+        if stored_settings and meta.kind != family.name:
+            of = f" {shlex.quote(str(root.parent))} --recover" if meta.kind == "confirmation" else ""
+            raise StoreError(f"{root}: resume this selection with {full_command(COMMAND_BY_KIND[meta.kind])}{of}.")
+        replaced: Dict[str, Any] = {}
+        if "allow" in stored_settings:
+            replaced["allow"] = kept_allowances(stored_settings["allow"])
+        if str(new_settings.get("seed")) == meta.seed:
+            new_settings = {name: value for name, value in new_settings.items() if name != "seed"}
+        settings = meta.to_settings(family.settings_class, new_settings, **replaced)
+        if not is_scored:
+            replaced["metric"] = getattr(settings, "metric", None)
+        forbidden_changes = changed_options({**stored_settings, **replaced}, settings) if stored_settings else []
+        if forbidden_changes:
+            changes = " and ".join(forbidden_changes)
+            raise ConfigError(f"scores must stay comparable, but {changes}. Undo it, or start over elsewhere.")
+        return settings
+
+    def _check_can_resume(self, new_settings: Mapping[str, Any]) -> None:
+        """Refuse to resume a store without settings, unless they are passed again and no run exists."""
+        directory, family = self.directory, self.family
+        check_store_not_lost(directory)
+        if not new_settings.get(family.candidates_option):
+            reason = f"the selection was stopped before its first {family.run_noun}. Repeat it without --recover"
+            raise StoreError(f"{directory.root}: nothing to recover: {reason}.")
+
+    def _list_changes(self, meta: Meta, settings: SelectionSettings, num_finished: int) -> List[Dict[str, Any]]:
+        """List how a resumed selection changes its choice of runs and its end, after `num_finished` runs."""
+        if not num_finished:
+            return []
+        old_values = meta.to_settings(self.family.settings_class).decision_options()
+        return [
+            {"option": name, "before": old_values[name], "now": new_value, "num_done": num_finished}
+            for name, new_value in settings.decision_options().items()
+            if old_values[name] != new_value
+        ]

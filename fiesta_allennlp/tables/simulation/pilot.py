@@ -1,0 +1,249 @@
+"""Reads the problem of a plan: numbers, a table of scores, or a selection that has begun.
+
+A pilot is continued with scores from its posterior: each repetition has its own true means and sds.
+"""
+
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import expit
+
+from fiesta_allennlp.choosing import Strategy
+from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedTPosterior, numbers_by_unit
+from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
+from fiesta_allennlp.choosing.probability import logit
+from fiesta_allennlp.choosing.probability.continuation import draw_continuation
+from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, DataError, full_command
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED, ChoiceSettings
+from fiesta_allennlp.core.settings.defaults import MAX_FAILURES, METRIC
+from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
+from fiesta_allennlp.core.texts import count_text
+from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
+from fiesta_allennlp.selecting.storage.database import translated_store_errors
+from fiesta_allennlp.selecting.storage.store import open_for_reading
+from fiesta_allennlp.tables.read_back import ReadBack
+from fiesta_allennlp.tables.run_table import read_run_table
+from fiesta_allennlp.tables.score_sources import DrawnScores, Sampling, ScorePreset, ScoreSource
+from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
+from fiesta_allennlp.tables.table import make_score_table
+from fiesta_allennlp.tables.table_settings import (
+    DEFAULT_NUM_CANDIDATES,
+    TABLE_OPTIONS,
+    PlanSettings,
+    ReplaySettings,
+    done_note,
+    is_selection,
+    refuse_table_options,
+)
+
+MIN_RUNS = 2
+"""A single run of a candidate gives no estimate of the sd."""
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorScores(ScoreSource):
+    """Continues a pilot: true means, split effects and sds are one draw from their posterior by `moderated_t`.
+
+    A new run takes the first split of the pilot that its candidate has not used, then new splits. `seconds` is the
+    duration of a run, by candidate. With `takes_logits`, the model and the true means are on the logit scale."""
+
+    name: str
+    start: History
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    takes_logits: bool = False
+    metric: Metric = UNNAMED
+    notes: Tuple[str, ...] = ()
+    read_back: Optional[ReadBack] = None
+
+    @property
+    def knows_seconds(self) -> bool:
+        return any(self.seconds.values())
+
+    def check_runs(self) -> None:
+        """Refuse fewer than two candidates, too few runs of one, or equal scores."""
+        if len(self.start.active) < 2:
+            raise DataError(f"{self.name}: a plan needs at least two candidates but got {len(self.start.active)}.")
+        for name in self.start.active:
+            if self.start.num_finished(name) < MIN_RUNS:
+                raise DataError(
+                    f"{self.name}: a plan needs at least {MIN_RUNS} runs of every candidate, but '{name}' has "
+                    f"{self.start.num_finished(name)}. Add runs, or plan from --gap and --sd."
+                )
+        if not np.ptp(np.concatenate([self.start.scores(name) for name in self.start.active])) > 0:
+            raise DataError(
+                f"{self.name}: all scores are equal, so the sd is unknown. Plan from --gap and --sd instead."
+            )
+
+    @cached_property
+    def posterior(self) -> ModeratedTPosterior:
+        """The leads among the candidates, of logits with `takes_logits`."""
+        return ModeratedTPosterior(numbers_by_unit(self.start, self._modelled_scores))
+
+    @cached_property
+    def _modelled_scores(self) -> List[np.ndarray]:
+        scores = {name: self.start.scores(name) for name in self.start.active}
+        return [logit(own, candidate=name) if self.takes_logits else own for name, own in scores.items()]
+
+    def true_means(self) -> Dict[str, float]:
+        return dict(zip(self.start.active, self.posterior.means.tolist(), strict=True))
+
+    @property
+    def noise_sd(self) -> float:
+        """The pilot's estimate of the run-to-run sd of a typical candidate on one split."""
+        return self.posterior.noise_sd
+
+    def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
+        names, length = self.start.active, sampling.length
+        drawn = draw_continuation(self.posterior.model, 1, length, split_rng, shares_units=sampling.shared_splits)
+        numbers = expit(drawn.numbers[0]) if self.takes_logits else drawn.numbers[0]
+        seen = np.unique(np.concatenate([self.start.split_seeds(name) for name in names]))
+        # New splits have negative seeds.
+        seeds = np.concatenate([seen, -1 - np.arange(drawn.units.max() + 1)])[drawn.units]
+        return DrawnScores(
+            {n: np.concatenate([self.start.split_seeds(n), row]) for n, row in zip(names, seeds, strict=True)},
+            {n: np.concatenate([self.start.scores(n), row]) for n, row in zip(names, numbers, strict=True)},
+            self.name,
+            dict(zip(names, drawn.means[0].tolist(), strict=True)),
+            self.seconds,
+        )
+
+
+BEST_MEAN = 0.5
+"""The best mean of a problem that numbers describe. Only differences count."""
+
+CHOICE_OPTIONS = tuple(f.name for f in fields(ChoiceSettings) if f.name != "budget")
+
+
+def prepare_plan(settings: PlanSettings) -> Simulator:
+    """Read and check the problem that the settings describe."""
+    if settings.source is None:
+        return _plan_from_numbers(settings)
+    path = Path(settings.source)
+    return _read_selection(settings, path) if is_selection(path) else _read_table(settings, path)
+
+
+def _plan_from_numbers(settings: PlanSettings) -> Simulator:
+    names = [f"candidate {number + 1}" for number in range(settings.candidates or DEFAULT_NUM_CANDIDATES)]
+    means = {name: BEST_MEAN - (settings.gap or 0.0) * bool(number) for number, name in enumerate(names)}
+    source = ScorePreset(
+        "the numbers",
+        means,
+        split_sd=settings.split_sd or 0.0,
+        seconds=settings.seconds or 0.0,
+        noise_sd=settings.sd or 0.0,
+    )
+    choice = _choose_settings(settings, {})
+    if _takes_logits(choice, names):
+        name = choice.strategy_params()["belief"]["type"]
+        raise ConfigError(
+            f"--belief {name} models logits, but --gap and --sd are in units of the score. Choose a belief without the "
+            "prefix logit_, or plan from a pilot."
+        )
+    return prepare_simulator(choice, source)
+
+
+def _read_table(settings: PlanSettings, path: Path) -> Simulator:
+    rows = read_run_table(path, settings)
+    table = make_score_table(rows)  # which refuses fewer than two candidates
+    if not rows.has_splits:
+        settings = replace(settings, splits=OFFICIAL)
+    history = ScoreThreshold(settings.min_score, rows.minimise).apply_to(rows.history(list(table.scores)))
+    pilot = PosteriorScores(
+        str(path), history, _mean_run_seconds(history), metric=rows.metric, read_back=table.read_back
+    )
+    return _plan_from_pilot(settings, pilot, _choose_settings(settings, {}))
+
+
+def _read_selection(settings: PlanSettings, root: Path) -> Simulator:
+    refuse_table_options(settings, ("splits", *TABLE_OPTIONS), root)
+    directory = RunDirectory(root)
+    with open_for_reading(directory) as store, translated_store_errors(directory.store):
+        meta = store.meta()
+        stored = meta.settings or {}
+        score_threshold = ScoreThreshold.from_settings(stored, settings.min_score)
+        history = store.history(
+            max_failures=int(stored.get("max_failures", MAX_FAILURES)), score_threshold=score_threshold
+        )
+        metric = Metric.parse(stored.get("metric") or METRIC)
+    if meta.kind == "documents":
+        raise ConfigError(
+            f"{root} was created by {full_command('documents')}, but a plan needs one created by "
+            f"{full_command('select')}."
+        )
+    choice = _choose_settings(settings, stored)
+    with packages_named_in_errors(stored.get("include_package", ())):
+        build_strategy(choice, list(history.candidates))
+    pilot = PosteriorScores(str(root), history, _mean_run_seconds(history), metric=metric)
+    return _plan_from_pilot(settings, pilot, choice)
+
+
+def _plan_from_pilot(settings: PlanSettings, pilot: PosteriorScores, choice: ReplaySettings) -> Simulator:
+    names = list(pilot.start.candidates)
+    source = replace(
+        pilot,
+        start=renumber_replicates(pilot.start),
+        seconds=pilot.seconds if settings.seconds is None else dict.fromkeys(names, settings.seconds),
+        takes_logits=_takes_logits(choice, names),
+        notes=(*pilot.notes, *_missed_runs_notes(pilot.start), *done_note(settings.done)),
+    )
+    source.check_runs()
+    return prepare_simulator(choice, source)
+
+
+def _missed_runs_notes(pilot: History) -> Tuple[str, ...]:
+    number = sum(failure.kind == "score" for failure in pilot.failures)
+    if not number:
+        return ()
+    total = count_text(number + len(pilot.evaluations), "run")
+    return (f"{number} of {total} of the pilot missed --min-score. The plan counts only runs that meet it.",)
+
+
+def _takes_logits(choice: ReplaySettings, names: List[str]) -> bool:
+    return bool(getattr(build_strategy(choice, names).belief, "takes_logits", False))
+
+
+def renumber_replicates(history: History) -> History:
+    """Return the finished evaluations, with replicates from 0 to n - 1 for each candidate, and scores as reported."""
+    rank: Dict[Any, int] = {}
+    for name in history.candidates:
+        keys = sorted(e.request.key for e in history.evaluations_of(name))
+        rank.update(zip(keys, range(len(keys)), strict=True))
+    evaluations = (replace(e, request=replace(e.request, replicate=rank[e.request.key])) for e in history.evaluations)
+    return replace(history, evaluations=tuple(evaluations), pending=(), failures=(), sign=1)
+
+
+def _mean_run_seconds(history: History) -> Dict[str, float]:
+    """Return the mean duration of each candidate's runs. One without any has the mean of all."""
+    if history.mean_seconds is None:
+        return {}
+    restricted = {name: History((name,), tuple(history.evaluations_of(name))) for name in history.active}
+    return {name: own.mean_seconds or history.mean_seconds for name, own in restricted.items()}
+
+
+def _choose_settings(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings:
+    """Overlay the settings on those of the selection. From a selection with a budget, keep only the belief."""
+    names = CHOICE_OPTIONS if stored.get("budget") is None else ("belief",)
+    stored_values = {name: stored[name] for name in names if stored.get(name) is not None}
+    requested = {name: getattr(settings, name) for name in CHOICE_OPTIONS if getattr(settings, name) is not None}
+    choice = ReplaySettings(
+        **{**stored_values, **requested},
+        scores=settings.source or "the numbers",
+        splits=settings.splits or stored.get("splits", SHARED),
+        batch_size=settings.workers,
+        seed=settings.seed,
+        done=settings.done,
+    )
+    name = choice.strategy_params()["type"]
+    strategy_class = Strategy.find(name)
+    if strategy_class is not None and not issubclass(strategy_class, FixedConfidence):
+        raise ConfigError(
+            f"--strategy: a plan needs one that stops at a target confidence, such as top_two, but got {name}."
+        )
+    return choice

@@ -1,0 +1,274 @@
+"""Simulates the selection that the settings describe: over existing scores, or to plan one and compare other ways."""
+
+import time
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
+
+from fiesta_allennlp.choosing.beliefs.student_t import StudentT
+from fiesta_allennlp.choosing.fixed_budget import SequentialHalving
+from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
+from fiesta_allennlp.choosing.forecast import TimeForecast, count_runs
+from fiesta_allennlp.choosing.t_tests import CONFIRMATION_LEVEL, fresh_runs_power
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT, SHARED
+from fiesta_allennlp.core.settings.options import deciding_options
+from fiesta_allennlp.selecting.results.showing import Printable
+from fiesta_allennlp.tables.score_sources import ScoreSource
+from fiesta_allennlp.tables.simulation.outlook import Outlook, find_best
+from fiesta_allennlp.tables.simulation.pilot import CHOICE_OPTIONS, prepare_plan
+from fiesta_allennlp.tables.simulation.simulator import OnRepetitions, Simulator, prepare_simulator
+from fiesta_allennlp.tables.table_settings import NO_SECONDS, PlanSettings, ReplaySettings
+
+MARGIN_SHARES = (0.1, 0.2, 0.4)
+"""Margins to compare, in run-to-run sds; rounded to one digit."""
+
+
+@dataclass(frozen=True)
+class ConfirmationCost:
+    """What a confirmation of the best two candidates adds to a plan: `num_runs` fresh runs, which take `seconds` of all
+    workers if that is known. `power` is the probability to confirm the `gap` of the two true means, None if the noise
+    is unknown."""
+
+    runs_each: int
+    num_runs: int
+    gap: float
+    seconds: Optional[float] = None
+    power: Optional[float] = None
+
+
+@dataclass(frozen=True)
+class SimulatedCandidate:
+    """One candidate of a simulation. `recommended` is the share of the repetitions that ended with this candidate."""
+
+    name: str
+    true_mean: float
+    recommended: float
+
+
+@dataclass(frozen=True, repr=False)
+class Simulation(Printable):
+    """Simulated selections, by the strategy that was asked for and, in a plan, by other ways to choose.
+
+    `default` is the strategy that was asked for, `margins` the same with larger margins, `equal` the same with equal
+    allocation, and `halving` a fixed budget of `budget` runs. What an interrupt cut off is missing from `margins`, and
+    None in the last two. `limit` is the most runs of the default in a plan, and `margin` its margin in units of the
+    score. `simulator` has the settings with everything filled in, the source of the scores and the true means.
+    `seconds` is wall-clock time, and `max_hours` those for which the outlooks have `prob_decided`. With `confirm`, the
+    plan includes a confirmation with this number of fresh runs of two candidates.
+    """
+
+    simulator: Simulator
+    default: Outlook
+    seconds: float
+    margin: float = 0.0
+    limit: Optional[int] = None
+    margins: Mapping[float, Outlook] = field(default_factory=dict)
+    budget: Optional[int] = None
+    equal: Optional[Outlook] = None
+    halving: Optional[Outlook] = None
+    max_hours: Optional[float] = None
+    confirm: Optional[int] = None
+
+    @property
+    def confirmation(self) -> Optional[ConfirmationCost]:
+        """The confirmation that the plan includes."""
+        if self.confirm is None:
+            return None
+        best, second = sorted(self.simulator.true_means.values(), reverse=not self.simulator.minimise)[:2]
+        gap, noise_sd = abs(best - second), self.source.noise_sd
+        is_paired, power = self.settings.splits == SHARED, None
+        if noise_sd and not self.source.takes_logits and self.settings.splits != INDEPENDENT:
+            sds = [noise_sd * 2**0.5] if is_paired else [noise_sd, noise_sd]
+            power = fresh_runs_power(gap, sds, self.confirm, level=CONFIRMATION_LEVEL)
+        seconds = 2 * self.confirm * self.seconds_per_run if self.source.knows_seconds else None
+        return ConfirmationCost(self.confirm, 2 * self.confirm, gap, seconds, power)
+
+    @property
+    def seconds_per_run(self) -> float:
+        """The mean duration of a further run."""
+        return self.default.seconds.mean / max(self.default.runs.mean - self.simulator.num_done, 1)
+
+    @property
+    def time_forecast(self) -> Optional[TimeForecast]:
+        """What can be decided within `max_hours` from now; None without this limit."""
+        if self.max_hours is None:
+            return None
+        seconds, workers = self.default.seconds, self.settings.batch_size
+        seconds_per_run = self.seconds_per_run
+        num_runs = count_runs(self.max_hours, seconds_per_run, workers=workers) if seconds_per_run else 0
+        hours = (value / workers / 3600 for value in (seconds.low, seconds.median, seconds.high))
+        low, median, high = (min(value, self.max_hours) for value in hours)
+        return TimeForecast(self.max_hours, num_runs, low, median, high, self.default.prob_decided)
+
+    @property
+    def settings(self) -> ReplaySettings:
+        return self.simulator.settings
+
+    @property
+    def source(self) -> ScoreSource:
+        return self.simulator.source
+
+    @property
+    def interrupted(self) -> bool:
+        return self.default.interrupted or (self.budget is not None and self.halving is None)
+
+    @property
+    def candidates(self) -> Tuple[SimulatedCandidate, ...]:
+        recommended = self.default.recommended
+        return tuple(
+            SimulatedCandidate(name, mean, recommended.get(name, 0.0))
+            for name, mean in self.simulator.true_means.items()
+        )
+
+    @property
+    def fewest_scores(self) -> Optional[int]:
+        """The number of splits or scores of a candidate that are taken for the truth; None if they never run out."""
+        return self.source.fewest_scores(self.simulator.sampling)
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        settings, source = self.settings, self.source
+        return {
+            "scores": settings.scores,
+            "metric": source.metric.option_text,
+            "minimise": self.simulator.minimise,
+            "min_score": settings.min_score,
+            "best": self.best,
+            "candidates": [asdict(candidate) for candidate in self.candidates],
+            "sd": source.noise_sd,
+            "scale": "logit" if source.takes_logits else "score",
+            "num_done": self.simulator.num_done,
+            "fewest_scores": self.fewest_scores,
+            "strategy": settings.strategy_params(),
+            "splits": settings.splits,
+            "batch_size": settings.batch_size,
+            "max_evaluations": self.limit,
+            "default": asdict(self.default),
+            "margins": [{"margin": margin, **asdict(outlook)} for margin, outlook in self.margins.items()],
+            "equal": self.equal and asdict(self.equal),
+            "budget": self.budget,
+            "time": self.time_forecast and asdict(self.time_forecast),
+            "halving": self.halving and asdict(self.halving),
+            "confirmation": self.confirmation and asdict(self.confirmation),
+            "table": source.read_back and source.read_back.data,
+            "notes": list(source.notes),
+            "interrupted": self.interrupted,
+            "seed": str(settings.seed),
+            "seconds": self.seconds,
+        }
+
+    @property
+    def is_of_numbers(self) -> bool:
+        """Whether --gap and --sd describe the problem."""
+        return self.budget is not None and self.source.start is None
+
+    @property
+    def best(self) -> str:
+        """The candidate with the best true mean."""
+        means = self.simulator.true_means
+        return (min if self.simulator.minimise else max)(means, key=lambda name: means[name])
+
+    def has_wrong_answers(self, margin: float) -> bool:
+        """Return whether a winner can be wrong with this margin. It cannot if all candidates are within it, unless each
+        repetition has true means of its own."""
+        means = self.simulator.true_means
+        best_names = find_best(means, margin, minimise=self.simulator.minimise)
+        return self.source.start is not None or len(best_names) < len(means)
+
+
+def replay(
+    settings: ReplaySettings,
+    *,
+    source: Optional[ScoreSource] = None,
+    on_repetitions: OnRepetitions = lambda number, total: None,
+) -> Simulation:
+    """Repeat a selection over a table of scores in parallel. The result depends on settings and seed
+    alone.
+
+    An interrupt (`KeyboardInterrupt`) ends it with the repetitions that have finished, and is passed on where there are
+    none. `source` takes the place of what `settings.scores` names."""
+    start = time.monotonic()
+    simulator = prepare_simulator(settings, source)
+    default = simulator.run(settings.repetitions, on_repetitions=on_repetitions)
+    return Simulation(simulator, default, time.monotonic() - start, margin=simulator.margin)
+
+
+def plan(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda number, total: None) -> Simulation:
+    """Simulate selections of the problem that the settings describe. The result depends on settings and seed alone.
+
+    An interrupt (`KeyboardInterrupt`) ends it with what has finished, and is passed on where that is nothing."""
+    start = time.monotonic()
+    simulator = prepare_plan(settings)
+    min_budget = _find_min_budget(settings, simulator)
+    rule = cast(FixedConfidence, simulator.strategy)  # checked by `prepare_plan`
+    margin = simulator.margin
+    margins = larger_margins(simulator.source.noise_sd or 0.0, margin) if rule.belief.has_margin else []
+    num_kinds = len(margins) + 3
+    max_seconds = None if settings.max_hours is None else 3600 * settings.max_hours * settings.workers
+    if max_seconds is not None and not simulator.source.knows_seconds:
+        raise ConfigError(NO_SECONDS)
+
+    def report(number: int, total: Optional[int]) -> None:
+        on_repetitions(number, total and num_kinds * total)
+
+    default = simulator.run(settings.repetitions, on_repetitions=report, max_seconds=max_seconds)
+    budget = settings.budget or max(round(default.runs.mean), min_budget)
+    outlooks: Dict[Any, Outlook] = {}
+    alternatives = _list_alternatives(simulator, margins, budget=budget)
+    for kind, choice in alternatives.items() if not default.interrupted else ():
+        try:
+            alternative = prepare_simulator(choice, simulator.source, margin=margin)
+            outlook = alternative.run(
+                default.repetitions, on_repetitions=lambda n, _: on_repetitions(n, None), max_seconds=max_seconds
+            )
+        except KeyboardInterrupt:
+            break
+        if outlook.interrupted:
+            break
+        outlooks[kind] = outlook
+    return Simulation(
+        simulator,
+        default,
+        time.monotonic() - start,
+        margin=margin,
+        limit=rule.limit_of(simulator.first_history),
+        margins={margin: outlooks[margin] for margin in margins if margin in outlooks},
+        budget=budget,
+        equal=outlooks.get("equal"),
+        halving=outlooks.get("halving"),
+        max_hours=settings.max_hours,
+        confirm=settings.confirm,
+    )
+
+
+def _find_min_budget(settings: PlanSettings, simulator: Simulator) -> int:
+    """Return the least budget of the candidates. Refuse one that is smaller, or that the pilot has used up."""
+    names = list(simulator.true_means)
+    if settings.budget is not None:
+        SequentialHalving(belief=StudentT(), budget=settings.budget).check(names)
+        if settings.budget <= simulator.num_done:
+            raise ConfigError(
+                f"--budget must be above the {simulator.num_done} runs of the pilot but got {settings.budget}."
+            )
+    return SequentialHalving(belief=StudentT(), budget=1).least(len(names))
+
+
+def _list_alternatives(simulator: Simulator, margins: Sequence[float], *, budget: int) -> Mapping[Any, ReplaySettings]:
+    """Return the other ways to choose: the larger margins, `equal` and `halving`."""
+    params = simulator.settings.strategy_params()
+    names = deciding_options(simulator.settings, "confidence")
+    shared = {name: params[name] for name in names if name in params}
+    in_rounds = {"belief": params["belief"], "batch_size": len(simulator.true_means)}
+    kinds: Dict[Any, Dict[str, Any]] = {
+        **{margin: {"strategy": {**params, "margin": margin}} for margin in margins},
+        "equal": {"strategy": "non_adaptive_fc", **shared, **in_rounds},
+        "halving": {"budget": budget, **in_rounds},
+    }
+    defaults = dict.fromkeys(CHOICE_OPTIONS)
+    return {kind: replace(simulator.settings, **{**defaults, **changes}) for kind, changes in kinds.items()}
+
+
+def larger_margins(noise_sd: float, least: float) -> List[float]:
+    """Return margins to compare: parts of the run-to-run sd, rounded to one digit, above `least`."""
+    margins = sorted({float(f"{share * noise_sd:.0e}") for share in MARGIN_SHARES})
+    return [margin for margin in margins if margin > least]

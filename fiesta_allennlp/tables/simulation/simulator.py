@@ -1,0 +1,268 @@
+"""Simulates selections: draws scores from a source, runs the strategy on them, and collects the outcomes."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+
+import numpy as np
+
+from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT, count_on_units
+from fiesta_allennlp.choosing.decision import INCONCLUSIVE_REASONS
+from fiesta_allennlp.choosing.fixed_budget import NonAdaptiveFixedConfidence
+from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
+from fiesta_allennlp.choosing.probability.batch import Batch, OutOfScores, Rules
+from fiesta_allennlp.choosing.strategy import Margin, Strategy
+from fiesta_allennlp.choosing.strategy_building import build_strategy
+from fiesta_allennlp.core.records import Evaluation, Failure, History
+from fiesta_allennlp.core.seeding import (
+    REPLAY_SCORES_STREAM,
+    REPLAY_SPLITS_STREAM,
+    REPLAY_STRATEGY_STREAM,
+    fresh_seed,
+    replay_rng,
+)
+from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
+from fiesta_allennlp.core.settings.defaults import MAX_FAILURES
+from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
+from fiesta_allennlp.tables.score_sources import DrawnScores, OutOfScoresError, Sampling, ScoreSource, restrict
+from fiesta_allennlp.tables.simulation.outlook import Outlook, Repetition, find_best
+from fiesta_allennlp.tables.table import open_scores
+from fiesta_allennlp.tables.table_settings import MAX_REPEATS, MIN_REPEATS, ReplaySettings
+
+NUM_ROUNDS = 2000
+"""The number of rounds to simulate where the number of repetitions is open."""
+
+MAX_CHUNK_SIZE = 100
+"""The most repetitions to simulate at once: enough for arrays to pay, and few enough for a bar that moves."""
+
+OnRepetitions = Callable[[int, Optional[int]], None]
+"""Called with the number of repetitions that have newly finished, and with their total where that becomes known."""
+
+
+@dataclass(frozen=True)
+class Simulator:
+    """Everything that one repetition needs. `settings` include what the source decides.
+    `margin` is how far from the best true mean a candidate is right to recommend, if the strategy has no margin."""
+
+    settings: ReplaySettings
+    strategy: Strategy
+    source: ScoreSource
+    sampling: Sampling
+    margin: float
+
+    @cached_property
+    def true_means(self) -> Dict[str, float]:
+        return self.source.true_means()
+
+    @property
+    def minimise(self) -> bool:
+        return bool(self.settings.minimise)
+
+    @cached_property
+    def first_history(self) -> History:
+        return replace(self.source.start or History(tuple(self.true_means)), sign=-1 if self.minimise else 1)
+
+    @property
+    def num_done(self) -> int:
+        return len(self.first_history.evaluations)
+
+    @property
+    def seed(self) -> int:
+        return self.settings.seed or 0
+
+    def run(
+        self,
+        repetitions: Optional[int],
+        *,
+        max_seconds: Optional[float] = None,
+        on_repetitions: OnRepetitions = lambda number, total: None,
+    ) -> Outlook:
+        """Simulate selections; None for as many as a few seconds allow. `max_seconds` is the limit of `prob_decided`.
+
+        An interrupt (`KeyboardInterrupt`) ends it with those that have finished, and is passed on where there are none.
+        """
+        finished: List[Repetition] = []
+        interrupted, size = False, MAX_CHUNK_SIZE if self.rules else 1
+        try:
+            while len(finished) < (total := repetitions or _choose_num_repetitions(finished)):
+                on_repetitions(0, total)
+                while len(finished) < total:
+                    more = self.run_all(range(len(finished), min(len(finished) + size, total)))
+                    finished += more
+                    on_repetitions(len(more), None)
+        except KeyboardInterrupt:
+            if not finished:
+                raise
+            interrupted = True
+        except OutOfScoresError:
+            if self.settings.with_replacement is not None:
+                raise
+            again = replace(self, sampling=replace(self.sampling, with_replacement=True))
+            return again.run(repetitions, max_seconds=max_seconds, on_repetitions=on_repetitions)
+        return Outlook.of(
+            finished,
+            interrupted=interrupted,
+            with_replacement=self.sampling.with_replacement,
+            max_seconds=max_seconds,
+        )
+
+    @cached_property
+    def rules(self) -> Optional[Rules]:
+        """The rules for many selections at once; None if each needs its history."""
+        strategy, history = self.strategy, self.first_history
+        if not isinstance(strategy, FixedConfidence) or type(strategy.belief) is not ModeratedT:
+            return None
+        if self.settings.min_score is not None or history.failures:
+            return None
+        in_rounds = isinstance(strategy, NonAdaptiveFixedConfidence)
+        num_slots = len(strategy.open(history.active)) if in_rounds else self.settings.batch_size
+        return strategy.rules(strategy.limit_of(history), num_slots)
+
+    def run_all(self, repetitions: range) -> List[Repetition]:
+        """Simulate these repetitions, with the scores and the draws that belong to their numbers."""
+        if self.rules is None:
+            return [self.simulate_alone(repetition) for repetition in repetitions]
+        return self._simulate_together(self.rules, [self.draw(repetition) for repetition in repetitions])
+
+    def _simulate_together(self, rules: Rules, drawn: Sequence[DrawnScores]) -> List[Repetition]:
+        history, names = self.first_history, self.first_history.active
+        tables = [scores.further_runs(history) for scores in drawn]
+        is_open = np.array([name not in self.strategy.done for name in names])
+        batch = Batch(
+            history.sign * np.stack([table.scores for table in tables]),
+            np.stack([table.units for table in tables]),
+            rules,
+            is_open=is_open,
+            start=count_on_units(history, names),
+        )
+        try:
+            ends = batch.run()
+        except OutOfScores as error:
+            raise drawn[0].out_of_scores(names[error.candidate]) from None
+        num_batches = -(-rules.num_slots // self.settings.batch_size)
+        seconds = ends.num_runs @ np.array([drawn[0].seconds.get(name, 0.0) for name in names])
+        return [
+            self._repetition(
+                scores,
+                names[leader] if leader >= 0 else None,
+                is_named,
+                margin,
+                num_evaluations=self.num_done + num_runs,
+                num_rounds=num_batches * num_rounds,
+                seconds=own_seconds,
+                confidence=prob,
+            )
+            for scores, leader, is_named, margin, num_runs, num_rounds, own_seconds, prob in zip(
+                drawn,
+                ends.leader.tolist(),
+                ends.is_named.tolist(),
+                ends.margin.tolist(),
+                ends.num_runs.sum(axis=1).tolist(),
+                ends.num_rounds.tolist(),
+                seconds.tolist(),
+                ends.prob.tolist(),
+                strict=True,
+            )
+        ]
+
+    def simulate_alone(self, repetition: int) -> Repetition:
+        """Simulate a repetition run by run."""
+        scores = self.draw(repetition)
+        for num_rounds, history in enumerate(self.iterate_histories(scores, repetition)):  # noqa: B007
+            pass
+        decision = self.strategy.recommend(history)
+        if decision.stopped_by is None:
+            raise RuntimeError(
+                f"{self.strategy} is stuck: it proposes no run, waits for none, and does not stop. Fix its `propose` "
+                "or its stopping rule."
+            )
+        return self._repetition(
+            scores,
+            decision.best,
+            decision.stopped_by not in INCONCLUSIVE_REASONS,
+            decision.margin,
+            num_evaluations=len(history.evaluations) + len(history.failures),
+            num_rounds=num_rounds,
+            seconds=sum(run.seconds for run in history.evaluations[self.num_done :]),
+            confidence=decision.confidence,
+        )
+
+    def _repetition(
+        self, scores: DrawnScores, best: Optional[str], is_named: bool, margin: float, **counts: Any
+    ) -> Repetition:
+        means = scores.true_means or self.true_means
+        best_names = find_best(means, margin or self.margin, minimise=self.minimise)
+        return Repetition(best, is_named, correct=best in best_names, **counts)
+
+    def iterate_histories(self, scores: DrawnScores, repetition: int) -> Iterator[History]:
+        """Yield the history before the first round and after every one."""
+        rng = replay_rng(self.seed, REPLAY_STRATEGY_STREAM, repetition)
+        history = self.first_history
+        score_threshold = ScoreThreshold(self.settings.min_score, self.minimise)
+        yield history
+        while names := self.strategy.propose(history, self.settings.batch_size, rng):
+            outcomes = [score_threshold.to_outcome(run) for run in _draw_evaluations(scores, history, names)]
+            history = history.with_finished(outcome for outcome in outcomes if isinstance(outcome, Evaluation))
+            if failed := [outcome for outcome in outcomes if isinstance(outcome, Failure)]:
+                history = replace(history, failures=(*history.failures, *failed))
+                history = history.with_withdrawn(max_failures=MAX_FAILURES)
+            yield history
+
+    def draw(self, repetition: int) -> DrawnScores:
+        return self.source.draw(
+            self.sampling,
+            split_rng=replay_rng(self.seed, REPLAY_SPLITS_STREAM, repetition),
+            score_rngs={
+                name: replay_rng(self.seed, REPLAY_SCORES_STREAM, repetition, name) for name in self.true_means
+            },
+        )
+
+
+def prepare_simulator(
+    settings: ReplaySettings, source: Optional[ScoreSource] = None, *, margin: float = 0.0
+) -> Simulator:
+    """Read and check everything. `source` takes the place of what `settings.scores` names, and `margin` that of a
+    strategy without one."""
+    if source is None:
+        source = open_scores(settings)
+    if settings.candidates:
+        source = restrict(source, settings.candidates)
+    minimise = bool(settings.minimise or source.minimise)
+    score_threshold = source.score_threshold
+    if settings.min_score is not None:
+        score_threshold = ScoreThreshold(settings.min_score, minimise)
+    settings = replace(
+        settings,
+        seed=fresh_seed() if settings.seed is None else settings.seed,
+        splits=OFFICIAL if source.on_official_splits else settings.splits,
+        minimise=minimise,
+        min_score=score_threshold.score,
+    )
+    sampling = Sampling(settings.splits == SHARED, bool(settings.with_replacement), length=0)
+    source = source.fitted(sampling).judged_by(score_threshold)
+    names = list(source.true_means())
+    strategy = build_strategy(settings, names, has_counts=source.reports_counts, minimise=minimise)
+    if settings.done:
+        strategy.without_further_runs(settings.done, source.start or History(tuple(names)))
+    _, max_runs = strategy.bounds(len(names))
+    parsed_margin = Margin.parse(settings.strategy_params().get("margin", margin))
+    sampling = replace(sampling, length=max_runs)
+    return Simulator(settings, strategy, source, sampling, margin=parsed_margin.to_score(source.noise_sd or 0.0))
+
+
+def _choose_num_repetitions(finished: Sequence[Repetition]) -> int:
+    """Return the number of repetitions where it is open: a first few tell how many rounds one takes."""
+    if len(finished) < MIN_REPEATS:
+        return MIN_REPEATS
+    rounds = np.mean([repetition.num_rounds for repetition in finished[:MIN_REPEATS]])
+    return int(np.clip(NUM_ROUNDS / max(rounds, 1), MIN_REPEATS, MAX_REPEATS))
+
+
+def _draw_evaluations(scores: DrawnScores, history: History, names: List[str]) -> Iterator[Evaluation]:
+    num_started = {name: history.num_started(name) for name in names}
+    for failure in history.failures:
+        if failure.request.candidate in num_started:
+            num_started[failure.request.candidate] += 1
+    for name in names:
+        yield scores.run(name, num_started[name])
+        num_started[name] += 1

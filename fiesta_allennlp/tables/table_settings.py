@@ -1,0 +1,374 @@
+"""The options of `fiesta replay`, `fiesta next` and `fiesta plan`, each as one record."""
+
+import argparse
+import shlex
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+
+from fiesta_allennlp.core.errors import TYPED_WORDS, ConfigError, DataError, did_you_mean, full_command, join_some
+from fiesta_allennlp.core.names import split_names
+from fiesta_allennlp.core.settings.choice_settings import (
+    OFFICIAL,
+    ChoiceSettings,
+    max_failures_option,
+    min_score_option,
+    preset_option,
+    seed_option,
+    splits_option,
+)
+from fiesta_allennlp.core.settings.defaults import MIN_FRESH_RUNS
+from fiesta_allennlp.core.settings.options import (
+    RESOURCES_GROUP,
+    SELECTION_GROUP,
+    check_options,
+    flag,
+    option,
+    option_words,
+    resource_option,
+    restated_option,
+    selection_option,
+)
+from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED, allow_option
+
+SCORES_GROUP = "Scores"
+_scores = partial(option, group=SCORES_GROUP)
+
+COLUMNS = ("candidate", "split", "seed", "score", "metric", "state", "error", "seconds")
+"""The columns of a table. `state` says whether a run has finished, `error` why it has no score, and `seconds` how long
+it took."""
+
+
+def parse_columns(text: str) -> Dict[str, str]:
+    """Read `candidate=model+lr,score=test_f1`. A pair with a comma in its name is in double quotes."""
+    header_by_column: Dict[str, str] = {}
+    for pair in split_names(text):
+        name, equals, header = (part.strip() for part in pair.partition("="))
+        if name not in COLUMNS or not equals or name in header_by_column:
+            raise argparse.ArgumentTypeError(
+                f"must be pairs such as candidate=model,score=test_f1, each name once, with names from "
+                f"{', '.join(COLUMNS)}, but got '{text}'. Put a pair with a comma in double quotes."
+                f"{did_you_mean(name, COLUMNS)}"
+            )
+        header_by_column[name] = header
+    return header_by_column
+
+
+def join_names(names: Iterable[str]) -> str:
+    """Return what `split_names` reads back."""
+    return ",".join(f'"{name}"' if set(name) & set(',"') else name for name in names)
+
+
+def shell_words(words: Iterable[str]) -> str:
+    return " ".join(map(shlex.quote, words))
+
+
+MAX_COMMAND_CHARACTERS = 2000
+"""The length of the longest command in a message, which is complete or left out."""
+
+
+def refusal(settings: Any, problem: str, *changes: Mapping[str, Any]) -> DataError:
+    """Return the error of a table whose message ends with complete commands: the user's own, each with other values of
+    some settings. The key `pipe` is a command whose output is the table."""
+    commands = dict.fromkeys(_corrected_command(settings, each) for each in changes)
+    return DataError("\n    ".join([problem, *(each for each in commands if len(each) < MAX_COMMAND_CHARACTERS)]))
+
+
+def _corrected_command(settings: Any, changes: Mapping[str, Any]) -> str:
+    words = list(TYPED_WORDS.get())
+    options = {name: value for name, value in changes.items() if name not in ("pipe", "files")}
+    if not words:
+        return ", ".join(f"{name}={value!r}" for name, value in changes.items() if value not in ({}, ()))
+    paths = [getattr(settings, "scores", "") or getattr(settings, "source", ""), *settings.files]
+    if words[0] == "select":  # it takes tables in our own columns only
+        words = ["next", *paths, "--output", "runs.csv"]
+    kept: List[str] = []
+    flags = {word for name in options for word in (flag(name), flag(f"no_{name}"))}
+    is_value = False
+    for word in words[1:]:
+        if not is_value and word.partition("=")[0] not in flags and word not in paths:
+            kept.append(word)
+        is_value = word in flags and "minimise" not in word
+    files = ["-"] if "pipe" in changes else list(changes.get("files", paths))
+    command = [full_command(words[0]), shell_words([*files, *kept])]
+    command += [shell_words(words) for name, value in options.items() for words in _typed_options(name, value)]
+    return " ".join([*([changes["pipe"], "|"] if "pipe" in changes else []), *command])
+
+
+def _typed_options(name: str, value: Any) -> Iterable[Sequence[str]]:
+    """Return the words of an option, once or for each of several values."""
+    if isinstance(value, Mapping):
+        value = join_names(f"{role}={header}" for role, header in value.items())
+    elif isinstance(value, tuple) and name not in ("where", "parse", "allow"):
+        value = join_names(value)
+    if isinstance(value, bool):
+        return [option_words(name, value)]
+    return [option_words(name, text) for text in ([value] if isinstance(value, str) else value) if text]
+
+
+def candidates_option(help: str) -> Any:
+    full_help = f"{help}; put a name that contains a comma in double quotes"
+    return _scores((), full_help, metavar="A,B,...", parse=split_names)
+
+
+def done_note(done: Sequence[str]) -> Tuple[str, ...]:
+    """Note which candidates get no further runs."""
+    verb = "gets" if len(done) == 1 else "get"
+    return (f"{join_some(done)} {verb} no further runs, so P(best) rests on the existing scores.",) if done else ()
+
+
+@dataclass(frozen=True)
+class TableSettings:
+    """The settings of every command that reads a table of scores: they say what the table means."""
+
+    files: Tuple[str, ...] = option(
+        (), "more files of the table; files without a candidate column have one candidate each", metavar="FILE"
+    )
+    columns: Optional[Mapping[str, str]] = _scores(
+        None,
+        f"column names in the table, such as candidate=model+lr,split=task,seed=seed, with names from "
+        f"{', '.join(COLUMNS)}; several columns are joined with +, and an empty name says that there is none",
+        metavar="NAME=COLUMN,...",
+        parse=parse_columns,
+    )
+    score: Optional[str] = _scores(
+        None,
+        "column of the score; --score=-NAME minimizes it. A name with braces reads many columns: "
+        "'split{split}_test_score', or '{candidate} - eval/f1'",
+        metavar="COLUMN",
+        sought_as={"--metric": "--score NAME"},
+    )
+    where: Tuple[str, ...] = _scores(
+        (),
+        "use only rows with one of these values, such as task=iris; step=last keeps the largest step of each run. "
+        "Repeat it for more columns",
+        metavar="COLUMN=A,B",
+        is_repeated=True,
+    )
+    wide: Tuple[str, ...] = _scores(
+        (), "columns that are candidates; the rows are splits", metavar="A,B,...", parse=split_names
+    )
+    parse: Tuple[str, ...] = _scores(
+        (),
+        "take columns out of the text of a column, such as 'Name={candidate}-lr{lr}-seed{seed}'",
+        metavar="COLUMN=PATTERN",
+        is_repeated=True,
+    )
+    finished: Tuple[str, ...] = _scores(
+        (), "words of the column state that mean success; the others mean failure", metavar="A,B,...", parse=split_names
+    )
+    ignore: Tuple[str, ...] = _scores(
+        (), "columns that do not matter, although they differ within a candidate", metavar="A,B,...", parse=split_names
+    )
+    allow: Tuple[str, ...] = allow_option(SCORES_GROUP, (UNITS, UNSEEDED))
+    minimise: Optional[bool] = _scores(
+        None,
+        "lower scores of a table are better, as with -NAME in its metric column; --no-minimise maximizes "
+        "even a metric such as error",
+    )
+    min_score: Optional[float] = min_score_option(SCORES_GROUP)
+    done: Tuple[str, ...] = _scores(
+        (),
+        "candidates that get no more runs, such as a published model; only their existing scores count",
+        metavar="A,B,...",
+        parse=split_names,
+    )
+
+
+BROUGHT_GROUP = "Runs that exist already"
+
+
+@dataclass(frozen=True)
+class BroughtSettings:
+    """The options that say which runs exist already, and what their table means."""
+
+    GROUPS: ClassVar[Tuple[str, ...]] = (BROUGHT_GROUP,)
+
+    scores: Optional[str] = option(
+        None,
+        "take the runs of a table of scores into a new selection, as runs of the candidates of the same name; fiesta "
+        "next --output writes one from any table",
+        group=BROUGHT_GROUP,
+        metavar="FILE",
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+TABLE_OPTIONS = ("files", "columns", "score", "where", "wide", "parse", "finished", "ignore", "allow", "minimise")
+"""The settings that say what a table means. A selection has recorded its own."""
+
+
+def is_selection(path: Path) -> bool:
+    """Return whether a path is a directory and not a table of scores, whose reader refuses one that does not exist."""
+    return path.is_dir()
+
+
+def refuse_table_options(settings: Any, option_names: Iterable[str], source: Union[str, Path]) -> None:
+    """Refuse options for tables of scores if the scores come from a selection, or from another source, in words."""
+    reason = f"{source} is a selection, which has recorded its own" if isinstance(source, Path) else source
+    for name in option_names:
+        if getattr(settings, name) not in (None, (), False):
+            raise ConfigError(f"{flag(name)} is for tables of scores, but {reason}. Remove {flag(name)}.")
+
+
+def split_table_argument(settings: Mapping[str, Any], table: Any, name: str) -> Tuple[Dict[str, Any], Any]:
+    """Return settings from Python as the command line gives them, and the content of the table if it is not in files.
+    The setting `name` is the first file."""
+    values = dict(settings)
+    if isinstance(values.get("where"), Mapping):
+        values["where"] = tuple(
+            f"{column}={join_names(map(str, value)) if isinstance(value, (list, tuple)) else value}"
+            for column, value in values["where"].items()
+        )
+    if isinstance(table, (str, Path)):
+        return {**values, name: str(table)}, None
+    if isinstance(table, (list, tuple)) and table and all(isinstance(file, (str, Path)) for file in table):
+        return {**values, name: str(table[0]), "files": tuple(map(str, table[1:]))}, None
+    return values, table
+
+
+NO_SECONDS = (
+    "--max-hours needs the duration of a run. Pass --seconds, or name the column of the table that has it: --columns "
+    "seconds=NAME."
+)
+
+
+def max_hours_option() -> Any:
+    return resource_option(
+        None, "forecast what can be decided within this many hours from now", metavar="HOURS", above=0
+    )
+
+
+SEED_HELP = "the simulation (default: random, recorded)"
+
+
+@dataclass(frozen=True)
+class ReplaySettings(TableSettings, ChoiceSettings):
+    """The settings of `fiesta replay`. `scores` is a file; empty `candidates` means all of them."""
+
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES_GROUP, SELECTION_GROUP, RESOURCES_GROUP)
+
+    scores: str = option(
+        "",
+        "a table with the columns candidate, split, seed, score, or the directory of a selection",
+        metavar="SCORES.json|SCORES.csv|DIR",
+    )
+    candidates: Tuple[str, ...] = candidates_option("use only these candidates")
+    preset: Optional[str] = preset_option()
+    splits: str = splits_option(SCORES_GROUP)
+    with_replacement: Optional[bool] = _scores(
+        None, "draw scores of the table with replacement (default: only if they run out otherwise)"
+    )
+    done: Tuple[str, ...] = option((), "candidates that get no more runs in a plan")
+    repetitions: int = resource_option(500, "number of selections to simulate", least=1)
+    batch_size: int = resource_option(
+        1, "runs per round; each round starts when the previous one has finished", least=1
+    )
+    seed: Optional[int] = seed_option(RESOURCES_GROUP, SEED_HELP)
+
+
+@dataclass(frozen=True)
+class NextSettings(TableSettings, ChoiceSettings):
+    """The settings of `fiesta next`. `scores` is empty for rows from Python; `candidates` adds names without a row."""
+
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES_GROUP, SELECTION_GROUP, RESOURCES_GROUP)
+
+    scores: str = option(
+        "",
+        "a table with the columns candidate, score and seed, plus split if runs use random splits. Leave the score "
+        "empty until a run has finished; write `failed` if it ends without one",
+        metavar="SCORES.csv|SCORES.json",
+    )
+    candidates: Tuple[str, ...] = candidates_option("candidates without a row yet")
+    preset: Optional[str] = preset_option()
+    splits: Optional[str] = splits_option(SCORES_GROUP, default=None)
+    workers: int = resource_option(1, "number of runs to suggest", least=1)
+    seconds: Optional[float] = resource_option(
+        None, "duration of a run (default: the mean of the column seconds)", metavar="SECONDS", above=0
+    )
+    max_hours: Optional[float] = max_hours_option()
+    max_failures: int = max_failures_option()
+    seed: int = resource_option(
+        0, "random seed; the same table and seed give the same answer (default 0)", metavar="N", least=0
+    )
+
+
+PROBLEM_GROUP = "Problem"
+DEFAULT_NUM_CANDIDATES = 2  # of a problem without a pilot, by default
+
+MIN_REPEATS, MAX_REPEATS = 20, 200
+"""The bounds of the default number of repetitions of a plan."""
+
+_problem = partial(option, group=PROBLEM_GROUP)
+
+MAX_NUMBER = 1e98
+"""The largest number that describes a problem, so that no drawn score is above `MAX_SCORE` (1e100)."""
+
+NUMBER_OPTIONS = ("gap", "sd", "split_sd", "candidates")
+"""The settings that describe a problem without a pilot."""
+
+PILOT_OPTIONS = ("done", "min_score", *TABLE_OPTIONS)
+
+
+@dataclass(frozen=True)
+class PlanSettings(TableSettings, ChoiceSettings):
+    """The settings of `fiesta plan`. They override those that the selection in `source` was started with."""
+
+    GROUPS: ClassVar[Tuple[str, ...]] = (PROBLEM_GROUP, SCORES_GROUP, SELECTION_GROUP, RESOURCES_GROUP)
+
+    source: Optional[str] = option(
+        None,
+        "a pilot: the directory of a selection, or a table of scores. Omit it with --gap",
+        metavar="DIR|SCORES.json|SCORES.csv",
+    )
+    gap: Optional[float] = _problem(None, "gap between the best mean and all others, in units of the score", least=0)
+    sd: Optional[float] = _problem(None, "run-to-run standard deviation of a candidate's scores on one split", above=0)
+    split_sd: Optional[float] = _problem(
+        None, "standard deviation between splits, in addition to --sd (default 0)", least=0
+    )
+    candidates: Optional[int] = _problem(None, f"number of candidates (default {DEFAULT_NUM_CANDIDATES})", least=2)
+    seconds: Optional[float] = _problem(None, "duration of a run (default: the pilot's)", metavar="SECONDS", above=0)
+    belief: Any = restated_option(ChoiceSettings, "belief", help="model of the scores, as in a selection")
+    budget: Optional[int] = restated_option(
+        ChoiceSettings, "budget", help="fixed budget for comparison (default: the mean number of runs)", least=1
+    )
+    confirm: Optional[int] = selection_option(
+        None,
+        "add the cost of `fiesta confirm` with this number of fresh runs of the best two",
+        metavar="N",
+        least=MIN_FRESH_RUNS,
+    )
+    preset: Optional[str] = preset_option()
+    splits: Optional[str] = splits_option(PROBLEM_GROUP, default=None)
+    workers: int = resource_option(1, "number of parallel runs", least=1)
+    max_hours: Optional[float] = max_hours_option()
+    repetitions: Optional[int] = resource_option(
+        None, f"number of selections to simulate (default: {MIN_REPEATS} to {MAX_REPEATS}, in 5 to 10 seconds)", least=1
+    )
+    seed: Optional[int] = seed_option(RESOURCES_GROUP, SEED_HELP)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("gap", "sd", "split_sd", "seconds", "max_hours"):
+            value = getattr(self, name)
+            if value is not None and not value <= MAX_NUMBER:
+                raise ConfigError(f"{flag(name)} must be at most {MAX_NUMBER:g} but got {value:g}.")
+        param = next((flag(name) for name in NUMBER_OPTIONS if getattr(self, name) is not None), None)
+        if self.source is not None and param is not None:
+            raise ConfigError(f"{param} cannot be combined with {self.source}, which already defines it. Use only one.")
+        if self.source is None and (self.gap is None or self.sd is None):
+            raise ConfigError(
+                "pass the directory of a selection, a table of scores, or --gap and --sd, such as --gap 0.01 --sd 0.03 "
+                "--candidates 4."
+            )
+        pilot_flag = next((flag(name) for name in PILOT_OPTIONS if getattr(self, name) not in (None, False, ())), None)
+        if self.source is None and pilot_flag is not None:
+            raise ConfigError(f"{pilot_flag} needs a table of scores or a selection. Pass one, or remove {pilot_flag}.")
+        if self.split_sd and self.splits == OFFICIAL:
+            raise ConfigError(
+                f"--split-sd {self.split_sd:g} cannot be combined with --splits official, where all runs share one "
+                "split. Use only one."
+            )

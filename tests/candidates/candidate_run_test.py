@@ -1,0 +1,147 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from fiesta_allennlp.candidates.candidate_run import (
+    ReportedMetrics,
+    parse_last_line,
+    read_metrics_file,
+    read_reported,
+)
+from fiesta_allennlp.core.errors import FiestaError, MetricError
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        'epoch 1 of 2\n{"accuracy": 0.5}\n\n',
+        'training: 90%\x1b[2K\x1b[1G{"accuracy": 0.5}',
+        '{"accuracy": \x1b[1;32m0.5\x1b[0m}\r\n',
+        '10%\r{"accuracy": 0.5}',
+    ],
+)
+def test_the_last_line_as_a_terminal_shows_it_has_the_metrics(output: str) -> None:
+    assert parse_last_line(output) == {"accuracy": 0.5}
+
+
+def test_nested_metrics_are_joined_by_a_dot() -> None:
+    assert parse_last_line('{"accuracy": 0.5, "f1": {"macro": 1}}') == {"accuracy": 0.5, "f1.macro": 1}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "accuracy 0.5",
+        '{"accuracy": 0.5}\ndone',
+        "{'accuracy': 0.5}",
+        "accuracy = np.float64(0.5)",
+        '"accuracy"',
+        "[0.5]",
+        "100%|####| 10/10 accuracy = 0.5",
+        '{"accuracy": 0.5',
+    ],
+)
+def test_anything_else_is_shown_beside_what_is_expected(line: str) -> None:
+    with pytest.raises(MetricError, match=r"last printed line.*Expected.*json.dumps") as raised:
+        parse_last_line(line)
+    assert "JSON" in str(raised.value) or repr(line.rpartition("\n")[2]) in str(raised.value)
+    with pytest.raises(MetricError, match=r"'\.\.\. x+ end'"):
+        parse_last_line("x" * 1000 + " end")
+
+
+def test_a_file_has_the_metrics(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.json"
+    path.write_text('{"accuracy": 0.5}', encoding="utf-8-sig")
+    assert read_metrics_file(path, "m.json") == {"accuracy": 0.5}
+    path.write_text(r'{"accuracy": 0.5, "report": {"macro avg": {"f1-score": 0.25}}, "name": "x", "a\u001b": 2}')
+    reported = ReportedMetrics(read_metrics_file(path, "m.json"))
+    assert reported.numbers == {"accuracy": 0.5, "report.macro avg.f1-score": 0.25, r"a\x1b": 2}
+    assert reported.score("report.macro avg.f1-score") == 0.25
+    for encoding in ("utf-16", "utf-16-le", "utf-32"):
+        path.write_text('{"accuracy": 0.5}', encoding=encoding)
+        assert read_metrics_file(path, "m.json") == {"accuracy": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"[0.5]", "is not a JSON object but"),
+        (b'{"accuracy": 0.1}\n{"accuracy": 0.5}', "is not valid JSON"),
+        (b'{"accuracy": np.float64(0.5)}', "is not valid JSON"),
+        (b"[" * 100_000, "is not valid JSON"),
+        ('{"é": 0.5}'.encode("latin-1"), "is not utf-8"),
+        (b'{"f1": 0.1, "f1": 0.9}', "the key 'f1' appears twice"),
+        (b'{"a.f1": 0.1, "a": {"f1": 0.9}}', "the key 'a.f1' appears twice"),
+        (b'{"a": {"f1": 1, "f1": 2}}', "the key 'f1' appears twice"),
+    ],
+)
+def test_a_file_with_anything_else_has_no_metric(tmp_path: Path, content: bytes, problem: str) -> None:
+    path = tmp_path / "metrics.json"
+    path.write_bytes(content)
+    with pytest.raises(MetricError, match=f"m.json .*{problem}.*Expected"):
+        read_metrics_file(path, "m.json")
+
+
+def test_what_is_not_a_file_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "loop").symlink_to("loop")
+    for wrong in (tmp_path, tmp_path / "fifo", tmp_path / "loop", tmp_path / "none"):  # a FIFO would block
+        with pytest.raises(MetricError, match="m.json is not a readable file"):
+            read_metrics_file(wrong, "m.json")
+
+
+def test_a_file_of_one_name_has_the_metrics_and_else_the_last_line(tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "all_results.json").write_text('{"accuracy": 0.1}')
+    assert read_reported(tmp_path, 'epoch 1\n{"accuracy": 0.5}').values == {"accuracy": 0.5}
+    (tmp_path / "metrics.json").write_text('{"accuracy": 0.2}')
+    assert read_reported(tmp_path, "").values == {"accuracy": 0.2}
+    named = {"model/meta.json": tmp_path / "model" / "all_results.json"}
+    assert read_reported(tmp_path, "", named).values == {"accuracy": 0.1}
+
+
+def test_without_metrics_five_files_are_named_with_the_ways_to_read_them(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.pkl", "c.txt", "d.txt", "e.txt"):
+        (tmp_path / name).touch()
+    (tmp_path / "model-best").mkdir()
+    (tmp_path / "model-best" / "meta.json").touch()
+    with pytest.raises(MetricError) as raised:
+        read_reported(tmp_path, "")
+    said = str(raised.value)
+    assert "wrote model-best/meta.json, a.csv, b.pkl, c.txt, d.txt, and 1 more." in said
+    assert '"metrics": "{directory}/model-best/meta.json"' in said and "sh -c 'train && extract'" in said
+
+
+def test_the_meant_metric_is_the_most_similar_one_or_the_only_one() -> None:
+    for reported, name in (
+        ({"test_accuracy": 0.9, "loss": 1}, "test_accuracy"),
+        ({"f1": 0.9}, "f1"),
+        ({"f1": 0.9, "loss": 1}, "NAME"),
+        ({}, "NAME"),
+    ):
+        assert ReportedMetrics(reported).meant_name("test/accuracy") == name
+
+
+@pytest.mark.parametrize(
+    ("metrics", "kind", "message"),
+    [
+        ('{"test_accuracy": 1, "f1": 2}', MetricError, "a metric named 'accuracy'. In .*: f1 = 2, test_accuracy = 1."),
+        ('{"accuracy": "0.5"}', MetricError, 'accuracy is "0.5"'),
+        ('{"accuracy": true}', MetricError, "accuracy is true"),
+        ('{"accuracy": [0.5]}', MetricError, r"accuracy is \[0.5\]"),
+        ('{"accuracy": NaN}', FiestaError, "accuracy = nan, which is not a finite number"),
+        ('{"accuracy": Infinity}', FiestaError, "accuracy = inf, which is not a finite number"),
+        (f'{{"accuracy": {10**400}}}', FiestaError, "diverged"),
+    ],
+)
+def test_a_score_that_is_none_is_told_with_what_was_reported(metrics: str, kind: type, message: str) -> None:
+    with pytest.raises(FiestaError, match=message) as raised:
+        ReportedMetrics(json.loads(metrics)).score("accuracy")
+    assert type(raised.value) is kind
+
+
+def test_only_finite_numbers_are_kept() -> None:
+    assert ReportedMetrics({"a": float("nan"), "b": True, "c": 1, "d": 10**400}).numbers == {"c": 1}

@@ -1,0 +1,218 @@
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, Dict, Optional
+
+import pytest
+
+from fiesta_allennlp.candidates.candidate_set import check_distinct_sets, load_candidate
+from fiesta_allennlp.candidates.candidate_types import type_of
+from fiesta_allennlp.candidates.candidate_values import CandidateSpec
+from fiesta_allennlp.candidates.config import (
+    evaluation_config,
+    first_difference,
+    vector_references,
+    with_absolute_paths,
+)
+from fiesta_allennlp.candidates.data_files import take_snapshot
+from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, Division
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import Request
+from fiesta_allennlp.core.settings.jsonnet import apply_overrides, read_jsonnet
+from fiesta_allennlp.core.settings.metrics import Metric
+from tests.conftest import classifier_config
+
+REQUEST = Request("a", 3, split_seed=11, random_seed=12, numpy_seed=13, pytorch_seed=14)
+
+
+def test_an_evaluation_config_is_complete(reviews: Path) -> None:
+    config = classifier_config(reviews)
+    made = evaluation_config(config, REQUEST, group_by="sentence_id")
+    assert made["dataset_reader"] == {
+        "type": "resplit",
+        "reader": config["dataset_reader"],
+        "paths": {part: str(reviews / f"{part}.jsonl") for part in ("train", "validation", "test")},
+        "split_seed": 11,
+        "group_by": "sentence_id",
+    }
+    assert [made[f"{part}_data_path"] for part in ("train", "validation", "test")] == ["train", "validation", "test"]
+    assert (made["random_seed"], made["numpy_seed"], made["pytorch_seed"]) == (12, 13, 14)
+    assert made["evaluate_on_test"] is True
+    assert made["model"] == config["model"]
+    trainer = {**config["trainer"], "checkpointer": {"save_completed_epochs": False}}
+    assert made["trainer"] == trainer and trainer["cuda_device"] == -1
+    assert "cuda_device" not in evaluation_config(config, REQUEST, free_device=True)["trainer"]
+    for own in ({"checkpointer": {"keep_most_recent_by_count": 1}}, {"type": "my_trainer"}):
+        assert evaluation_config({**config, "trainer": own}, REQUEST)["trainer"] == own
+
+
+def test_on_official_splits_it_is_the_candidate_with_seeds(reviews: Path) -> None:
+    config = classifier_config(reviews)
+    made = evaluation_config(config, REQUEST, division=Division(is_official=True))
+    assert made.pop("evaluate_on_test") is True
+    assert made["trainer"].pop("checkpointer") == {"save_completed_epochs": False}
+    assert [made.pop(f"{name}_seed") for name in ("random", "numpy", "pytorch")] == [12, 13, 14]
+    assert made == config
+    made = evaluation_config(config, REQUEST, division=Division(is_official=True, scored="validation"))
+    assert (made["evaluate_on_test"], made["test_data_path"]) == (False, config["test_data_path"])
+
+
+def test_where_the_validation_set_is_scored_the_test_set_stays_out_of_the_pool(reviews: Path) -> None:
+    division = Division(ratios=(0.8, 0.2), scored="validation")
+    made = evaluation_config(classifier_config(reviews), REQUEST, division=division)
+    reader = made["dataset_reader"]
+    assert (list(reader["paths"]), reader["ratios"], reader["has_test"]) == (["train", "validation"], [0.8, 0.2], False)
+    assert (made["validation_data_path"], made["evaluate_on_test"]) == ("validation", False)
+    assert "test_data_path" not in made
+
+
+def test_vectors_are_replaced_wherever_they_are_named(reviews: Path) -> None:
+    config = classifier_config(reviews)
+    config["model"]["text_field_embedder"]["token_embedders"]["tokens"]["pretrained_file"] = "glove.txt"
+    config["vocabulary"] = {"pretrained_files": {"tokens": "glove.txt"}}
+    made = evaluation_config(config, REQUEST, vectors={"glove.txt": "few.txt"})
+    assert "glove.txt" not in json.dumps(made)
+    assert made["vocabulary"]["pretrained_files"] == {"tokens": "few.txt"}
+    for vocabulary in ({"type": "from_files", "directory": "v"}, {"min_pretrained_embeddings": {"tokens": 10}}):
+        assert vector_references({**config, "vocabulary": vocabulary}) == [], "words may come from elsewhere"
+
+
+def test_overrides_go_into_lists_and_keys_with_dots_and_change_a_copy() -> None:
+    config = {"a": [1, {"b.c": {"d": 2}}], "e": 3}
+    changed = {"a": [5, {"b.c": {"d": 4}}], "e": 3, "new": 6}
+    assert apply_overrides(config, {"a.1.b.c.d": 4, "a.0": 5, "new": 6}) == changed
+    assert config == {"a": [1, {"b.c": {"d": 2}}], "e": 3}
+    for path, missing in (("f.g", "f"), ("a.2", "2")):
+        with pytest.raises(ValueError, match=f"override '{path}': no key '{missing}'"):
+            apply_overrides(config, {path: 1})
+    with pytest.raises(ConfigError, match=r"^here: .*'modle'. Did you mean 'model'\?"):
+        read_jsonnet('{"model": {}}', overrides='{"modle.dropout": 0}', label="here")
+    with pytest.raises(ConfigError, match="overrides must be an object"):
+        read_jsonnet("{}", overrides="[5]", label="here")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "no such config file"),
+        ("{ model: ", "not valid Jsonnet.*1:10"),
+        ("{ model: { x: std.extVar('none') } }", r"variable: none \(\S+bad.jsonnet:1:\S+\). Set it with --points"),
+        ("[1, 2]", "list"),
+        ("{ dataset_reader: {} }", "'model' is missing"),
+        ({"trainer": None}, "'trainer' is missing"),
+        ({"model": "basic_classifier"}, "'model' must be an object .* \"basic_classifier\""),
+        ({"distributed": {"cuda_devices": [0, 1]}}, "'distributed' is not supported"),
+        ({"validation_dataset_reader": {"type": "resplit"}}, "'validation_dataset_reader' is a resplit.* --group-by"),
+    ],
+)
+def test_an_incomplete_config_is_refused_with_its_name(reviews: Path, content: Any, message: str) -> None:
+    if content is not None:
+        whole = content if isinstance(content, str) else json.dumps({**classifier_config(reviews), **content})
+        (reviews / "bad.jsonnet").write_text(whole)
+    with pytest.raises(ConfigError, match=f"bad.jsonnet:? .*{message}"):
+        load_candidate(CandidateSpec(reviews / "bad.jsonnet"), Settings())
+
+
+def test_the_first_difference_has_its_path_and_both_values() -> None:
+    old = {"model": {"layers": [{"size": 1}, {"size": 2}]}, "trainer": {}}
+    assert first_difference(old, json.loads(json.dumps(old))) is None
+    new = {"model": {"layers": [{"size": 1}, {"size": 3}]}, "trainer": {}}
+    assert first_difference(old, new) == "'model.layers.1.size' was 2 and is now 3"
+    assert first_difference(old, {**old, "extra": 1}) == "'extra' was added"
+    assert first_difference(old, {"model": old["model"]}) == "'trainer' was removed"
+
+
+def test_absolute_paths_give_the_same_evaluation_from_any_directory(
+    reviews: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = classifier_config(Path("."))
+    monkeypatch.chdir(reviews)
+    wanted, absolute = evaluation_config(config, REQUEST), with_absolute_paths(config)
+    monkeypatch.chdir("/")
+    assert evaluation_config(absolute, REQUEST) == wanted
+    assert wanted["dataset_reader"]["paths"]["train"] == str(reviews / "train.jsonl")
+
+
+OFFICIAL = Division(is_official=True)
+OF_THREE, OF_TWO = Division(ratios=(0.5, 0.2, 0.3)), Division(ratios=(0.8, 0.2), scored="validation")
+BY_VALIDATION, OFFICIAL_BY_VALIDATION = (Division(scored="validation", is_official=known) for known in (False, True))
+
+
+def checked(config: Dict[str, Any], message: Optional[str], *, metric: str = "accuracy", **options: Any) -> None:
+    """The config is refused with the message, or passes where there is none."""
+    with nullcontext() if message is None else pytest.raises(ConfigError, match=message):
+        type_of(config).check(metric=Metric.parse(metric), **{"division": OFFICIAL_RATIOS_DIVISION, **options})
+
+
+def compared(config: Dict[str, Any], message: Optional[str], division: Division = OFFICIAL_RATIOS_DIVISION) -> None:
+    """The parts of the config are refused as the same data, or pass."""
+    checked(config, None, division=division)
+    with nullcontext() if message is None else pytest.raises(ConfigError, match=f"{message}.* the same data"):
+        known = type_of(config)
+        check_distinct_sets(
+            known.data_paths, division, take_snapshot(division.used_paths(known.data_paths)), known.data_key
+        )
+
+
+def test_the_same_data_in_two_sets_are_refused(reviews: Path) -> None:
+    """By path, by file, by content, and through links; a file that is next to both is not data."""
+    config = {**classifier_config(reviews), "train_data_path": f"{reviews}/t*.jsonl"}
+    compared(config, "'train_data_path' .* and 'test_data_path'")
+    config["train_data_path"] = f"{reviews}/tr*.jsonl"
+    compared(config, None)
+    (reviews / "copy.jsonl").write_bytes((reviews / "test.jsonl").read_bytes())
+    compared({**config, "train_data_path": str(reviews / "copy.jsonl")}, "'train_data_path' .* and 'test_data_path'")
+    official = {**config, "validation_data_path": str(reviews / "test.jsonl")}
+    compared(official, "'validation_data_path' .* and 'test_data_path'", OFFICIAL)
+    compared({**official, "test_data_path": None}, None, BY_VALIDATION)
+    compared(official, None, OFFICIAL_BY_VALIDATION)
+    urls = dict.fromkeys(("validation_data_path", "test_data_path"), "none://example.org/test.jsonl")
+    compared({**config, **urls}, "'validation_data_path' .* and 'test_data_path'")
+    for part in ("train", "test"):
+        (reviews / part).mkdir()
+        (reviews / f"{part}.jsonl").rename(reviews / part / "a.jsonl")
+        (reviews / part / "LICENCE").write_text("free")
+        config[f"{part}_data_path"] = str(reviews / part)
+    compared(config, None)
+    (reviews / "train" / "b.jsonl").symlink_to(reviews / "test" / "a.jsonl")
+    compared(config, "'train_data_path' .* and 'test_data_path'")
+
+
+BUCKETS = {"batch_sampler": {"type": "bucket", "batch_size": 4, "drop_last": True}}
+WHOLE = {"batch_size": 4, "drop_last": False, "batches_per_epoch": None}
+NO_VALIDATION, NO_TEST = {"validation_data_path": None}, {"test_data_path": None}
+ONE_FILE = {**NO_VALIDATION, **NO_TEST}
+
+
+def wanting(metric: Any) -> Dict[str, Any]:
+    return {"trainer": {"validation_metric": metric}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "message"),
+    [
+        (ONE_FILE, {}, "'validation_data_path' or 'test_data_path', set the sizes"),
+        (ONE_FILE, {"division": OF_THREE}, None),
+        (ONE_FILE, {"division": OF_TWO}, None),
+        ({}, {"division": OFFICIAL}, None),
+        (NO_TEST, {"division": OFFICIAL}, "'test_data_path', which is missing.* --score validation"),
+        (NO_VALIDATION, {"division": OFFICIAL}, "'validation_data_path', which is missing"),
+        (NO_TEST, {"division": OFFICIAL_BY_VALIDATION}, None),
+        (NO_TEST, {"division": BY_VALIDATION}, None),
+        (NO_VALIDATION, {"division": BY_VALIDATION}, "'validation_data_path', set the sizes.*--split-ratios 0.8,0.2"),
+        ({"data_loader": {"batches_per_epoch": 2}}, {}, "'data_loader.batches_per_epoch' is 2"),
+        ({"validation_data_loader": BUCKETS}, {}, "drop_last' is true"),
+        ({"data_loader": BUCKETS, "validation_data_loader": WHOLE}, {}, None),
+        ({"data_loader": WHOLE, "validation_data_loader": None}, {}, None),
+        (wanting(["+a", "-ppl"]), {"metric": "ppl"}, "contradicts --metric=\\+ppl"),
+        (wanting("+accuracy"), {"metric": "-accuracy"}, r"contradicts --metric=-accuracy. Use --metric=\+accuracy"),
+        (wanting("-ppl"), {"metric": "-ppl"}, None),
+        (wanting("-loss"), {"metric": "ppl"}, None),
+    ],
+)
+def test_sets_loaders_and_the_trainer_must_go_with_the_options(
+    reviews: Path, changes: Dict[str, Any], options: Dict[str, Any], message: Optional[str]
+) -> None:
+    """Every set that is needed has a file, the whole test set is scored, and the trainer wants the same direction."""
+    checked({**classifier_config(reviews), **changes}, message, **options)

@@ -1,0 +1,179 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Dict, List, Sequence
+
+import pytest
+
+from fiesta_allennlp.candidates.config import official_paths
+from fiesta_allennlp.candidates.pool import (
+    Pool,
+    check_same_pool,
+    encode_values,
+    label_digests,
+    pairing_digests,
+)
+from fiesta_allennlp.candidates.programs.program import program_paths
+from fiesta_allennlp.candidates.programs.program_pool import program_pool, read_data, write_sets
+from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, Division
+from fiesta_allennlp.core.errors import ConfigError, DataError
+from tests.conftest import classifier_config
+from tests.programs import program_config
+
+
+def pool_of(config: Dict[str, Any], group_by: Any = None, division: Division = OFFICIAL_RATIOS_DIVISION) -> Pool:
+    return program_pool(config, group_by, data="d", division=division)
+
+
+def stock_pool(config: Dict[str, Any], **options: Any) -> Pool:
+    pool_reading = pytest.importorskip("fiesta_allennlp.candidates.allennlp.pool_reading")
+    return pool_reading.read_pool(config, None, **options)
+
+
+def rewrite(reviews: Path, change: Any, *, parts: Sequence[str] = ("train", "validation", "test")) -> None:
+    """Change every record of the reviews by its position in its file."""
+    for part in parts:
+        rows = [json.loads(line) for line in (reviews / f"{part}.jsonl").open()]
+        lines = [json.dumps({**row, **change(k, row)}) for k, row in enumerate(rows)]
+        (reviews / f"{part}.jsonl").write_text("\n".join(lines))
+
+
+@pytest.mark.parametrize("split_seed", [1, 2])
+def test_a_program_gets_the_very_sets_of_an_allennlp_config(reviews: Path, split_seed: int) -> None:
+    common, data = pytest.importorskip("allennlp.common"), pytest.importorskip("allennlp.data")
+    config, stock = program_config(reviews, ""), classifier_config(reviews)
+    read = read_data(config["data"], program_paths(config), None)
+    written = write_sets(read, reviews / "sets", split_seed=split_seed, division=OFFICIAL_RATIOS_DIVISION)
+    reader = {"type": "resplit", "reader": stock["dataset_reader"], "paths": official_paths(stock)}
+    resplit = data.DatasetReader.from_params(common.Params({**reader, "split_seed": split_seed}))
+    for part, path in written.items():
+        texts = [" ".join(token.text for token in instance["tokens"]) for instance in resplit.read(part)]
+        assert [json.loads(line)["text"] for line in path.open()] == texts
+    assert [path.name for path in written.values()] == ["train.jsonl", "validation.jsonl", "test.jsonl"]
+    few = write_sets(read, reviews / "few", split_seed=split_seed, division=OFFICIAL_RATIOS_DIVISION, max_records=18)
+    assert few["train"].read_text().splitlines() == written["train"].read_text().splitlines()[::4]
+
+
+def test_the_pool_has_the_sizes_and_groups(reviews: Path) -> None:
+    rewrite(reviews, lambda k, row: {"author": f"author {k // 3}"})
+    config = program_config(reviews, "")
+    pool = pool_of(config)
+    assert pool.official == pool.targets == {"train": 40, "validation": 12, "test": 20}
+    assert (pool.num_groups, pool.group_by) == (72, None)
+    config["data"]["group_by"] = "author"
+    assert (pool_of(config).num_groups, pool_of(config).group_by) == (14, "author")
+    assert pool_of(config, "none").num_groups == 72
+    assert pool_of(config, division=Division(is_official=True)).group_by is None
+    two = pool_of(config, division=Division(ratios=(0.5, 0.5), scored="validation"))
+    assert two.targets == {"train": 26, "validation": 26} and two.official == {"train": 40, "validation": 12}
+    rewrite(reviews, lambda k, row: {"author": str(k) if k < 10 else "many"})
+    with pytest.raises(DataError, match="author = 'many' has 42 instances, but the validation set holds only 12"):
+        pool_of(config, "author")
+
+
+OFFICIAL = Division(is_official=True)
+
+
+def test_copies_that_a_split_may_tear_apart_are_counted(tmp_path: Path) -> None:
+    """Under other ids: one training record twice, and another in the test set."""
+    texts = [f"sentence {number}" for number in (*range(20), 3, 5, *range(20, 30))]
+    rows = [json.dumps({"id": number, "text": text, "label": "ab"[number % 2]}) for number, text in enumerate(texts)]
+    rows[20], rows[21] = rows[3].replace(": 3,", ": 20,"), rows[5].replace(": 5,", ": 21,")
+    (tmp_path / "train.jsonl").write_text("\n".join(rows[:21]))
+    (tmp_path / "test.jsonl").write_text("\n".join(rows[21:]))
+    files = {part: str(tmp_path / f"{part}.jsonl") for part in ("train", "test")}
+    config = program_config(tmp_path, "", data={**files, "format": "jsonl"})
+    stock = {**classifier_config(tmp_path), "validation_data_path": files["test"]}
+    del stock["test_data_path"]
+    for pool in (pool_of(config), stock_pool(stock)):
+        (note,) = pool.notes
+        assert note.startswith("4 of 32 records have an exact copy that a split") and "--group-by" in note
+    assert pool_of(config).notes[0].endswith("together with --group-by text.")
+    assert pool_of(config, "text").notes == ()
+    (note,) = pool_of(config, division=OFFICIAL).notes
+    assert note.startswith("1 of 32 records have an exact copy in the training set")
+    (tmp_path / "test.jsonl").write_text("\n".join([*rows[22:], rows[5].replace('"b"', '"a"')]))
+    assert "2 of 32 records" in "".join(pool_of(config).notes), "another label makes another record"
+
+
+def test_a_file_of_a_single_record_names_how_records_are_separated(reviews: Path) -> None:
+    (reviews / "train.jsonl").write_text('{"data": [{"text": "a"}, {"text": "b"}]}')
+    with pytest.raises(DataError, match="train.jsonl has a single record.*Read: train.jsonl: 1 objects under data"):
+        pool_of(program_config(reviews, ""))
+
+
+def test_groups_are_whole_in_the_sets_and_tables_need_one_header(reviews: Path) -> None:
+    rewrite(reviews, lambda k, row: {"author": k % 9})
+    config = program_config(reviews, "")
+    read = read_data(config["data"], program_paths(config), "author")
+    written = write_sets(read, reviews / "sets", split_seed=5, division=OFFICIAL_RATIOS_DIVISION)
+    authors = [{json.loads(line)["author"] for line in path.open()} for path in written.values()]
+    assert sum(map(len, authors)) == 9 == len(set().union(*authors))
+    (reviews / "a.csv").write_text("text,label\nx,y\n")
+    (reviews / "b.csv").write_text("label,text\ny,x\n")
+    data = {"train": str(reviews / "a.csv"), "test": str(reviews / "b.csv"), "format": "csv"}
+    with pytest.raises(DataError, match="b.csv: the columns differ from .*a.csv"):
+        pool_of(program_config(reviews, "", data=data))
+
+
+# Programs and AllenNLP configs together.
+
+
+def test_sentences_and_documents_of_column_files_are_known_again_by_their_tags(tmp_path: Path) -> None:
+    """Also where the reader writes the tags otherwise."""
+    document = "-DOCSTART- O\n\n{0} I-PER\nspoke O\n\nIn O\n{0} I-LOC\n"
+    (tmp_path / "a.conll").write_text("\n".join(document.format(name) for name in ("Ada", "Eve", "Rome", "Oslo")))
+    data = {"train": str(tmp_path / "a.conll"), "format": "conll", "group_by": "document"}
+    reader = {"type": "tagged_columns", "encoding": "IOB1", "convert_to": "BIOUL", "document_prefix": "-DOCSTART-"}
+    stock = {"dataset_reader": reader, "train_data_path": data["train"]}
+    division = Division(ratios=(0.5, 0.25, 0.25))
+    program = pool_of(program_config(tmp_path, "", data=data), division=division)
+    assert program.num_groups == 4 and len(program.pairing) == 2
+    check_same_pool({"stock": stock_pool(stock, data="d", division=division), "program": program})
+    reader["convert_to"] = "BIO"
+    (tmp_path / "a.conll").write_text((tmp_path / "a.conll").read_text().replace("Eve I-PER", "Eve I-LOC"))
+    with pytest.raises(ConfigError, match="groups or labels of the config's instances"):
+        check_same_pool({"stock": stock_pool(stock, data="d", division=division), "program": program})
+
+
+def test_a_reader_of_other_items_is_refused(reviews: Path) -> None:
+    fewer = classifier_config(reviews)
+    fewer["dataset_reader"]["max_instances"] = 30
+    with pytest.raises(ConfigError, match="number of instances is .*train 30"):
+        check_same_pool({"stock": stock_pool(fewer, data="d"), "program": pool_of(program_config(reviews, ""))})
+    stock = stock_pool(classifier_config(reviews), data="d")
+    check_same_pool({"stock": stock, "program": pool_of(program_config(reviews, ""))})
+    rewrite(reviews, lambda k, row: {"label": {"good": 1, "bad": 0}[row["label"]]})  # the same labels by other names
+    check_same_pool({"stock": stock, "program": pool_of(program_config(reviews, ""))})
+    lines = (reviews / "train.jsonl").read_text().splitlines()
+    assert json.loads(lines[0])["label"] != json.loads(lines[1])["label"]
+    (reviews / "train.jsonl").write_text("\n".join([lines[1], lines[0], *lines[2:]]))
+    with pytest.raises(ConfigError, match=r"groups or labels of the config's instances"):
+        check_same_pool({"program": pool_of(program_config(reviews, "")), "stock": stock})
+
+
+def test_programs_are_compared_by_their_data(reviews: Path) -> None:
+    own, pool = pool_of(program_config(reviews, "", data=None)), pool_of(program_config(reviews, ""))
+    check_same_pool({"one": own, "other": own})
+    two = pool_of(program_config(reviews, ""), division=Division(ratios=(0.5, 0.5), scored="validation"))
+    for other, message in (
+        (own, "splits its data itself. (Pass|Add) .*'data'"),
+        (replace(two, official=pool.official), "sets are train, validation, test in one and train, validation in"),
+        (replace(pool, group_by="id"), "group key is None in one and id .*--group-by"),
+        (replace(pool, data="e"), "content of the data files .*d in one and e in"),
+        (replace(pool, fingerprint="f"), "groups or labels"),
+    ):
+        with pytest.raises(ConfigError, match=f"'one' and 'other' do not read the same data.*{message}"):
+            check_same_pool({"one": pool, "other": other})
+
+
+def test_codes_and_digests() -> None:
+    assert encode_values(["b", "a", "b", None]) == [0, 1, 0, 2]
+    groups: List[int] = [0, 1, 2]
+    alone = pairing_digests(groups, {})
+    assert pairing_digests(groups, {"id": [7, 8, 9], "all": [1, 1, 1]}) == alone, "these tell nothing of an order"
+    renamed = pairing_digests(groups, {"x": ["p", "q", "p"], "y": [1, 0, 1]})
+    assert len(renamed) == 2 and set(alone) < set(renamed)
+    assert set(label_digests(groups, {"z": [0, 5, 0]})) == set(renamed) - set(alone)
+    assert label_digests(groups, {"z": [0, 0, 5]})[0] not in renamed
+    assert label_digests(groups, {}) == alone

@@ -1,0 +1,140 @@
+import json
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, Dict, Optional, Tuple
+
+import pytest
+
+from fiesta_allennlp.candidates.candidate_set import load_candidate
+from fiesta_allennlp.candidates.candidate_types import type_of
+from fiesta_allennlp.candidates.candidate_values import CandidateSpec
+from fiesta_allennlp.candidates.programs.program import (
+    code_of,
+    division_for,
+    example_command,
+    fill_command,
+    notes_on_program,
+)
+from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, Division
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.settings.metrics import Metric
+from tests.programs import program_config
+
+ACCURACY = Metric("accuracy")
+OFFICIAL, VALIDATION_OF_TWO = Division(is_official=True), Division(ratios=(0.8, 0.2), scored="validation")
+OF_THREE, OF_TWO = Division(ratios=(0.6, 0.2, 0.2)), Division(ratios=(0.8, 0.2), has_validation=False)
+
+
+def checked(config: Dict[str, Any], message: Optional[str] = None, **options: Any) -> None:
+    """The config is refused with the message, or passes where there is none."""
+    with nullcontext() if message is None else pytest.raises(ConfigError, match=message):
+        type_of(config).check_keys()
+        type_of(config).check(metric=ACCURACY, **{"division": OFFICIAL_RATIOS_DIVISION, **options})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"comand": []}, "'comand' .*'command'"),
+        ({"command": "python train.py"}, "'command' must be a list"),
+        ({"environment": {"A": 1}}, "'environment'"),
+        ({"environment": {"FIESTA_WORKER": "x"}}, "'environment.FIESTA_WORKER'"),
+        ({"metrics": 3}, "'metrics'"),
+        ({"data": "train.jsonl"}, "'data' must be an object"),
+        ({"data": {"train": "a", "format": "jsnl"}}, "'data.format' .*'jsonl'"),
+        ({"data": {"test": "a", "format": "csv"}}, "'data.train' is missing"),
+        ({"data": {"train": ["a"], "format": "csv"}}, "'data.train' must be"),
+        ({"data": {"train": "a", "format": "csv"}}, "'data.validation' or 'data.test', set the sizes"),
+        ({"metrics": "metrics.json"}, "'metrics' is .*parallel runs"),
+        ({"metrics": "{directry}/m"}, r"'metrics' .*\{directry\}.*'directory'"),
+        ({"command": ["sh", "{train}"]}, r"'command' does not use \{validation\}, \{test\}"),
+        ({"data": None}, r"'command' uses \{train\}, but 'data' is missing"),
+        ({"data": None, "command": ["sh", "{seed}"]}, r"without data files and \{split_seed\}.*--data FILE"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_with_a_program_is_named(reviews: Path, changes: Dict[str, Any], message: str) -> None:
+    checked({**program_config(reviews, "true"), **changes}, message)
+
+
+ALL = ["{train}", "{validation}", "{test}", "{seed}"]
+
+
+def test_a_program_or_script_that_is_not_there(reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = program_config(reviews, "", command=["python", "-u", "train.py", *ALL])
+    checked({**config, "command": ["no-such", *ALL]}, "'no-such', which is neither on the PATH")
+    checked({**config, "command": ["cd", "x", "&&", *ALL]}, "'cd', .*begin with: sh -c")
+    checked({**config, "command": ["LR=1", "sh", *ALL]}, "'LR=1', .*begin with: env LR=1")
+    checked({**config, "command": ["python", "~/train.py", *ALL]}, "'~/train.py', .*Write the whole path")
+    checked(config, "'command' runs 'train.py'")
+    (tmp_path / "train.py").write_text("")
+    checked(config)
+    assert code_of(config) == ["train.py"]
+
+
+def test_a_program_may_do_without_a_validation_set(reviews: Path) -> None:
+    config = program_config(reviews, "", command=["sh", "{train}", "{test}", "{seed}"])
+    checked(config, r"does not use \{validation\}.*remove 'data.validation'")
+    del config["data"]["validation"]
+    checked(config)
+    checked(config, division=OFFICIAL)
+    checked(config, division=OF_TWO)
+    checked(config, r"replace \{test\} with \{validation\}", division=VALIDATION_OF_TWO)
+    assert division_for(config, OFFICIAL_RATIOS_DIVISION).set_names == ("train", "test")
+    checked(config, r"does not use \{validation\}.*--split-ratios", division=OF_THREE)
+    config["command"].append("{validation}")
+    checked(config, r"uses \{validation\}, but two numbers in --split-ratios", division=OF_TWO)
+    checked(config, "'data.validation', which is missing", division=OFFICIAL)
+    checked(config, r"uses \{test\}, but --score validation", division=VALIDATION_OF_TWO)
+    config["data"]["group_by"] = "id"
+    checked(config, "'data.group_by' is 'id' but --group-by is 'document'", group_by="document")
+    config["data"]["group_by"] = "none"
+    checked(config, "'data.group_by' must be a key")
+
+
+def test_options_that_do_not_go_with_a_program_that_cuts_its_own_sets(reviews: Path) -> None:
+    config = program_config(reviews, "", data=None, command=["sh", "{split_seed}"])
+    checked(config)
+    checked(config, group_by="none")
+    checked(config, "--group-by needs data files", group_by="id")
+    checked(config, "--split-ratios needs data files", division=OF_THREE)
+    checked(config, r"uses \{split_seed\}, which --splits official", division=OFFICIAL)
+    checked({**config, "command": ["sh", "{seed}"]}, division=OFFICIAL)
+
+
+def test_placeholders_are_filled_and_other_braces_stay() -> None:
+    command = ["python", "{python}", '{"a": 1}', "${x}", "{{seed}}", "-{seed}-{seed}"]
+    config = {"command": command}
+    filled = [sys.executable, sys.executable, '{"a": 1}', "${x}", "{seed}", "-3-3"]
+    assert fill_command(config, {"seed": "3"}) == filled
+    data = {"train": "in/a.csv", "test": "in/b.csv", "format": "csv"}
+    config = {"command": ["x", "{test}"], "data": data}
+    assert example_command(config, OFFICIAL_RATIOS_DIVISION, Path("DIR/a-0")) == "x DIR/a-0/data/test.csv"
+    assert example_command(config, OFFICIAL, Path("DIR/a-0")) == "x in/b.csv"
+
+
+def test_a_program_without_a_seed_is_refused_unless_that_is_allowed(reviews: Path) -> None:
+    def load(*command: str, allow: Tuple[str, ...] = (), **more: Any) -> None:
+        path = reviews / "program.jsonnet"
+        path.write_text(json.dumps({"type": "program", "command": ["sh", *command], **more}))
+        settings = Settings(metric="accuracy", splits="official", allow=allow)
+        load_candidate(CandidateSpec(path), settings)
+
+    with pytest.raises(ConfigError, match=r"program.jsonnet.*does not use \{seed\}.*Pass.*--allow unseeded"):
+        load("{directory}")
+    load("{directory}", allow=("unseeded",))
+    load("{seed}")
+    load("x", environment={"S": "{seed}"})
+
+
+def test_a_program_that_ignores_the_validation_set_or_its_directory_is_noted() -> None:
+    config = {"type": "program", "command": ["x", "{train}", "{test}", "{seed}"], "data": {"train": "a"}}
+    validation_note, directory_note = notes_on_program(config, OFFICIAL_RATIOS_DIVISION)
+    assert "does not use {validation}" in validation_note
+    assert "does not use {directory}, so metrics are read from the last printed line" in directory_note
+    assert list(notes_on_program({**config, "metrics": "stdout"}, OFFICIAL_RATIOS_DIVISION)) == [validation_note]
+    in_directory = {**config, "command": [*config["command"], "{validation}", "{directory}"]}
+    assert not list(notes_on_program(in_directory, OFFICIAL_RATIOS_DIVISION))

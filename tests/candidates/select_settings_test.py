@@ -1,0 +1,347 @@
+import argparse
+import json
+import tempfile
+from contextlib import nullcontext, suppress
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, Dict, cast
+from unittest.mock import Mock
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as limits
+from hypothesis import strategies as some
+
+from fiesta_allennlp.candidates.candidate_set import load_candidates
+from fiesta_allennlp.candidates.candidate_values import parse_candidates
+from fiesta_allennlp.candidates.preparation import build_executor, check_gpus
+from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.choosing import StoppingRule
+from fiesta_allennlp.choosing.beliefs import ModeratedT
+from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
+from fiesta_allennlp.choosing.strategy_building import build_strategy
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import Candidate
+from fiesta_allennlp.core.settings.choice_settings import settings_from_file
+from fiesta_allennlp.core.settings.options import (
+    add_options,
+    changed_options,
+    command_words,
+    settings_to_json,
+    typed_options,
+)
+from fiesta_allennlp.running.isolation import machine as environment
+from fiesta_allennlp.tables.table_settings import ReplaySettings
+
+TYPED = {"confidence": 0.95, "belief": "moderated_t", "stop": "early_looks", "margin": 0.0, "workers": 7}
+
+
+@pytest.mark.parametrize("strategy", ["top_two", {"type": "top_two"}])
+def test_a_default_that_is_typed_decides_nothing_else(strategy: Any) -> None:
+    assert Settings(strategy=strategy, **TYPED).decision_options() == Settings().decision_options()
+
+
+def test_what_decides_has_the_defaults_of_the_strategy() -> None:
+    told, built = Settings().decision_options(), cast(FixedConfidence, build_strategy(Settings(), ["a", "b"]))
+    assert (told["confidence"], told["margin"]) == (built.confidence, built.margin)
+    assert isinstance(built.stop, StoppingRule.by_name(told["stop"]["type"]))
+    with_budget = {**told, "strategy": {"type": "sequential_halving"}, "budget": 30, "confidence": None}
+    assert Settings(budget=30).decision_options() == with_budget
+    assert Settings(max_hours=3.0).decision_options() == {**told, "max_hours": 3.0}
+
+
+ON_RAY = {"executor": "ray", "executor_option": ["address=local"], "workers": 4}
+OF_THE_PAPER = {
+    "preset": "paper",
+    "strategy": "ttts",
+    "belief": "student_t",
+    "stop": "bayesian",
+    "splits": "independent",
+}
+HALVING_OF_THE_PAPER = {"preset": "paper", "belief": "student_t", "splits": "independent", "budget": 20}
+CONFIDENT = {"confidence": 0.9, "strategy": "bts", "margin": 0.1, "metric": "f1"}
+
+
+@pytest.mark.parametrize(
+    ("layers", "merged"),
+    [
+        (({"workers": 2, "metric": "f1"}, {"workers": 3}), {"workers": 3, "metric": "f1"}),
+        ((CONFIDENT, {"budget": 20}), {"budget": 20, "metric": "f1"}),
+        ((CONFIDENT, {"confidence": 0.99}), {**CONFIDENT, "confidence": 0.99}),
+        (({"budget": 20, "strategy": "non_adaptive_fb"}, {"confidence": 0.8}), {"confidence": 0.8}),
+        (({"preset": "paper", "strategy": "bts"},), {**OF_THE_PAPER, "strategy": "bts"}),
+        (({"stop": "glr"}, {"preset": "paper"}), OF_THE_PAPER),
+        (
+            ({"preset": "paper"}, {"budget": 20}),
+            {"preset": "paper", "splits": "independent", "budget": 20, "belief": "student_t"},
+        ),
+        (
+            ({"preset": "paper", "budget": 20},),
+            {"preset": "paper", "splits": "independent", "budget": 20, "belief": "student_t"},
+        ),
+        ((ON_RAY, {"executor": "processes"}), {"executor": "processes", "workers": 4}),
+        (({"executor_option": ["a=b"]}, {"executor": "ray"}), {"executor": "ray", "executor_option": ("a=b",)}),
+        (({"split_ratios": [0.8, 0.2]}, {"score": "validation"}), {"split_ratios": (0.8, 0.2), "score": "validation"}),
+    ],
+)
+def test_later_layers_win_and_take_what_does_not_go_with_them_away(layers: Any, merged: Dict[str, Any]) -> None:
+    found = Settings.from_layers(*layers)
+    assert found == Settings(**merged)
+    assert Settings.from_layers(json.loads(json.dumps(settings_to_json(found)))) == found
+
+
+def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: Path) -> None:
+    for content, message in (
+        (None, "no such file"),
+        ("{", "not valid Jsonnet"),
+        ("[1, 2]", "Jsonnet object"),
+        ("{ workrs: 2, 'dry-run': true }", "'dry_run' is an unknown setting"),
+    ):
+        if content is not None:
+            (tmp_path / "bad.jsonnet").write_text(content)
+        with pytest.raises(ConfigError, match=f"bad.jsonnet.* {message}"):
+            settings_from_file(tmp_path / "bad.jsonnet", Settings)
+    (tmp_path / "s.jsonnet").write_text("{ 'max-evaluations': 10 + 2, cuda_devices: [0, 1], seed: 5 }")
+    read = settings_from_file(tmp_path / "s.jsonnet", Settings)
+    assert read == {"max_evaluations": 12, "cuda_devices": "0,1", "seed": 5}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"splits": "paired"}, "--splits must be one of"),
+        ({"split_ratios": [0.5, 0.3]}, "--split-ratios with --score test: .* 2 positive numbers"),
+        ({"split_ratios": [0.5, "x", 0.1]}, '--split-ratios .* "x"'),
+        ({"split_ratios": [0.5, 0.3, 0.2], "score": "validation"}, "2 positive numbers \\(train, validation\\)"),
+        ({"split_ratios": [0.5, 0.3, 0.2], "splits": "official"}, "--split-ratios applies only to random splits"),
+        ({"group_by": "none", "splits": "official"}, "--group-by applies only to random splits"),
+        ({"data": ["a", "b", "c", "d"]}, "--data takes at most 3 files"),
+        ({"max_hours": 0}, "--max-hours must be above 0"),
+        ({"workers": True}, "--workers must be a whole number or auto"),
+        ({"seed": -1}, "--seed must be at least 0"),
+        ({"include_package": "mine"}, "--include-package must be a list"),
+        ({"strategy": '{"type": "top_two", "confidence": 0.9}', "confidence": 0.8}, "--confidence 0.8 contradicts"),
+        ({"strategy": "{beta: 1}"}, "not valid JSON"),
+        ({"belief": 3}, "--belief"),
+        ({"belief": "student"}, "--belief student.*'student_t'"),
+        ({"belief": "dirichlet_f_measure"}, "--belief dirichlet_f_measure needs counts"),
+        ({"stop": "glr", "budget": 20}, "--stop cannot be combined with --budget"),
+        ({"confidence": 0.9, "budget": 20}, "--confidence cannot be combined with --budget"),
+        ({"strategy": {"type": "top_two", "betta": 0.5}}, "betta"),
+        ({"strategy": {"type": "top_two", "belief": None}}, "--strategy: 'belief' must be a name or a JSON object"),
+        ({"strategy": "sequential_halving"}, "--strategy sequential_halving needs --budget N"),
+        ({"strategy": "top_two", "budget": 20}, "--budget cannot be combined with"),
+    ],
+)
+def test_values_that_cannot_work_are_refused(given: Dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        build_strategy(Settings.from_layers(given), ["able", "blind"])
+
+
+def test_options_become_the_strategys_config() -> None:
+    paired = {"belief": {"type": "moderated_t"}}
+    assert Settings.from_layers({"confidence": 0.9}).strategy_params() == {
+        "type": "top_two",
+        "confidence": 0.9,
+        **paired,
+    }
+    assert Settings.from_layers({"budget": 20}).strategy_params() == {
+        "type": "sequential_halving",
+        "budget": 20,
+        **paired,
+    }
+    named = {"type": "bts", "belief": {"type": "x"}, "stop": {"type": "glr"}}
+    assert (
+        Settings.from_layers(
+            {"strategy": {"type": "bts", "stop": "glr"}, "stop": "glr", "belief": "x"}
+        ).strategy_params()
+        == named
+    )
+    assert Settings.from_layers({"strategy": {"type": "bts", "stop": "glr", "belief": "x"}}).strategy_params() == named
+
+
+def test_what_decides_the_scores_must_not_change() -> None:
+    """An option that is newer than the selection had its default there."""
+    before = {"metric": "accuracy", "split_ratios": [0.64, 0.16, 0.2]}
+    old = {name: value for name, value in settings_to_json(Settings.from_layers(before)).items() if name != "group_by"}
+    assert changed_options(old, Settings.from_layers(before, {"workers": 8, "confidence": 0.99})) == []
+    changes = {"metric": "f1", "split_ratios": (0.6, 0.2, 0.2), "group_by": "id"}
+    assert changed_options(old, Settings.from_layers(before, changes)) == [
+        '--metric was "accuracy" and is now "f1"',
+        "--split-ratios was [0.64, 0.16, 0.2] and is now [0.6, 0.2, 0.2]",
+        '--group-by was null and is now "id"',
+    ]
+
+
+def test_options_of_an_executor_are_arguments_of_its_constructor(tmp_path: Path) -> None:
+    built = build_executor(
+        Settings.from_layers({"executor_option": ["num_threads=3"], "workers": 2}), RunDirectory(tmp_path), packages=()
+    )
+    assert (built.num_threads, built.slots) == (3, 2)
+
+
+def test_candidates_are_named_by_their_files_or_by_hand() -> None:
+    specs = parse_candidates(("x/a.jsonnet", "other=y/a.jsonnet"))
+    assert [(spec.name, spec.source) for spec in specs] == [("a", "x/a.jsonnet"), ("other", "y/a.jsonnet")]
+    with pytest.raises(ConfigError, match="two candidates are named 'a'"):
+        load_candidates(Settings(candidates=("x/a.jsonnet", "y/a.jsonnet")))
+
+
+ANYTHING = some.recursive(
+    some.one_of(some.none(), some.booleans(), some.integers(), some.floats(), some.text(max_size=8)),
+    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+NAMES = [*(field.name for field in fields(Settings)), "max-evaluations", "nonsense"]
+
+
+@limits(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(some.dictionaries(some.sampled_from(NAMES), ANYTHING, max_size=5))
+def test_anything_in_a_settings_file_is_taken_or_refused_with_its_name(values: Dict[str, Any]) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "s.jsonnet"
+        with suppress(ValueError):  # JSON has no such number
+            path.write_text(json.dumps(values, allow_nan=False))
+        with suppress(ConfigError):  # any other error would be a traceback
+            Settings.from_layers(settings_from_file(path, Settings)).strategy_params()
+
+
+@pytest.mark.parametrize("record", [Settings, ReplaySettings])
+@pytest.mark.parametrize("splits", ["shared", "independent", "official"])
+def test_one_model_serves_all_splits(record: Any, splits: str) -> None:
+    settings = record(splits=splits)
+    assert settings.strategy_params()["belief"] == {"type": "moderated_t"}
+    assert isinstance(build_strategy(settings, ["a", "b"]).belief, ModeratedT)
+
+
+def test_options_are_typed_and_typed_again() -> None:
+    parser = argparse.ArgumentParser()
+    add_options(parser, Settings)
+    typed = ["--executor", "slurm", "--executor-option", "qos=long", "--executor-option", "exclude=a,b"]
+    settings = Settings.from_layers(
+        typed_options(parser.parse_args([*typed, "--split-ratios", "0.64,0.16,0.2"]), Settings)
+    )
+    assert settings.split_ratios == (0.64, 0.16, 0.2)
+    expected = {"qos": "long", "exclude": "a,b"}
+    assert settings.executor_options == expected
+    assert Settings.from_layers(settings_to_json(settings)).executor_options == expected
+    assert typed_options(parser.parse_args(["--seed", "5"]), Settings) == {"seed": 5}
+    again = command_words(replace(settings, candidates=("a",)), positional="candidates")
+    assert sorted(again) == sorted(["a", *typed, "--split-ratios", "0.64,0.16,0.2"])
+
+
+@pytest.mark.parametrize(
+    ("trainer", "needs_gpu", "is_here"),
+    [
+        ({}, False, True),
+        ({"cuda_device": -1}, False, True),
+        ({"type": "of_mine", "cuda_device": "cpu"}, False, True),
+        ({"cuda_device": 1}, True, True),
+        ({"cuda_device": 2}, True, False),
+        ({"cuda_device": [0, 1]}, True, False),
+        ({"cuda_device": "cuda:0"}, True, False),
+        ({"type": "of_mine", "cuda_device": "cuda:0"}, True, True),
+    ],
+)
+def test_a_gpu_that_a_config_names_must_be_seen_and_be_there(
+    monkeypatch: pytest.MonkeyPatch, trainer: Dict[str, Any], needs_gpu: bool, is_here: bool
+) -> None:
+    monkeypatch.setattr(environment, "_num_torch_devices", lambda: 2)
+    configs = {name: Candidate(name, "", {"trainer": each}) for name, each in (("one", {}), ("two", trainer))}
+    check_gpus(configs, Mock(hides_gpus=False, gives_devices=True))
+    unseen = r"candidate 'two': .* --overrides '\{\"trainer.cuda_device\": -1\}'"
+    with pytest.raises(ConfigError, match=unseen) if needs_gpu else nullcontext():
+        check_gpus(configs, Mock(hides_gpus=True))
+    missing = "candidate 'two': 'trainer.cuda_device' is .* this machine has 2 GPUs"
+    with nullcontext() if is_here else pytest.raises(ConfigError, match=missing):
+        check_gpus(configs, Mock(hides_gpus=False, gives_devices=False))
+
+
+DRIVER = """#!/bin/sh
+case "$1" in
+    -L) printf 'GPU 0: A (UUID: GPU-aaaa-1)\\n  MIG 1g Device 0: (UUID: MIG-cccc)\\nGPU 1: B (UUID: GPU-bbbb-1)\\n' ;;
+    *) printf 'A\\nB\\nC\\nD\\n' ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("has_driver", [True, False])
+@pytest.mark.parametrize(
+    ("listed", "typed", "given"),
+    [
+        (None, "0,3", ["0", "3"]),
+        (None, "4", None),
+        ("2,3", "0,1", ["2", "3"]),
+        ("2,3", "1,1", ["3", "3"]),
+        ("2,3", "2", None),
+        ("", "0", None),
+        ("-1", "0", None),
+        ("1,-1,2", "0", ["1"]),
+        ("GPU-aaaa, MIG-cccc", "1,0", ["MIG-cccc", "GPU-aaaa"]),
+    ],
+)
+def test_devices_count_within_those_that_are_visible(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: Any, typed: str, given: Any, has_driver: bool
+) -> None:
+    """With the driver's word, and without it by that of torch."""
+    if has_driver:
+        (tmp_path / "nvidia-smi").write_text(DRIVER)
+        (tmp_path / "nvidia-smi").chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    else:
+        monkeypatch.setattr(environment, "_nvidia_smi", lambda *query: [])
+    counts = {None: 4, "2,3": 2, "1,-1,2": 1, "GPU-aaaa, MIG-cccc": 2}
+    monkeypatch.setattr(environment, "_num_torch_devices", lambda: 9 if has_driver else counts.get(listed, 0))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if listed is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", listed)
+    with nullcontext() if given else pytest.raises(ConfigError, match="no GPU '.' found"):
+        assert (
+            build_executor(Settings.from_layers({"cuda_devices": typed}), RunDirectory(tmp_path), packages=())._devices
+            == given
+        )
+
+
+@pytest.mark.parametrize(
+    ("listed", "typed", "is_there"),
+    [
+        (None, "GPU-bbbb", True),
+        (None, "MIG-cccc", True),
+        (None, "GPU-dddd", False),
+        ("GPU-bbbb", "GPU-bbbb", True),
+        ("GPU-bbbb", "GPU-aaaa", False),
+        ("GPU-dddd", "0", False),
+        ("1,1", "0", False),
+    ],
+)
+def test_devices_have_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: Any, typed: str, is_there: bool
+) -> None:
+    (tmp_path / "nvidia-smi").write_text(DRIVER)
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if listed is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", listed)
+    with nullcontext() if is_there else pytest.raises(ConfigError, match="no GPU"):
+        assert build_executor(
+            Settings.from_layers({"cuda_devices": typed}), RunDirectory(tmp_path), packages=()
+        )._devices == [typed]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"executor": "process"}, "--executor must be one of .* got 'process'.*--include-package"),
+        ({"executor_option": ["wrkers=2"]}, "--executor processes: .*wrkers"),
+        ({"executor_option": ["workers=2"]}, "--executor-option workers=... has an option of its own"),
+        ({"executor_option": ["num_threads=0"]}, "--executor-option num_threads must be above 0"),
+        ({"executor_option": ["num_threads=many"]}, "num_threads must be a whole number"),
+        ({"time_limit": -3}, "--time-limit must be above 0"),
+        ({"cuda_devices": "gpu"}, "no GPU 'gpu' found"),
+    ],
+)
+def test_executors_that_cannot_be_built_are_refused(tmp_path: Path, given: Dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        build_executor(Settings.from_layers(given), RunDirectory(tmp_path), packages=())

@@ -1,0 +1,153 @@
+"""The default of `fiesta documents`: closed forms, what it does with rare labels, and its calibration."""
+
+from typing import Any, Dict, List, Sequence
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from fiesta_allennlp.choosing.beliefs import Belief, PairedMeasure
+from fiesta_allennlp.core.errors import ConfigError, ScoreError
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.registry import build
+from fiesta_allennlp.documents.tasks import Classification
+from tests.choosing.beliefs.dirichlet_f_measure_test import BINARY, counted
+
+LABELS = ("x", "y", "z")
+PAIRS = [f"{gold}>{answer}" for gold in LABELS for answer in (*LABELS, "?")]
+
+
+def one_item(right: Dict[str, Sequence[int]]) -> History:
+    """A history of documents with one item each, 1 where it is right."""
+    return counted({name: [(each, 1 - each, 0, 0) for each in answers] for name, answers in right.items()})
+
+
+@pytest.mark.parametrize("num_documents", [40, 4000])
+def test_accuracy_of_one_item_documents_is_a_paired_difference_of_proportions(num_documents: int) -> None:
+    """If b and c documents are answered right by one system only, the difference is (b - c) / n, and its variance is
+    (b + c - (b - c)^2 / n) / n^2, as in McNemar's test. The added item vanishes with n."""
+    share = num_documents // 40
+    a = [1] * 26 * share + [0] * 14 * share
+    b = [1] * 17 * share + [0] * 9 * share + [1] * 4 * share + [0] * 10 * share
+    posterior = PairedMeasure(average="accuracy").posterior(one_item({"a": a, "b": b}))
+    difference = (9 - 4) * share / num_documents
+    sd = ((13 * share - (5 * share) ** 2 / num_documents) / num_documents**2) ** 0.5
+    lead = posterior.lead(1)
+    assert lead is not None and posterior.leader == 0
+    assert (lead.difference, lead.standard_error) == pytest.approx(
+        (difference, sd), rel=2 / num_documents if share > 1 else 0.1
+    )
+    assert posterior.prob_best()[0] == pytest.approx(stats.t.cdf(difference / sd, num_documents - 1), abs=0.02 / share)
+    # A margin is in units of the metric.
+    within = stats.norm.cdf((0.01 - difference) / sd)
+    assert posterior.prob_best(0.01)[1] == pytest.approx(within, abs=0.03 / share)
+
+
+def labelled(counts: Dict[str, Sequence[Sequence[int]]]) -> History:
+    return counted(counts, PAIRS)
+
+
+def rows_of(rng: np.random.Generator, share: float, number: int, freq: Sequence[float]) -> List[List[int]]:
+    """Documents of some items: a label is wrong with this share, then another one at random."""
+    rows = []
+    for _ in range(number):
+        row = np.zeros((3, 4), dtype=int)
+        for gold in rng.choice(3, 1 + rng.poisson(2), p=freq):
+            row[gold, gold if rng.random() < share else (gold + rng.integers(1, 3)) % 3] += 1
+        rows.append(row.ravel().tolist())
+    return rows
+
+
+@pytest.mark.parametrize("average", ["macro", "accuracy"])
+def test_the_location_is_the_metric_of_all_items(average: str) -> None:
+    rng = np.random.default_rng(2)
+    rows = {name: rows_of(rng, share, 3000, (0.5, 0.3, 0.2)) for name, share in (("a", 0.9), ("b", 0.6))}
+    history = labelled(rows)
+    posterior = PairedMeasure(average=average).posterior(history)
+    task = Classification(metric="macro_f1" if average == "macro" else "accuracy")
+    measures = [task.measure(history, name) for name in rows]
+    assert np.diff(posterior.means) == pytest.approx(np.diff(measures), abs=5e-4)
+    middle = posterior.interval(0.95).mean(axis=1)
+    assert_allclose(middle, measures, atol=1e-3)
+
+
+def test_the_f_measure_weighs_precision_by_beta_and_spans_need_no_true_negatives() -> None:
+    both = {"precise": [[10, 0, 10]] * 20, "complete": [[10, 10, 0]] * 20}
+    for beta, expected in ((0.9, [1, 0]), (0.5, [0.5, 0.5]), (0.1, [0, 1])):
+        found = PairedMeasure(beta=beta).posterior(counted(both, BINARY[:3]))
+        assert_allclose(found.prob_best(), expected, atol=0.02)
+
+
+def test_a_rare_label_keeps_the_posterior_wide_until_it_is_seen() -> None:
+    """a answers one item of z right and b wrong: that is a third of the metric, and no more than a coin's toss."""
+    common = [[9, 1, 0, 0, 1, 9, 0, 0, 0, 0, 0, 0], [8, 2, 0, 0, 2, 8, 0, 0, 0, 0, 0, 0]] * 20
+    right, wrong = ([0] * 8 + [0, 0, 1, 0]), ([0] * 8 + [1, 0, 0, 0])
+    posterior = PairedMeasure(average="macro").posterior(labelled({"a": [*common, right], "b": [*common, wrong]}))
+    assert posterior.means[0] - posterior.means[1] == pytest.approx(2 / 4 / 3, rel=0.3)
+    assert 0.6 < posterior.prob_best()[0] < 0.9
+
+
+def test_documents_shared_by_some_systems_only_and_orders_of_their_own() -> None:
+    """Hard documents hurt both systems: the pair is told apart on shared documents, not on documents of their own."""
+    rng = np.random.default_rng(5)
+    hard = rng.random(60) < 0.5
+    a = np.where(hard, 2, 10)
+    shared = counted({"a": [(x, 10 - x, 0, 0) for x in a], "b": [(x - 1, 11 - x, 0, 0) for x in a[:40]]})
+    apart = counted({"a": [(x, 10 - x, 0, 0) for x in a], "b": [(0, 0, 0, 0)] * 60})
+    other = counted({"b": [(x - 1, 11 - x, 0, 0) for x in a]}, first=60)
+    own = History(("a", "b"), (*(e for e in apart.evaluations if e.request.candidate == "a"), *other.evaluations))
+    belief = PairedMeasure(average="accuracy")
+    assert belief.posterior(shared).prob_best()[0] > 0.999
+    assert belief.posterior(own).prob_best()[0] < 0.95
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [[(0, 0, 0, 0)] * 3, [(5, 0, 0, 0)] * 3, [(0, 3, 3, 0)] * 5, [(1, 0, 0, 2), (0, 1, 0, 0), (1, 0, 1, 0)]],
+)
+@pytest.mark.parametrize("average", ["binary", "macro", "accuracy"])
+def test_equal_systems_are_equal_even_where_nothing_varies(rows: Any, average: str) -> None:
+    posterior = PairedMeasure(average=average).posterior(counted({"a": rows, "b": rows, "c": rows}))
+    assert_allclose(posterior.prob_best(), 1 / 3, atol=1e-6)
+    assert np.isfinite(posterior.interval(0.95)).all()
+
+
+def test_all_right_against_all_wrong() -> None:
+    posterior = PairedMeasure().posterior(counted({"w": [[0, 9, 9, 9]] * 20, "r": [[9, 0, 0, 9]] * 20}))
+    assert_allclose(posterior.prob_best(), [0, 1], atol=1e-6)
+
+
+def test_probabilities_are_calibrated_among_systems_drawn_from_a_wide_prior() -> None:
+    """P(best) of the winner after 30 documents, of 300 pairs: its mean is the share of right winners."""
+    rng, belief = np.random.default_rng(8), PairedMeasure(average="macro")
+    shares = rng.uniform(0.4, 0.9, (300, 2))
+    histories = [
+        labelled({name: rows_of(rng, share, 30, (0.6, 0.3, 0.1)) for name, share in zip("ab", pair, strict=True)})
+        for pair in shares
+    ]
+    prob = np.array([belief.posterior(history).prob_best() for history in histories])
+    right = prob.argmax(axis=1) == shares.argmax(axis=1)
+    assert right.mean() == pytest.approx(prob.max(axis=1).mean(), abs=3 * right.std() / 300**0.5)
+
+
+@pytest.mark.parametrize(("name", "value"), [("beta", 1.5), ("average", "micro")])
+def test_parameters_out_of_range_are_refused(name: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=f"{name} must be .* '?{value}"):
+        build(Belief, {"type": "paired_measure", name: value})
+
+
+@pytest.mark.parametrize(
+    ("average", "row", "kinds", "named"),
+    [
+        ("binary", [], [], "'a'.* none"),
+        ("binary", [1, -1, 1, 1], BINARY, "'a'.*count:fp.*-1"),
+        ("binary", [1, np.nan, 1, 1], BINARY, "'a'.*count:fp.*nan"),
+        ("binary", [1, 1, 1, 1], ["x>x", "x>y", "y>x", "y>y"], "binary.*x>x"),
+        ("macro", [1], ["x>>y"], "count:x>>y"),
+        ("macro", [1], ["x>x"], "'x'"),
+    ],
+)
+def test_counts_that_cannot_be_used_are_refused(average: str, row: Any, kinds: Any, named: str) -> None:
+    with pytest.raises(ScoreError, match=named):
+        PairedMeasure(average=average).posterior(counted({"a": [row] * 3}, kinds))

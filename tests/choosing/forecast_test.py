@@ -1,0 +1,156 @@
+from dataclasses import replace
+from typing import Dict, Optional, cast
+
+import numpy as np
+import pytest
+
+from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
+from fiesta_allennlp.choosing.forecast import Forecast, TimeForecast, count_runs, forecast_selection
+from fiesta_allennlp.choosing.probability.batch import Batch
+from fiesta_allennlp.choosing.strategy import RunLimit, Strategy
+from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.seeding import strategy_rng
+from fiesta_allennlp.selecting.results.facts import forecast_open_selection
+from fiesta_allennlp.selecting.results.result_words import forecast_text, time_forecast_text
+from tests.choosing.histories import history
+from tests.choosing.simulation import built
+
+
+def certain(num_runs: int, *, is_limited: bool = False) -> Forecast:
+    return Forecast(num_runs, num_runs, num_runs, is_limited, prob_decided=1.0)
+
+
+def forecast_of(rule: Strategy, now: History, seed: int = 0) -> Optional[Forecast]:
+    return forecast_selection(rule, now, rule.recommend(now), np.random.default_rng(seed))
+
+
+def pair(gap: float, num_runs: int, noise_sd: float = 0.01) -> History:
+    """Two candidates whose means on shared splits differ by exactly this, each with this noise."""
+    rng = np.random.default_rng(num_runs)
+    splits, noise = rng.normal(0, 0.02, num_runs), rng.normal(size=(2, num_runs))
+    noise = noise_sd * (noise - noise.mean(axis=1, keepdims=True))
+    return history({"a": (0.8 + gap + splits + noise[0]).tolist(), "b": (0.8 + splits + noise[1]).tolist()})
+
+
+def test_a_sure_winner_needs_only_the_runs_that_are_asked_for() -> None:
+    clear = pair(0.5, 4)
+    assert forecast_of(built("top_two", belief="moderated_t", stop="early_looks"), clear) is None, "it is over"
+    asked = built("top_two", belief="moderated_t", stop="early_looks", min_runs=12)
+    assert forecast_of(asked, clear) == certain(16)
+    starting = built("top_two", belief="moderated_t", stop="early_looks", num_starts=5)
+    assert forecast_of(starting, clear) == certain(2)
+
+
+def test_an_open_gap_gives_an_interval_that_the_limit_cuts() -> None:
+    now = pair(0.004, 12)
+    wide = forecast_of(built("top_two", belief="moderated_t"), now)
+    assert wide is not None and wide.low < wide.median < wide.high
+    cut = forecast_of(built("top_two", belief="moderated_t", max_evaluations=40), now)
+    assert cut is not None and (cut.high, cut.is_limited) == (16, True) and 0 < cut.prob_decided < 0.8
+    scaled = replace(now, evaluations=tuple(replace(run, score=1000 * run.score) for run in now.evaluations))
+    assert forecast_of(built("top_two", belief="moderated_t"), scaled) == wide, "it does not depend on the unit"
+    shorter = forecast_of(built("top_two", belief="moderated_t", margin=0.001), now)
+    assert shorter is not None and shorter.median < wide.median
+
+
+def test_a_rule_that_gives_up_ends_before_the_limit_without_a_winner() -> None:
+    tie = forecast_of(built("top_two", belief="moderated_t", stop="early_looks", max_evaluations=1000), pair(0.0, 60))
+    assert tie is not None and tie.high < 880 and tie.prob_decided < 0.8
+
+
+@pytest.mark.parametrize("options", [{"belief": "student_t"}, {"stop": "glr"}])
+def test_rules_that_need_the_history_have_no_forecast(options: Dict[str, str]) -> None:
+    assert forecast_of(built("top_two", **{"belief": "moderated_t", **options}), pair(0.004, 12)) is None
+
+
+def test_most_forecasts_hold_what_the_selection_then_takes() -> None:
+    """90% should, of 60 selections between two candidates half a sd apart, forecast after 5 runs each."""
+    strategy = cast(FixedConfidence, built("top_two", belief="moderated_t", stop="early_looks"))
+    num_inside = num_open = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        scores = 0.8 + rng.normal(0, 0.02, (1, 100)) + rng.normal(0, 0.01, (2, 100)) - [[0.0], [0.005]]
+        now = history({name: row[:5].tolist() for name, row in zip("ab", scores, strict=True)})
+        if (forecast := forecast_of(strategy, now, seed)) is None:
+            continue
+        rules = strategy.rules(100, num_slots=1)
+        assert rules is not None
+        units = np.broadcast_to(np.arange(5, 100), (1, 2, 95))
+        ends = Batch(scores[None, :, 5:], units, rules, start=(np.ones((2, 5)), scores[:, :5])).run()
+        num_open += 1
+        num_inside += forecast.low <= ends.num_runs.sum() <= forecast.high
+    assert num_open > 40 and num_inside / num_open >= 0.85
+
+
+def test_only_so_many_runs_are_left_where_each_candidate_is_limited() -> None:
+    """Of 8 documents each, 5 and 5 are left, and the two are equal."""
+    rule = built("top_two", belief="moderated_t", stop="early_looks")
+    now = history({"a": [0.9, 0.8, 0.85], "b": [0.8, 0.9, 0.85]})
+    assert (free := forecast_of(rule, now)) is not None and free.high > 10
+    rule.run_limit = RunLimit(8, measure=lambda history, name: 0.0)
+    assert (limited := forecast_of(rule, now)) is not None
+    assert (limited.high, limited.is_limited) == (10, True)
+
+
+def test_a_forecast_is_at_least_the_runs_that_are_listed() -> None:
+    forecast = Forecast(1, 4, 9, is_limited=False, prob_decided=1.0)
+    assert forecast.at_least(6) == Forecast(6, 6, 9, is_limited=False, prob_decided=1.0)
+
+
+@pytest.mark.parametrize(
+    ("found", "seconds_per_run", "seconds_left", "text"),
+    [
+        (None, 0.0, None, ""),
+        (certain(1), 0.0, None, "about 1 more run"),
+        (certain(9, is_limited=True), 0.0, None, "about 9 more runs (the limit)"),
+        (Forecast(20, 30, 60, True, 0.5), 0.0, 5400.0, "about 30 more runs (5-95%: 20 to 60, the limit)"),
+        (Forecast(20, 30, 60, False, 1.0), 30.0, None, "about 30 more runs (5-95%: 20 to 60), 10 to 30 min"),
+        (
+            Forecast(20, 30, 60, True, 0.812),
+            120.0,
+            7200.0,
+            "about 30 more runs (5-95%: 20 to 60, the limit), 0.7 to 2.0 h; decided within the remaining 2.0 h of "
+            "--max-hours with probability 0.81",
+        ),
+    ],
+)
+def test_the_display_has_runs_and_time(
+    found: Optional[Forecast], seconds_per_run: float, seconds_left: Optional[float], text: str
+) -> None:
+    timed = found and replace(found, seconds_per_run=seconds_per_run, seconds_left=seconds_left)
+    assert forecast_text(timed) == text
+
+
+def test_hours_say_what_can_be_decided_by_then() -> None:
+    assert time_forecast_text(TimeForecast(72, 108, 18.2, 41.3, 72.0, 0.81)) == (
+        "Time for 108 runs in 72 h: decided by then with probability 0.81; expected after 41 h (5-95%: 18 to 72 h)"
+    )
+    assert time_forecast_text(TimeForecast(0.5, 1, 0.4, 0.5, 0.5, 1.0)).endswith(
+        "probability > 0.99; expected after 0.5 h (5-95%: 0.4 to 0.5 h)"
+    )
+    assert time_forecast_text(TimeForecast(2, 3)) == "Time for 3 runs in 2 h"
+    assert count_runs(72, 2400, workers=1) == 108 and count_runs(1, 2400, workers=4) == 4
+    assert count_runs(1e300, 1e-300, workers=2) == 2 * 10**9
+
+
+def test_an_open_selection_is_forecast_within_the_hours_that_are_left() -> None:
+    rule, scores = (
+        built("top_two", belief="moderated_t", stop="early_looks"),
+        {"a": [0.81, 0.82, 0.80], "b": [0.80, 0.81, 0.795]},
+    )
+    untimed = history(scores)
+    timed = replace(untimed, evaluations=tuple(replace(run, seconds=600.0) for run in untimed.evaluations))
+
+    def forecast(now: History, seconds_left: float) -> Optional[Forecast]:
+        decision = rule.recommend(now)
+        return forecast_open_selection(rule, now, decision, seed=1, workers=2, seconds_left=seconds_left)
+
+    limited, whole = forecast(timed, 3000.0), forecast(untimed, 3000.0)
+    plain = forecast_selection(rule, timed, rule.recommend(timed), strategy_rng(1, 6), max_runs=10)
+    assert plain is not None and limited == replace(plain, seconds_per_run=300.0, seconds_left=3000.0)
+    assert (limited.high, limited.is_limited) == (10, True)
+    assert "within the remaining 50 min of --max-hours" in forecast_text(limited)
+    assert whole is not None and whole.high > 10
+    assert forecast_text(whole).endswith(")"), "runs of an unknown duration"
+    late = forecast(timed, -60.0)
+    assert late is not None and (late.low, late.high, late.is_limited, late.prob_decided) == (1, 1, True, 0.0)

@@ -1,0 +1,92 @@
+"""Margins in units of the run-to-run sd, and what it costs to choose now."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fiesta_allennlp import next_runs, plan, replay
+from fiesta_allennlp.choosing.beliefs import ModeratedT, StudentT
+from fiesta_allennlp.choosing.strategy import Margin
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.selecting.results.facts import expected_loss
+from tests.choosing.histories import history
+from tests.choosing.simulation import built
+from tests.score_tables import TDSA_8
+
+STARTS = {"a": [0.60, 0.62, 0.64], "b": [0.58, 0.63, 0.65], "c": [0.40, 0.45, 0.41]}
+# squares .0008, .0026 and .0014 of 2 degrees of freedom each: the pooled sd is sqrt(.0048 / 6)
+POOLED = 0.0008**0.5
+
+
+def test_texts() -> None:
+    assert Margin.parse(0.01) == Margin.parse("0.01") == Margin(0.01)
+    assert Margin.parse(".25sd") == Margin.parse(" 0.25 sd ") == Margin(0.25, is_in_sds=True)
+    assert Margin.parse("0.25sd").to_score(0.016) == 0.004 and Margin(0.01).to_score(7.0) == 0.01
+    assert [Margin.parse(typed).text for typed in (0.01, ".25sd")] == ["0.01", "0.25sd"]
+    for wrong in ("sd", "a sd", "-1sd", "0.25sd=0.0037", "nan", "infsd", [1]):
+        with pytest.raises(ConfigError, match="margin must be"):
+            Margin.parse(wrong)  # type: ignore[arg-type]
+
+
+def test_a_share_follows_the_noise_of_all_runs() -> None:
+    strategy = built("top_two", margin="0.5sd")
+    waiting = history({**STARTS, "c": STARTS["c"][:2]}, pending=["c"])
+    assert strategy.recommend(waiting).margin == 0.0
+    expected = pytest.approx(POOLED / 2)
+    assert strategy.recommend(history(STARTS)).margin == expected
+    assert strategy.recommend(replace(history(STARTS), sign=-1)).margin == expected
+    # 0.62 adds nothing to the squares of a: .0048 of 7 degrees of freedom
+    assert strategy.recommend(history({**STARTS, "a": [*STARTS["a"], 0.62]})).margin == pytest.approx(
+        (0.0048 / 7) ** 0.5 / 2
+    )
+    noisier = {**STARTS, "d": [0.1, 0.5, 0.9]}
+    assert strategy.recommend(history(noisier)).margin > 0.05
+    assert strategy.recommend(history(noisier, withdrawn=["d"])).margin == expected
+
+
+def test_the_noise_is_that_of_the_model() -> None:
+    """Splits that all candidates share are no noise of the paired model, but are of the others."""
+    rng = np.random.default_rng(0)
+    splits, noise = rng.normal(0, 0.05, 40), rng.normal(0, 0.01, (3, 40))
+    shared = history({name: (0.8 + splits + noise[row]).tolist() for row, name in enumerate("abc")})
+    assert ModeratedT().posterior(shared).noise_sd == pytest.approx(0.01, rel=0.15)
+    of_all = np.std(splits + noise, axis=1, ddof=1).mean()
+    assert StudentT().posterior(shared).noise_sd == pytest.approx(of_all, rel=0.05)
+    assert ModeratedT().posterior(history({"a": [0.8] * 3, "b": [0.8] * 3})).noise_sd == 0.0
+
+
+def test_refused_where_there_is_no_such_sd() -> None:
+    with pytest.raises(ConfigError, match="models logits"):
+        built("top_two", belief={"type": "logit_student_t"}, margin="0.25sd").check(["a", "b"])
+    with pytest.raises(ConfigError, match="has no run-to-run sd"):
+        built("top_two", belief={"type": "dirichlet_f_measure"}, margin="0.25sd").check(["a", "b"])
+
+
+def test_tables_and_simulations_take_a_share() -> None:
+    rows = [
+        {"candidate": name, "split": k, "seed": k, "score": x} for name, xs in STARTS.items() for k, x in enumerate(xs)
+    ]
+    found = next_runs(rows, margin="0.5sd", belief="student_t")
+    assert found.decision.margin == pytest.approx(POOLED / 2)
+    planned = plan(gap=0.03, sd=0.03, candidates=2, margin="0.25sd", repetitions=2, seed=1)
+    assert all(margin > 0.25 * 0.03 for margin in planned.margins)
+    assert "margin 0.25sd" in str(planned)
+    # a margin of five sds is as large as the lead of the best: any of the first two is right
+    tie = replay(TDSA_8, margin="5sd", repetitions=3, seed=1)
+    assert tie.default.correct == 1
+
+
+def test_choosing_now_costs_at_least_what_the_nearest_rival_could_add() -> None:
+    now = history(STARTS)
+    rule = built("top_two", belief={"type": "moderated_t"})
+    lead = rule.belief.posterior(now).lead(1)
+    assert lead is not None and lead.difference == pytest.approx(0)
+    # E[max(0, -D)] with D = 0: the standard error times the density of t at 0 and df / (df - 1)
+    expected = lead.standard_error * stats.t.pdf(0, lead.df) * lead.df / (lead.df - 1)
+    assert expected_loss(now, rule.recommend(now)) == pytest.approx(expected)
+    unfinished = history({**STARTS, "c": []})
+    assert expected_loss(unfinished, rule.recommend(unfinished)) is None
+    logit = built("top_two", belief={"type": "logit_student_t"})
+    assert expected_loss(now, logit.recommend(now)) is None

@@ -1,0 +1,179 @@
+from typing import Any, Tuple
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import stats
+
+from fiesta_allennlp.choosing.probability.batch import Batch, Ends, Rules
+from fiesta_allennlp.choosing.probability.leads import compute_leads, prob_best
+from fiesta_allennlp.choosing.probability.rules import (
+    MAX_RUNS_PER_WINNER,
+    MIN_POWER,
+    allowed_error,
+    choose_evenly,
+    choose_next,
+    predictive_power,
+)
+
+LIMIT = 90
+ALL = np.ones((1, 3), dtype=bool)
+
+
+def shared_units(shape: Tuple[int, ...]) -> np.ndarray:
+    return np.broadcast_to(np.arange(shape[2]), shape)
+
+
+def draw(num_selections: int, gaps: Tuple[float, ...], seed: int = 1) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    noise = rng.normal(size=(num_selections, len(gaps), LIMIT))
+    return rng.normal(size=(num_selections, 1, LIMIT)) + noise - np.array(gaps)[:, None]
+
+
+def select(scores: np.ndarray, **options: Any) -> Ends:
+    rules = Rules(**{"confidence": 0.95, "limit": LIMIT, **options})
+    return Batch(scores, shared_units(scores.shape), rules).run()
+
+
+def select_one_by_one(scores: np.ndarray, confidence: float) -> "Tuple[int, bool, int]":
+    """A selection of one, as the formulas say it: the leader, whether it is named, and the number of runs."""
+    num_candidates = len(scores)
+    num_runs = np.full(num_candidates, 3)
+    while True:
+        numbers = np.where(np.arange(num_runs.max()) < num_runs[:, None], scores[:, : num_runs.max()], np.nan)
+        leads = compute_leads(numbers[None])
+        leader, tails = int(leads.leader[0]), leads.tails()[0]
+        rivals = [index for index in range(num_candidates) if index != leader]
+        rival = max(rivals, key=lambda index: tails[index])
+        num_units = min(num_runs[leader], num_runs[rival])
+        if 1 - prob_best(tails[None])[0, leader] <= (1 - confidence) * min(1, num_units / 16):
+            return leader, True, num_runs.sum()
+        room = LIMIT - num_runs.sum()
+        lead, variance = leads.difference[0, rival], leads.variance[0, rival]
+        later = variance * (num_runs[leader] + num_runs[rival]) / (num_runs[leader] + num_runs[rival] + room)
+        needed, moved = stats.norm.ppf(confidence) * later**0.5, (variance - later) ** 0.5
+        if room < 1:
+            return leader, False, num_runs.sum()
+        power = stats.norm.cdf((lead - needed) / moved) + stats.norm.cdf((-lead - needed) / moved)
+        if power < min(MIN_POWER, room / MAX_RUNS_PER_WINNER):
+            return leader, False, num_runs.sum()
+        challenger = max(rivals, key=lambda index: tails[index] / num_runs[index])
+        num_runs[leader if num_runs[leader] <= num_runs[challenger] else challenger] += 1
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+@pytest.mark.parametrize("gaps", [(0, 0), (0, 1, 2), (0, 0.3, 0.6, 2)])
+def test_a_batch_makes_the_selections_of_the_formulas(gaps: Tuple[float, ...], confidence: float) -> None:
+    scores = draw(10, gaps)
+    ends = select(scores, confidence=confidence)
+    expected = [select_one_by_one(table, confidence) for table in scores]
+    found = zip(ends.leader, ends.is_named, ends.num_runs.sum(axis=1), strict=True)
+    assert [(int(leader), bool(is_named), int(number)) for leader, is_named, number in found] == expected
+    assert {True, False} >= set(ends.is_named.tolist())
+
+
+def test_a_clear_winner_takes_few_runs_and_equal_candidates_end_open() -> None:
+    clear, equal = select(draw(200, (0, 5, 6))), select(draw(200, (0, 0)))
+    assert clear.is_named.all()
+    assert (clear.leader == 0).all()
+    assert clear.num_runs.sum(axis=1).mean() < 16
+    assert equal.is_named.mean() < 0.55
+
+
+def test_several_runs_at_once_are_spread_over_the_two_that_matter() -> None:
+    ends = select(draw(50, (0, 0.5, 9)), num_slots=8)
+    assert (ends.num_runs[:, 2] <= 4).all()
+    assert (np.abs(ends.num_runs[:, 0] - ends.num_runs[:, 1]) <= 4).all()
+    assert (ends.num_rounds <= ends.num_runs.sum(axis=1) // 8 + 3).all()
+
+
+def test_the_limit_is_never_exceeded() -> None:
+    ends = select(draw(50, (0, 0.01)), limit=25, num_slots=4)
+    assert ends.num_runs.sum(axis=1).max() <= 25
+    starved = select(draw(5, (0, 1, 2)), limit=7)
+    assert_array_equal(starved.num_runs, [[3, 2, 2]] * 5)
+    assert_array_equal(starved.leader, -1)
+
+
+def test_a_margin_in_noise_sds_is_the_margin_in_units_of_the_score() -> None:
+    """With noise of sd 1, 0.5 of it is half a unit, and as likely to end a tie."""
+    scores = draw(150, (0, 0))
+    by_share, by_number = select(scores, margin_share=0.5), select(scores, margin=0.5)
+    assert by_share.is_named.mean() > 0.95
+    assert by_share.num_runs.sum(axis=1).mean() == pytest.approx(by_number.num_runs.sum(axis=1).mean(), rel=0.25)
+
+
+def test_a_selection_goes_on_from_the_runs_that_exist() -> None:
+    scores = draw(1, (0, 0.4, 0.8), seed=3)
+    whole = select(scores)
+    first = 5
+    start = (np.ones((3, first)), scores[0, :, :first])
+    rules = Rules(0.95, LIMIT)
+    rest = scores[:, :, first:]
+    later = Batch(rest, shared_units(scores.shape)[:, :, first:], rules, start=start).run()
+    assert whole.num_runs.min() > first
+    assert later.leader[0] == whole.leader[0]
+    assert_array_equal(later.num_runs + first, whole.num_runs)
+
+
+def test_closed_candidates_get_no_runs() -> None:
+    scores = draw(30, (0, 0.5, 0.6))
+    start = (np.ones((3, 4)), scores[0, :, :4])
+    is_open = np.array([False, True, True])
+    rules = Rules(0.95, LIMIT)
+    ends = Batch(scores[:, :, 4:], shared_units(scores.shape)[:, :, 4:], rules, is_open=is_open, start=start).run()
+    assert (ends.num_runs[:, 0] == 0).all()
+    assert ends.num_runs.sum() > 0
+
+
+def test_several_runs_on_a_unit_are_one_number() -> None:
+    """Six folds with five seeds each have six units, however often they run."""
+    rng = np.random.default_rng(6)
+    folds = np.tile(np.arange(6), 15)
+    scores = np.repeat(rng.normal(size=(20, 2, 6)), 15, axis=0).reshape(20, 15, 2, 6)
+    scores = scores.transpose(0, 2, 1, 3).reshape(20, 2, 90) + 0.1 * rng.normal(size=(20, 2, 90))
+    ends = Batch(scores, np.broadcast_to(folds, scores.shape), Rules(0.95, LIMIT)).run()
+    assert ends.is_named.mean() < 0.5
+
+
+def test_too_few_scores_are_an_error() -> None:
+    scores = draw(2, (0, 0.01))[:, :, :10]
+    with pytest.raises(IndexError):
+        select(scores)
+
+
+def test_the_next_run_is_of_the_leader_or_its_challenger() -> None:
+    tails, leader = np.array([[0.5, 0.1, 0.08]]), np.array([0])
+
+    def chosen(num_started: "Tuple[int, ...]", is_open: np.ndarray = ALL) -> int:
+        return int(choose_next(tails, leader, np.array([num_started]), is_open)[0])
+
+    assert chosen((3, 3, 3)) == 0
+    assert chosen((4, 3, 3)) == 1
+    assert chosen((9, 8, 3)) == 2  # 0.1 / 8 < 0.08 / 3
+    assert chosen((9, 3, 3), np.array([[True, False, True]])) == 2
+    assert chosen((3, 8, 8), np.array([[False, True, True]])) == 1
+    assert chosen((9, 3, 3), np.array([[True, False, False]])) == 0
+
+
+def test_a_loop_runs_the_candidate_with_the_fewest() -> None:
+    assert choose_evenly(np.array([[4, 3, 3]]), ALL)[0] == 1
+    assert choose_evenly(np.array([[4, 3, 3]]), np.array([[True, False, False]]))[0] == 0
+
+
+def test_few_units_must_be_surer() -> None:
+    assert_array_equal(allowed_error(np.array([3, 16, 90]), 0.95).round(9), [0.009375, 0.05, 0.05])
+
+
+def test_the_power_to_decide() -> None:
+    """No lead, variance 2 from 10 units, 30 more: v' = 1/2, and both sides count."""
+    power = predictive_power(np.array([0.0]), np.array([2.0]), np.array([10]), np.array([30]), 0.95)
+    assert power[0] == pytest.approx(2 * stats.norm.sf(1.6448536 * np.sqrt(0.5 / 1.5)))
+    assert predictive_power(np.array([1.0]), np.array([0.0]), np.array([10]), np.array([30]), 0.95)[0] == 1
+
+
+def test_a_selection_in_which_nothing_varies_ends_without_a_winner() -> None:
+    scores = np.broadcast_to(np.array([[[0.7], [0.6]]]), (1, 2, LIMIT)) + np.linspace(0, 1, LIMIT)
+    ends = select(scores)
+    assert not ends.is_named[0]
+    assert_array_equal(ends.num_runs, [[3, 3]])

@@ -1,0 +1,70 @@
+"""The tests of two means, against numbers worked by hand and SciPy's own."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fiesta_allennlp.choosing.t_tests import TTest, holm, run_to_run_sd, t_test_power, welch_df
+
+FIRST, SECOND = np.array([0.84, 0.80, 0.83, 0.86, 0.82]), np.array([0.81, 0.80, 0.78, 0.82])
+
+
+def test_paired_by_hand() -> None:
+    # The differences 2, 1 and 3 have the mean 2, the sd 1, and t(0.975; 2) is 4.3027.
+    test = TTest.paired(np.array([2.0, 1.0, 3.0]))
+    assert (test.difference, test.df) == (2, 2) and test.standard_error == pytest.approx(1 / 3**0.5)
+    assert test.interval(0.95) == pytest.approx((2 - 4.3027 / 3**0.5, 2 + 4.3027 / 3**0.5), abs=1e-4)
+    # P(t_2 > t) = (1 - t / sqrt(2 + t^2)) / 2, at t = 2 sqrt(3)
+    assert test.p_value() == pytest.approx((1 - (12 / 14) ** 0.5) / 2)
+    assert test.p_value(-1) == pytest.approx(1 - test.p_value())
+
+
+def test_paired_and_welch_are_those_of_scipy() -> None:
+    differences = FIRST[:4] - SECOND
+    paired = TTest.paired(differences)
+    assert paired.p_value() == pytest.approx(stats.ttest_1samp(differences, 0, alternative="greater").pvalue)
+    welch, theirs = TTest.welch(FIRST, SECOND), stats.ttest_ind(FIRST, SECOND, equal_var=False, alternative="greater")
+    assert (welch.p_value(), welch.df) == pytest.approx((theirs.pvalue, theirs.df))
+    two_sided = stats.ttest_ind(FIRST, SECOND, equal_var=False).confidence_interval(0.95)
+    assert welch.interval(0.95) == pytest.approx((two_sided.low, two_sided.high))
+
+
+def test_scores_without_variance_have_a_clear_answer() -> None:
+    constant = np.full(4, 0.5)
+    assert TTest.welch(constant + 0.25, constant).interval(0.95) == (0.25, 0.25)
+    assert [TTest.paired(np.full(3, d)).p_value() for d in (0.25, 0.0, -0.25)] == [0, 1, 1]
+    assert welch_df([0, 0], [4, 4]) == 6
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e100])
+def test_huge_and_tiny_scores_change_no_degree_of_freedom(scale: float) -> None:
+    assert TTest.welch(scale * FIRST, scale * SECOND).df == pytest.approx(TTest.welch(FIRST, SECOND).df)
+
+
+def test_holm_by_hand() -> None:
+    # Sorted .01, .02, .03, .04 times 4, 3, 2, 1 are .04, .06, .06, .04; no value falls below the one before it.
+    assert holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert holm([0.02]) == [0.02] and holm([0.6, 0.7]) == [1, 1] and holm([]) == []
+
+
+@pytest.mark.parametrize("number", [3, 5, 10, 40])
+@pytest.mark.parametrize("difference", [-2.0, 0.0, 0.5, 3.0, 30.0])
+def test_power_is_that_of_the_noncentral_t(number: int, difference: float) -> None:
+    critical = stats.t.isf(0.025, number - 1)
+    expected = stats.nct.sf(critical, number - 1, difference)
+    power = t_test_power(difference, standard_error=1.0, df=number - 1, level=0.025)
+    assert power == pytest.approx(expected, abs=1e-6)
+
+
+def test_power_where_there_is_no_noise_or_no_doubt() -> None:
+    assert t_test_power(0.1, standard_error=0.0, df=9, level=0.025) == 1
+    assert t_test_power(-0.1, standard_error=0.0, df=9, level=0.025) == 0
+    assert t_test_power(0.0, standard_error=1.0, df=9, level=0.025) == pytest.approx(0.025)
+    assert t_test_power(1e6, standard_error=1.0, df=9, level=0.025) == 1
+
+
+def test_the_run_to_run_sd_by_hand() -> None:
+    # Differences of sd 1 come from two sds of 1 / sqrt(2); sds of 1 and 7 have the root mean square 5.
+    assert run_to_run_sd(np.array([2.0, 1.0, 3.0]), []) == pytest.approx(0.5**0.5)
+    sds = [np.array([0.0, 2**0.5]), np.array([0.0, 7 * 2**0.5])]
+    assert run_to_run_sd(np.array([]), sds) == pytest.approx(5)

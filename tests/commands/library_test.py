@@ -1,0 +1,179 @@
+"""The commands as calls: what they return, how that shows itself, and that nothing ends the process."""
+
+import inspect
+import json
+from dataclasses import MISSING, fields, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Dict
+
+import numpy as np
+import pytest
+
+import fiesta_allennlp
+from fiesta_allennlp import choose_system, confirm, next_runs, plan, replay, select
+from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.core.errors import ConfigError, FiestaError
+from fiesta_allennlp.documents.document_settings import DocumentSettings
+from fiesta_allennlp.documents.documents_result import DocumentsResult
+from fiesta_allennlp.running.isolation.fork_server import EXIT_WITHOUT_GUARD, ProcessDied, process_error
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.tables.table_settings import NextSettings, PlanSettings, ReplaySettings
+from tests.document_systems import write_documents, write_program
+from tests.programs import program_config
+from tests.score_tables import NOISY, TIE, split_rows, write_split_table
+
+
+@pytest.fixture
+def programs(reviews: Path) -> Dict[str, str]:
+    """Two candidates that take no time."""
+    found = {"a": reviews / "one.json", "td[red]": reviews / "two.json"}
+    for name, path in found.items():
+        path.write_text(json.dumps(program_config(reviews, f'echo "{{\\"accuracy\\": 0.{len(name)}$4}}"')))
+    return {name: str(path) for name, path in found.items()}
+
+
+def test_a_selection_is_a_typed_result(programs: Dict[str, str], tmp_path: Path, capfd: Any) -> None:
+    options = {"metric": "accuracy", "workers": 2, "seed": 3, "strategy": {"type": "non_adaptive_fb"}}
+    result = select(programs, directory=tmp_path / "run", budget=4, **options)
+    assert capfd.readouterr() == ("", "")
+    assert result == Result.read(str(tmp_path / "run"))
+    assert (result.best, result.stopped_by, result.decided, result.num_evaluations) == ("td[red]", "budget", True, 4)
+    assert (result.directory, result.seed, result.belief["type"]) == (tmp_path / "run", "3", "moderated_t")
+    scores = result.scores()
+    assert [candidate.name for candidate in result.candidates] == list(scores) == list(programs)
+    for candidate in result.candidates:
+        assert candidate.mean == pytest.approx(np.mean(scores[candidate.name]))
+    more = select(directory=tmp_path / "run", recover=True, budget=6, progress=True)
+    assert more.num_evaluations == 6 and "2 at a time" in capfd.readouterr().out
+
+
+def test_best_is_none_until_the_selection_has_decided() -> None:
+    undecided = replace(shown("a"), stopped_by="max_evaluations")
+    assert (undecided.best, undecided.leading, undecided.decided) == (None, "a", False)
+    assert "Open after" in repr(undecided)
+    assert (shown("a").best, shown("a").leading) == ("a", "a")
+
+
+def shown(name: str) -> Result:
+    """A result with two candidates, of which one has this name."""
+    failed = (FailedRun("x-0", "error", "no memory"),)
+    candidates = (
+        CandidateResult(each, 3, 0.5, 0.01, prob_best=p, prob_within_margin=p, failed_runs=failed, seconds=9.0)
+        for each, p in ((name, 0.75), ("other", 0.25))
+    )
+    return Result(name, "confidence", "f1", tuple(candidates), directory=Path("runs/x"))
+
+
+def test_a_result_shows_itself_as_text() -> None:
+    text = repr(shown("best[1]"))
+    assert "best[1] is the best with probability 0.750" in text and "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"confidnce": 0.9}, "'confidnce'.* Did you mean 'confidence'?"),
+        ({"splits": "alone"}, "^--splits must be one of"),
+        ({"budget": 4, "confidence": 0.9}, "^--confidence cannot be combined with --budget"),
+        ({"metric": 3}, "^--metric must be a string but got 3"),
+        ({"include_package": ["no_such_package"]}, "'no_such_package'"),
+    ],
+)
+def test_what_can_be_mended_is_a_fiesta_error(
+    programs: Dict[str, str], tmp_path: Path, settings: Dict[str, Any], words: str
+) -> None:
+    with pytest.raises(FiestaError, match=words):
+        select(programs, directory=tmp_path / "run", **{"metric": "accuracy", **settings})
+
+
+@pytest.mark.parametrize("candidates", ["bow.jsonnet", Path("bow.jsonnet")])
+def test_one_text_is_no_list_of_candidates(candidates: Any, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="candidates must be a list.*bow.jsonnet"):
+        select(candidates, directory=tmp_path / "run")
+    with pytest.raises(ConfigError, match="candidates must be a list"):
+        replay(TIE, candidates="first")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_replay_is_a_typed_result(capfd: Any) -> None:
+    scores = {"<a>": [0.1] * 4, "b": np.full(4, 0.3, dtype=np.float32), "c": (0.2,) * 4}
+    options = {"strategy": "non_adaptive_fb", "budget": 6, "batch_size": 4, "repetitions": 5}
+    result = replay(split_rows(scores, 2), **options)
+    assert capfd.readouterr() == ("", "")
+    outlook = result.default
+    assert (outlook.repetitions, result.best, outlook.correct, outlook.wrong) == (5, "b", 1.0, 0.0)
+    assert (outlook.runs.min, outlook.runs.max, outlook.runs.mean, outlook.mean_rounds) == (6, 6, 6.0, 2)
+    assert [(c.name, c.recommended) for c in result.candidates] == [("<a>", 0), ("b", 1), ("c", 0)]
+    assert "5 simulated selections of non_adaptive_fb" in repr(result)
+
+
+def test_a_replay_takes_files_rows_lists_and_sources(tmp_path: Path) -> None:
+    scores = {"a": [0.1, 0.2, 0.3], "b": [0.6, 0.7, 0.8]}
+    file = write_split_table(tmp_path / "scores.csv", scores)
+    options: Dict[str, Any] = {"strategy": "non_adaptive_fb", "repetitions": 3, "seed": 1}
+    first, second = (replay(given, budget=4, **options) for given in (file, str(file)))
+    assert (first.candidates, first.default) == (second.candidates, second.default)
+    assert replay(split_rows(scores), budget=4, **options).default == first.default
+    lists = replay(scores, budget=4, **options)
+    assert (lists.best, lists.settings.splits) == ("b", "official"), "lists say nothing about splits"
+    assert replay(TIE, budget=4, candidates=["first", "fourth"], **options).best == "first"
+    assert replay(NOISY, budget=8, **options).best == "best"
+
+
+def test_a_selection_among_systems_is_a_typed_result(tmp_path: Path) -> None:
+    documents = write_documents(tmp_path / "documents.jsonl", 60)
+    systems = [write_program(tmp_path, name, wrong=wrong, cost=0.5) for name, wrong in (("able", 20), ("poor", 2))]
+    given = dict(text.split("=", 1) for text in systems)
+    result = choose_system(given, documents=documents, directory=tmp_path / "run", seed=4, belief="student_t")
+    assert (result.best, result.stopped_by, result.decided) == ("able", "confidence", True)
+    able, poor = result.candidates
+    assert able.num_queries == able.num_documents == able.num_evaluations
+    assert result.cost == pytest.approx(0.5 * (able.num_queries + poor.num_queries))
+    assert DocumentsResult.read(tmp_path / "run") == result
+    again = choose_system(directory=tmp_path / "run", recover=True)
+    assert [candidate.measure for candidate in again.candidates] == [able.measure, poor.measure]
+    with pytest.raises(ConfigError, match="systems must be a list"):
+        choose_system("a=b.jsonl", documents=documents, directory=tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("call", "settings"),
+    [
+        (select, Settings),
+        (choose_system, DocumentSettings),
+        (replay, ReplaySettings),
+        (plan, PlanSettings),
+        (next_runs, NextSettings),
+    ],
+)
+def test_a_signature_shows_the_options_with_their_defaults(call: Any, settings: Any) -> None:
+    parameters = inspect.signature(call).parameters
+    assert not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    own = ("candidates", "systems", "scores", "source")  # arguments of the call itself
+    declared = {f.name: f for f in fields(settings) if f.name not in own}
+    expected = {
+        name: f.default if f.default_factory is MISSING else f.default_factory() for name, f in declared.items()
+    }
+    assert {name: parameters[name].default for name in expected} == expected
+
+
+def test_a_confirmation_shows_the_options_about_resources_alone() -> None:
+    parameters = inspect.signature(confirm).parameters
+    assert (parameters["workers"].default, parameters["runs"].default) == (1, None)
+    assert "metric" not in parameters and "resources" not in parameters
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert fiesta_allennlp.__version__ == version("fiesta_allennlp")
+
+
+def test_a_script_without_a_guard_is_told_what_to_write() -> None:
+    code = compile(
+        'from fiesta_allennlp import select\nselect(["a.jsonnet", "b.jsonnet"], directory="runs")', "script.py", "exec"
+    )
+    with pytest.raises(ConfigError, match=r'`if __name__ == "__main__":`'):
+        exec(code, {"__name__": "__mp_main__"})  # as a process that the call starts would import it
+    with pytest.raises(ConfigError, match="__main__"):
+        process_error(ProcessDied(EXIT_WITHOUT_GUARD))

@@ -1,0 +1,180 @@
+"""What terminals and files are shown."""
+
+import os
+from dataclasses import replace
+from functools import partial
+from io import BytesIO, StringIO, TextIOWrapper
+from typing import Any, Dict, List, Optional, Tuple
+
+import pytest
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.forecast import Forecast
+from fiesta_allennlp.choosing.probability.collapsed import CollapsedRuns
+from fiesta_allennlp.core.console import PipeSafeConsole
+from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
+from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.reports.terminal.live_table import LiveTable
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.facts import STATE, fact_sentences
+from fiesta_allennlp.selecting.results.result import Result
+
+
+def facts(history: History, decision: Decision, **further_facts: Any) -> Result:
+    metric = Metric.parse("accuracy")
+    return Result.from_decision(history, decision, metric, running=True, **further_facts)
+
+
+def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() -> None:
+    file = StringIO()
+    about_9 = Forecast(9, 9, 9, is_limited=False, prob_decided=1.0)
+    progress = LiveTable(Console(file=file, width=200), "accuracy", make_result=partial(facts, forecast=about_9))
+    request = Request("able", 0, 1, 2, 3, 4)
+    for number, lacking in ((1, ()), (2, ("blind", "able"))):
+        outcome = Evaluation(request, 0.5, "accuracy", seconds=1.0)
+        progress.on_outcome(outcome)
+        progress.on_state(History(("able", "blind"), (outcome,) * number), Decision(best="able", lacking=lacking))
+    first, second = file.getvalue().splitlines()
+    assert first.endswith("] able-0 0.5000; about 9 more runs")
+    assert second.endswith("] able-0 0.5000; at least 2 more runs")
+
+
+def test_a_line_of_progress_has_at_most_100_characters() -> None:
+    file = StringIO()
+    many = Forecast(1234, 2345, 34567, is_limited=True, prob_decided=0.5, seconds_per_run=60, seconds_left=7200)
+    progress = LiveTable(Console(file=file, width=400), "accuracy", make_result=partial(facts, forecast=many))
+    name = "roberta-large-with-a-long-name-and-lr=0.00003"
+    outcome = Evaluation(Request(name, 12, 1, 2, 3, 4), 1234.56789, "accuracy", seconds=4321.5)
+    progress.on_outcome(outcome)
+    progress.on_state(History((name, "blind"), (outcome,)), Decision(name, prob_within_margin={name: 0.91234}))
+    (line,) = file.getvalue().splitlines()
+    assert len(line) <= 100
+    assert line.endswith(" P(best) 0.912; about 2345 more runs")
+
+
+def test_an_error_is_shown_once() -> None:
+    file = StringIO()
+    progress = LiveTable(Console(file=file, width=200), "accuracy")
+    for name, replicate, error in (("able", 0, "no file"), ("able", 1, "no file"), ("blind", 0, "no GPU")):
+        progress.on_outcome(Failure(Request(name, replicate, 1, 2, 3, 4), "error", error))
+    lines = [line.partition("] ")[2] for line in file.getvalue().splitlines()]
+    assert [line.partition(" s: ")[2] for line in lines] == ["no file", "the error of able-0", "no GPU"]
+
+
+def test_lines_have_the_leader_and_a_collapsed_run_once() -> None:
+    file = StringIO()
+    collapsed = (CollapsedRuns("able", 5, {"able-0": 0.1}, sds=20.0),)
+    found: Dict[int, Tuple[CollapsedRuns, ...]] = {1: (), 2: collapsed, 3: collapsed}
+
+    def make_result(history: History, decision: Decision) -> Result:
+        return facts(history, decision, expected_loss=0.00042, collapsed=found[len(history.evaluations)])
+
+    progress = LiveTable(Console(file=file, width=300), "accuracy", make_result=make_result)
+    outcome = Evaluation(Request("able", 0, 1, 2, 3, 4), 0.5, "accuracy", seconds=1.0)
+    for number, stopped_by in ((1, None), (2, None), (3, "confidence")):
+        progress.on_outcome(outcome)
+        decision = Decision("able", prob_within_margin={"able": 0.9}, stopped_by=stopped_by)
+        progress.on_state(History(("able", "blind"), (outcome,) * number), decision)
+    first, note, second, last = [line.partition("] ")[2] for line in file.getvalue().splitlines()]
+    assert first == second == last == "able-0 0.5000; able P(best) 0.900"
+    assert note.startswith("Note: 1 of 5 runs of able lies 20 robust sds below the others (able-0: 0.1)")
+
+
+def test_the_table_tells_what_waits_from_what_runs() -> None:
+    console = Console(file=StringIO(), force_terminal=True, width=80, legacy_windows=False)
+    progress = LiveTable(console, "accuracy")
+    pending = [Request(name, replicate, 1, 2, 3, 4) for name in ("able", "blind") for replicate in range(3)]
+
+    def shown() -> List[str]:
+        with console.capture() as capture:
+            console.print(progress._build_table(), no_wrap=True)
+        return [" ".join(line.split()) for line in Text.from_ansi(capture.get()).plain.splitlines()]
+
+    progress.on_state(History(("able", "blind", "rest"), pending=tuple(pending)), Decision(best=None))
+    assert shown()[0].startswith("accuracy: 0 runs, 6 running, 0:00:0")
+    assert not any("waiting" in line for line in shown())
+    progress.on_waiting([*pending[:2], Request("rest", 0, 1, 2, 3, 4)])  # the last one is no longer pending
+    assert shown()[0].startswith("accuracy: 0 runs, 4 running, 2 waiting for another try")
+    rows = [line for line in shown() if line.startswith(("able", "blind", "rest"))]
+    assert rows[0].startswith("able 0 1 2 ") and rows[1].startswith("blind 0 3 ") and rows[2].startswith("rest 0 ")
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("With a margin of 0.00051 it ends.", "With a margin of\n0.00051 it ends.\n"),
+        ("of a_rather_long_name_for_a-model it", "of\na_rather_long_name_for_a-model\nit\n"),
+        ("Go on with: allennlp fiesta-select -s x", "Go on with: allennlp fiesta-select -s x\n"),
+    ],
+)
+def test_a_terminal_gets_messages_broken_at_blanks_and_commands_whole(said: str, shown: str) -> None:
+    file, piped = StringIO(), StringIO()
+    PipeSafeConsole(file=file, force_terminal=True, width=20, color_system=None).print(said, soft_wrap=True)
+    assert file.getvalue() == shown
+    console = PipeSafeConsole(file=piped, width=20)
+    console.print(said, soft_wrap=True)
+    console.print("one   ")
+    console.print("two ", end="")
+    console.print("three")
+    assert piped.getvalue() == f"{said}\none\ntwo three\n"
+
+
+def test_a_terminal_that_is_closed_or_a_full_disk_ends_nothing() -> None:
+    ours, theirs = os.openpty()
+    with open(theirs, "w") as terminal:
+        console = PipeSafeConsole(file=terminal, force_terminal=True)
+        with LiveTable(console, "accuracy") as progress:
+            os.close(ours)
+            with pytest.raises(OSError, match="Input/output error"):
+                os.write(theirs, b"nobody reads")
+            progress.on_outcome(Failure(Request("able", 0, 1, 2, 3, 4), "error", "no"))
+        console.print("and more")
+    with open("/dev/full", "w") as full:
+        console = PipeSafeConsole(file=full)
+        console.print("no room")
+        console.print("none")
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_what_a_terminal_would_obey_is_shown_as_escapes(is_terminal: bool) -> None:
+    file = StringIO()
+    console = PipeSafeConsole(file=file, force_terminal=is_terminal, width=60, color_system=None)
+    table = Table(title="t\x07", box=None)
+    table.add_column("h\x1b[2J")
+    table.add_row(escape("a\x1b[red]\u202e\r"))
+    console.print(table)
+    console.print("one\n\x1b]0;TITLE\x07", markup=False)
+    expected = [r"t\x07", r"h\x1b[2J", r"a\x1b[red]\u202e\r", "one", r"\x1b]0;TITLE\x07"]
+    assert [line.strip() for line in file.getvalue().splitlines()] == expected
+
+
+def test_what_an_output_cannot_encode_is_a_question_mark() -> None:
+    written = BytesIO()
+    console = PipeSafeConsole(file=TextIOWrapper(written, encoding="latin-1"))
+    console.print("caf\u00e9 \u2013 \udcff")
+    assert written.getvalue() == b"caf\xe9 ? \\udcff\n"
+
+
+def test_a_cost_that_the_scores_do_not_show_is_less_than_their_last_decimal() -> None:
+    leader = CandidateResult("a", num_evaluations=3, mean=0.5, sd=0.01)
+
+    def said(loss: Optional[float], sd: float = 0.01) -> List[str]:
+        candidates = (replace(leader, sd=sd), CandidateResult("b", mean=0.4))
+        return fact_sentences(Result("a", None, "f1", candidates, running=True, expected_loss=loss), STATE)
+
+    assert said(0.00042) == ["Choosing a now costs at least 0.00042 on average."]
+    assert said(2.2e-14) == ["Choosing a now costs less than 0.0001 on average."]
+    assert said(2.2e-6, sd=1e-5) == ["Choosing a now costs at least 2.2e-06 on average."]
+    assert said(None) == []
+
+
+@pytest.mark.parametrize(("term", "is_terminal"), [("xterm", True), ("dumb", False), ("unknown", False)])
+def test_a_terminal_that_cannot_move_its_cursor_gets_lines(
+    monkeypatch: pytest.MonkeyPatch, term: str, is_terminal: bool
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    assert PipeSafeConsole(force_terminal=True).is_terminal == is_terminal

@@ -1,0 +1,165 @@
+"""Replays on tables that can be worked by hand, and on scores with known means."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional
+
+import numpy as np
+import pytest
+
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.reports.terminal import (
+    simulation_text as simulation,  # noqa: F401  # it says how a simulation shows itself
+)
+from fiesta_allennlp.tables.simulation.outlook import Distribution, Outlook, Repetition, find_best
+from fiesta_allennlp.tables.simulation.planning import replay
+from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
+from fiesta_allennlp.tables.table_settings import ReplaySettings
+from tests.score_tables import TDSA_8, TIE, write_split_table
+
+
+def settings(**options: Any) -> ReplaySettings:
+    return ReplaySettings(**{"repetitions": 6, "seed": 7, **options})
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    def write(scores: Dict[str, List[float]]) -> str:
+        return str(write_split_table(tmp_path / "scores.csv", scores))
+
+    return write
+
+
+def test_a_budget_and_a_confidence_worked_by_hand(write: Any) -> None:
+    """With constant scores and a budget of 6 each of 3 candidates runs twice, in whatever order the splits come; and
+    they are taken as known, so that the 3 starting evaluations of 2 candidates decide."""
+    scores = write({"a": [0.1] * 4, "b": [0.3] * 4, "c": [0.2] * 4})
+    simulator = prepare_simulator(settings(scores=scores, strategy="non_adaptive_fb", budget=6, batch_size=4))
+    assert simulator.run_all(range(6)) == [Repetition("b", True, True, 6, 2)] * 6
+    assert simulator.true_means == pytest.approx({"a": 0.1, "b": 0.3, "c": 0.2})
+    sure = replay(settings(scores=scores, candidates=("a", "b"), belief="student_t", stop="bayesian"))
+    assert not sure.interrupted
+    assert sure.default == Outlook.of([Repetition("b", True, True, 6, 6)] * 6)
+
+
+@pytest.mark.parametrize("strategy", ["top_two", "bts"])
+def test_errors_are_minimised_as_their_negatives_are_maximised(tmp_path: Path, strategy: str) -> None:
+    """Repetition by repetition; the file says the direction itself, or the option does."""
+    rng = np.random.default_rng(4)
+    errors = {name: rng.normal(mean, 0.5, 30).round(3) for name, mean in (("a", 36), ("b", 35), ("c", 35.6))}
+    results = []
+    for sign, metric, minimise in ((1, "perplexity", True), (1, "-perplexity", False), (-1, "+perplexity", False)):
+        rows = [f"{name},{k},0,{sign * x},{metric}" for name, row in errors.items() for k, x in enumerate(row)]
+        (tmp_path / "s.csv").write_text("candidate,split,seed,score,metric\n" + "\n".join(rows))
+        given = {
+            "strategy": strategy,
+            "belief": "student_t",
+            "max_evaluations": 28,
+            "repetitions": 2,
+            "minimise": minimise,
+        }
+        results.append(replay(settings(scores=str(tmp_path / "s.csv"), **given)))
+    shown, told, negated = results
+    assert shown.default == told.default == negated.default
+    means = [result.simulator.true_means for result in results]
+    assert means[0] == means[1] == pytest.approx({name: -mean for name, mean in means[2].items()})
+    assert means[0]["b"] > 34
+    assert [result.best for result in results] == ["b"] * 3
+    summaries = [result.summary for result in results]
+    assert [summary["minimise"] for summary in summaries] == [True, True, False]
+    assert "The candidate with the lowest mean is the best." in repr(told)
+
+
+@pytest.mark.parametrize(
+    ("options", "best"),
+    [
+        ({}, ("b",)),
+        ({"margin": 0.01}, ("a", "b")),
+    ],
+)
+def test_correct_is_within_the_margin(write: Any, options: Dict[str, Any], best: Any) -> None:
+    scores = write({"a": [0.30, 0.31, 0.29], "b": [0.305, 0.295, 0.305], "c": [0.1, 0.11, 0.12]})
+    defaults = {"scores": scores, "belief": "student_t", "max_evaluations": 27, "with_replacement": True}
+    replayer = prepare_simulator(settings(**{**defaults, **options}))
+    assert find_best(replayer.source.true_means(), replayer.margin) == best
+
+
+def test_two_candidates_of_equal_means_are_both_correct() -> None:
+    replayer = prepare_simulator(settings(max_evaluations=99), TIE)
+    assert find_best(replayer.source.true_means(), replayer.margin) == ("first", "second")
+
+
+def test_a_fresh_seed_is_recorded_and_repeats_the_replay() -> None:
+    options = {"confidence": 0.6, "batch_size": 4, "repetitions": 4, "max_evaluations": 32}
+    first, other = (replay(settings(**options, seed=None), source=TDSA_8) for _ in range(2))
+    assert first.settings.seed is not None and first.settings.seed != other.settings.seed
+    assert replay(first.settings, source=TDSA_8).default == first.default
+
+
+@pytest.mark.parametrize(("splits", "num_shared"), [("shared", 6), ("independent", 0)])
+def test_a_strategy_sees_ordinary_histories(splits: str, num_shared: int) -> None:
+    choice = {"strategy": "non_adaptive_fb", "budget": 12, "batch_size": 4}
+    replayer = prepare_simulator(settings(candidates=("third", "first"), splits=splits, **choice), TIE)
+    histories = list(replayer.iterate_histories(replayer.draw(0), 0))
+    assert [len(history.evaluations) for history in histories] == [0, 4, 8, 12]
+    end = histories[-1]
+    assert (end.candidates, end.pending) == (("third", "first"), ())
+    by_key = {e.request.key: e.request.split_seed for e in end.evaluations}
+    assert sorted(by_key) == [(name, k) for name in ("first", "third") for k in range(6)]
+    assert sum(by_key["third", k] == by_key["first", k] for k in range(6)) == num_shared
+    assert len(set(by_key.values())) == 12 - num_shared
+
+
+def test_an_interrupt_keeps_what_has_finished(ctrl_c: Callable[[], None]) -> None:
+    def interrupt(number: int, total: Optional[int]) -> None:
+        finished.append(number)
+        if np.count_nonzero(finished) == 2:
+            ctrl_c()
+
+    finished: List[int] = []
+    many = settings(budget=8, repetitions=400)
+    result = replay(many, source=TIE, on_repetitions=interrupt)
+    assert result.interrupted
+    assert result.default.repetitions == sum(finished) < 400
+    undisturbed = replay(replace(many, repetitions=sum(finished)), source=TIE)
+    assert result.default == replace(undisturbed.default, interrupted=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"candidates": ("ian", "ina")}, "'ina' .* Did you mean 'ian'"),
+        ({"with_replacement": True}, "--with-replacement: .* tdsa-8"),
+    ],
+)
+def test_settings_that_cannot_work_are_errors(options: Dict[str, Any], named: str) -> None:
+    with pytest.raises(ConfigError, match=named):
+        replay(settings(**options), source=TDSA_8)
+
+
+REPETITIONS = (
+    Repetition("b", True, True, 10, 3),
+    Repetition("a", True, False, 20, 5),
+    Repetition("b", False, True, 40, 10),
+    Repetition("a", False, False, 40, 10),
+)
+
+
+def test_an_outlook_worked_by_hand() -> None:
+    outlook = Outlook.of(REPETITIONS)
+    assert (outlook.repetitions, outlook.interrupted) == (4, False)
+    assert (outlook.correct, outlook.picked, outlook.wrong, outlook.inconclusive) == (0.5, 0.25, 0.25, 0.5)
+    # Wilson (1927) for 2 of 4: 1/2 +- z sqrt(1/16 + z^2/64) / (1 + z^2/4), with z = 1.96
+    assert outlook.correct_interval == pytest.approx((0.1500, 0.8500), abs=1e-4)
+    assert outlook.wrong_interval == outlook.picked_interval == pytest.approx((0.0456, 0.6994), abs=1e-4)
+    assert outlook.runs == Distribution(27.5, pytest.approx(168.75**0.5), min=10, low=10, median=20, high=40, max=40)
+    assert (outlook.mean_rounds, outlook.recommended) == (7.0, {"b": 0.5, "a": 0.5})
+
+
+def test_a_replay_of_few_scores_names_the_plan(write: Any) -> None:
+    options = {"confidence": 0.6, "splits": "independent", "with_replacement": True}
+    for number, is_warned in ((2, True), (5, False)):
+        scores = write({"a": [0.1, 0.2] * number, "b": [0.8, 0.9] * number})
+        shown = repr(replay(settings(scores=scores, **options)))
+        assert (f"Warning: this treats {2 * number} scores" in shown) is is_warned
+        assert "drawn with replacement" in shown
