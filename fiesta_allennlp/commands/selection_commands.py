@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Type
 
 from fiesta_allennlp.commands.command import (
-    EXIT_OPEN,
     EXIT_INTERRUPTED,
     EXIT_NO_COMPARISON,
+    EXIT_OPEN,
     FiestaCommand,
     add_require_decision,
     decision_status,
