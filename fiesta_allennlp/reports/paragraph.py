@@ -111,8 +111,8 @@ def _outcome(report: Report) -> str:
             interval = interval_text(comparison.interval, report.decimals)
             text += f"; mean difference {difference}, 95% interval {interval}"
         text += ")"
-    if report.single_runs_wrong is not None:
-        share = f"{report.single_runs_wrong:.0%}"
+    if result.single_runs_wrong is not None:
+        share = f"{result.single_runs_wrong:.0%}"
         text += f"; one run of each would have named another {result.words.model} in {share} of cases"
     return f"{text}."
 

@@ -19,6 +19,7 @@ from fiesta_allennlp.reports.report_settings import ReportSettings
 from fiesta_allennlp.reports.report_sources import read_selection, read_table, restrict_to_pair
 from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_table
 from fiesta_allennlp.selecting.results.candidate_table import CSV, HTML, LATEX, Table, candidate_table, candidate_values
+from fiesta_allennlp.selecting.results.facts import first_facts
 from fiesta_allennlp.tables.table_settings import is_selection, split_table_argument
 
 PathLike = Union[str, Path]
@@ -157,6 +158,7 @@ def render_html(report: Report, pictures: Mapping[str, Any]) -> str:
         report=report,
         result=report.result,
         words=report.result.words,
+        facts=first_facts(report.result),
         candidates=candidate_table(report.result, HTML),
         sections=[section for section in list_sections(report) if section.table.rows],
         pictures=pictures,
