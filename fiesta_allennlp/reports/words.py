@@ -4,7 +4,7 @@ import json
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.choosing import Strategy
-from fiesta_allennlp.choosing.decision import INCONCLUSIVE_REASONS
+from fiesta_allennlp.choosing.decision import OPEN_REASONS
 from fiesta_allennlp.confirming.confirmation import POWER, SeenLead
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
 from fiesta_allennlp.core.settings.options import flag
@@ -177,7 +177,7 @@ def _open_in_words(result: Result) -> str:
         return "the scores raise a question"
     if result.stopped_by == "no_variation":
         return "there is no estimate of the noise"
-    if result.stopped_by in INCONCLUSIVE_REASONS:
+    if result.stopped_by in OPEN_REASONS:
         limit = "leaves too few runs to decide" if result.gave_up else "was reached"
         return f"{flag(str(result.stopped_by))} {limit}"
     means = {c.name: result.parsed_metric.sign * c.mean for c in result.candidates if c.mean is not None}

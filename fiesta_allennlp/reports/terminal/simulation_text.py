@@ -78,7 +78,7 @@ def outlook_table(result: Simulation) -> Table:
                     *((f"{outlook.seconds.mean / result.settings.batch_size / 3600:.1f}",) if hours_columns else ()),
                     *((f"{outlook.prob_decided:.0%}",) if outlook.prob_decided is not None else ()),
                     *(f"{share:.0%}" if has_shares else MISSING_TEXT for share in (outlook.picked, outlook.wrong)),
-                    f"{outlook.inconclusive:.0%}" if outlook.inconclusive else "",
+                    f"{outlook.open:.0%}" if outlook.open else "",
                 ]
             )
     return Table(headings, table_rows)

@@ -50,7 +50,7 @@ class DecisionFacts:
     Attributes:
         margin: the margin within which a candidate is as good as the best.
         target: the target confidence, or its default if a budget ends the selection.
-        gave_up: whether an inconclusive selection ended because its limit left too few runs to decide.
+        gave_up: whether an open selection ended because its limit left too few runs to decide.
         varied: whether the scores showed any noise, without which there is no estimate.
         expected_loss: what choosing `leading` costs on average at least, in units of the metric.
         lacking: if `leading` reached the target confidence, but was not named because candidates had too few runs: the
@@ -193,7 +193,7 @@ def _describe_target(result: Any) -> List[str]:
     return [f"{reason}: a margin or more runs can change that.", *gave_up]
 
 
-def _describe_inconclusive(result: Any) -> List[str]:
+def _describe_open(result: Any) -> List[str]:
     """Say what a selection misses that ended without a winner."""
     return _describe_target(result) if result.stopped_by is not None else []
 
@@ -297,7 +297,7 @@ FACTS: List[Fact] = [
     Fact("target", frozenset({JSON, STATE}), sentences=_describe_target),
     Fact("lead", SHOWN, find_lead, _describe_lead),
     Fact("varied", SHOWN, _has_varied, _describe_constant),
-    Fact("gave_up", frozenset({JSON, NEXT}), lambda history, decision: decision.gave_up, _describe_inconclusive),
+    Fact("gave_up", frozenset({JSON, NEXT}), lambda history, decision: decision.gave_up, _describe_open),
     Fact("unresolved", value=lambda history, decision: decision.unresolved),
     Fact(
         "questions", frozenset({JSON, NEXT, NOTES}), lambda history, decision: decision.questions, _describe_questions
