@@ -195,7 +195,7 @@ def measure(label: str, tables: Sequence[Scores], procedure: str, *, repetitions
         result = replay(source, repetitions=repetitions, seed=SEED, **options)
         results.append(result.default)
     number, means = len(results) * repetitions, [outlook.runs.mean for outlook in results]
-    shares = np.mean([(outlook.correct, outlook.wrong, outlook.inconclusive) for outlook in results], axis=0)
+    shares = np.mean([(outlook.correct, outlook.wrong, outlook.open) for outlook in results], axis=0)
     error = np.sqrt((np.mean([outlook.runs.sd**2 for outlook in results]) + np.var(means)) / (number - 1))
     numbers = (round(float(value), 4) for value in (np.mean(means), error, *shares))
     return Measured(rule_commit(), label, procedure, SEED, number, *numbers)

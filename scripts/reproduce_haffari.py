@@ -219,7 +219,7 @@ def cells(rows: List[Row], args: argparse.Namespace) -> Iterator[Sequence[object
                 "{} ({}%)".format(*PAPER_QUERIES.get((row.method, margin, systems), ("-", "-"))),
                 mean_and_error(result.default.runs, result.default.repetitions),
                 f"{result.default.correct:.0%}",
-                f"{result.default.inconclusive:.0%}",
+                f"{result.default.open:.0%}",
             )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 import numpy as np
 
 from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT, count_on_units
-from fiesta_allennlp.choosing.decision import INCONCLUSIVE_REASONS
+from fiesta_allennlp.choosing.decision import OPEN_REASONS
 from fiesta_allennlp.choosing.fixed_budget import NonAdaptiveFixedConfidence
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.probability.batch import Batch, OutOfScores, Rules
@@ -179,7 +179,7 @@ class Simulator:
         return self._repetition(
             scores,
             decision.best,
-            decision.stopped_by not in INCONCLUSIVE_REASONS,
+            decision.stopped_by not in OPEN_REASONS,
             decision.margin,
             num_evaluations=len(history.evaluations) + len(history.failures),
             num_rounds=num_rounds,

@@ -148,7 +148,7 @@ REPETITIONS = (
 def test_an_outlook_worked_by_hand() -> None:
     outlook = Outlook.of(REPETITIONS)
     assert (outlook.repetitions, outlook.interrupted) == (4, False)
-    assert (outlook.correct, outlook.picked, outlook.wrong, outlook.inconclusive) == (0.5, 0.25, 0.25, 0.5)
+    assert (outlook.correct, outlook.picked, outlook.wrong, outlook.open) == (0.5, 0.25, 0.25, 0.5)
     # Wilson (1927) for 2 of 4: 1/2 +- z sqrt(1/16 + z^2/64) / (1 + z^2/4), with z = 1.96
     assert outlook.correct_interval == pytest.approx((0.1500, 0.8500), abs=1e-4)
     assert outlook.wrong_interval == outlook.picked_interval == pytest.approx((0.0456, 0.6994), abs=1e-4)
