@@ -8,7 +8,7 @@ from fiesta_allennlp.choosing.stopping_rules import StoppingRule
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
 from fiesta_allennlp.core.texts import count_text, interval_text, number_text, probability_text
 from fiesta_allennlp.documents.documents_result import DocumentsResult, SystemResult
-from fiesta_allennlp.reports.formats import TEMPLATES_DIRECTORY
+from fiesta_allennlp.reports.latex_and_html import TEMPLATES_DIRECTORY
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_in_words
 from fiesta_allennlp.reports.words import changes_in_words, min_score_in_words

@@ -31,7 +31,7 @@ from fiesta_allennlp.selecting.results.candidate_table import candidate_table, n
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.showing import Printable, TerminalLines, show
 from fiesta_allennlp.selecting.results.verdict import with_everybody
-from fiesta_allennlp.selecting.storage.brought import BROUGHT_CAUTION
+from fiesta_allennlp.selecting.storage.earlier_runs import BROUGHT_CAUTION
 
 if TYPE_CHECKING:
     from fiesta_allennlp.tables.read_back import ReadBack

@@ -12,7 +12,7 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import atomic_replacement, to_csv_cell
 from fiesta_allennlp.core.settings.options import check_setting_names, list_to_tuple
 from fiesta_allennlp.core.texts import interval_text, number_text
-from fiesta_allennlp.reports.formats import MISSING_TEXT, Columns, make_table, render_file
+from fiesta_allennlp.reports.latex_and_html import MISSING_TEXT, Columns, make_table, render_file
 from fiesta_allennlp.reports.paragraph import collect_bibtex, compose_appendix, compose_paragraph
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report_settings import ReportSettings

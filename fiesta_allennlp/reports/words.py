@@ -18,7 +18,7 @@ from fiesta_allennlp.core.texts import (
 )
 from fiesta_allennlp.documents.documents_result import DocumentsResult
 from fiesta_allennlp.reports.comparisons import Comparison
-from fiesta_allennlp.reports.formats import (
+from fiesta_allennlp.reports.latex_and_html import (
     reason_text,
     withdrawn_text,
 )

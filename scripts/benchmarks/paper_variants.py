@@ -25,7 +25,7 @@ from common import (
     write_tables,
 )
 
-from fiesta_allennlp.choosing.probability import t_means as student_t
+from fiesta_allennlp.choosing.probability import independent_t as student_t
 
 RESULTS = BENCHMARKS / "results" / "paper_variants.csv"
 PAGE = BENCHMARKS / "reproduce.md"

@@ -8,7 +8,7 @@ from fiesta_allennlp.choosing.strategy import Margin
 from fiesta_allennlp.core.console import repetition_bar
 from fiesta_allennlp.core.errors import full_command
 from fiesta_allennlp.core.texts import number_text
-from fiesta_allennlp.reports.formats import MISSING_TEXT, render_paragraphs
+from fiesta_allennlp.reports.latex_and_html import MISSING_TEXT, render_paragraphs
 from fiesta_allennlp.selecting.results.candidate_table import Table
 from fiesta_allennlp.selecting.results.result_words import time_forecast_text
 from fiesta_allennlp.selecting.results.showing import TerminalLines, show
