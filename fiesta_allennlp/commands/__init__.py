@@ -1,4 +1,7 @@
-"""The commands as a table, and their parsers, which need only the standard library, so that help is fast."""
+"""What you type, and the same calls for Python.
+
+The commands are a table. Their parsers need only the standard library, so that help is fast.
+"""
 
 import argparse
 import os
@@ -9,6 +12,7 @@ from typing import Any, Dict, Optional
 from fiesta_allennlp.commands.command import FiestaCommand, run_and_exit
 from fiesta_allennlp.commands.parser import HELP_ALL, CommandParser
 from fiesta_allennlp.commands.read_only_commands import (
+    DocsCommand,
     NextCommand,
     PlanCommand,
     PluginCommand,
@@ -32,6 +36,7 @@ COMMANDS: Dict[str, FiestaCommand] = {
     "status": StatusCommand(),
     "report": ReportCommand(),
     "documents": DocumentsCommand(),
+    "docs": DocsCommand(),
     "plugin": PluginCommand(),
 }
 """The commands by name. AllenNLP knows all but `plugin`, with the prefix `fiesta-`."""

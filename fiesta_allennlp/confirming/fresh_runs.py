@@ -25,10 +25,11 @@ from fiesta_allennlp.core.settings.defaults import NUM_FRESH_RUNS
 from fiesta_allennlp.core.settings.options import deciding_options, settings_to_json
 from fiesta_allennlp.selecting.environment import changed_code, check_current_directory, describe_environment
 from fiesta_allennlp.selecting.loop import Display
+from fiesta_allennlp.selecting.objections import find_questions
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.claim import SeenLead
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.verdict import find_questions, judge
+from fiesta_allennlp.selecting.results.verdict import judge
 from fiesta_allennlp.selecting.session import StoredState, run_selection
 from fiesta_allennlp.selecting.storage.lock import is_at_work
 from fiesta_allennlp.selecting.storage.store import Meta, open_for_reading

@@ -16,7 +16,7 @@ from fiesta_allennlp.core.texts import (
 )
 from fiesta_allennlp.documents.documents_result import DocumentsResult
 from fiesta_allennlp.reports.comparisons import Comparison
-from fiesta_allennlp.reports.formats import (
+from fiesta_allennlp.reports.latex_and_html import (
     reason_text,
     withdrawn_text,
 )
@@ -112,11 +112,13 @@ def min_score_in_words(result: Result) -> str:
     return f"--min-score {result.min_score:g} removes {join_some(removed) or 'no run'}."
 
 
-def single_runs_in_words(result: Result, share_wrong: Optional[float]) -> str:
+def single_runs_in_words(result: Result) -> str:
     """State how often single runs would have named another candidate than `leading`; empty if that is unknown."""
-    if share_wrong is None:
+    if result.single_runs_wrong is None:
         return ""
-    return f"One run of each would have named another {result.words.candidate} in {share_wrong:.0%} of cases."
+    return (
+        f"One run of each would have named another {result.words.candidate} in {result.single_runs_wrong:.0%} of cases."
+    )
 
 
 def ended_in_words(result: Result) -> str:

@@ -17,7 +17,7 @@ from fiesta_allennlp.core.texts import (
     number_text,
     probability_text,
 )
-from fiesta_allennlp.reports.formats import MISSING_TEXT, Columns, make_table
+from fiesta_allennlp.reports.latex_and_html import MISSING_TEXT, Columns, make_table
 from fiesta_allennlp.reports.terminal.live_table import LiveTable
 from fiesta_allennlp.selecting.results.candidate_table import Table
 from fiesta_allennlp.selecting.results.claim import SeenLead

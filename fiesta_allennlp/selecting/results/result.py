@@ -18,7 +18,12 @@ from fiesta_allennlp.selecting.environment import MachineRuns, count_machine_run
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.candidate_table import JSON, candidate_values
 from fiesta_allennlp.selecting.results.claim import runs_to_claim
-from fiesta_allennlp.selecting.results.facts import DecisionFacts, computed_facts, fact_values
+from fiesta_allennlp.selecting.results.facts import (
+    DecisionFacts,
+    computed_facts,
+    fact_values,
+    share_of_single_runs_wrong,
+)
 from fiesta_allennlp.selecting.results.result_words import RUN_WORDS, Words
 from fiesta_allennlp.selecting.results.showing import Printable
 from fiesta_allennlp.selecting.results.verdict import smallest_set
@@ -213,6 +218,11 @@ class Result(DecisionFacts, Printable):
     def runs_to_claim(self) -> Optional[int]:
         """How many fresh runs of each it takes to claim that the winner is better than its rival; None if unknown."""
         return runs_to_claim(self)
+
+    @property
+    def single_runs_wrong(self) -> Optional[float]:
+        """How often a single run of each candidate would have named another one than the one that leads."""
+        return share_of_single_runs_wrong(self)
 
     @property
     def num_evaluations(self) -> int:
