@@ -20,6 +20,7 @@ from fiesta_allennlp.candidates.config import (
     check_test_loader,
     official_paths,
     readers_of,
+    unused_keys,
     vector_references,
     with_absolute_paths,
 )
@@ -245,6 +246,10 @@ class AllenNLPCandidate(AnyCandidate):
             is_here = device < 0 or device < len(visible_gpus())
         if not executor.gives_devices and not is_here:
             raise ConfigError(f"{wrong} this machine has {len(visible_gpus())} GPUs. Use -1 for the CPU, or remove it.")
+
+    def notes(self, division: Division) -> Iterator[str]:
+        for key in unused_keys(self.config, division):
+            yield f"each run sets {key} itself, so {json.dumps(self.config[key])} in the config is not used."
 
     @property
     def data_paths(self) -> Dict[str, Any]:

@@ -110,6 +110,14 @@ def evaluation_config(
     return result
 
 
+def unused_keys(config: Config, division: Division) -> Iterator[str]:
+    """Yield the keys whose values each run replaces: seeds, and whether the test set is evaluated."""
+    yield from (key for key in SEED_KEYS if config.get(key) is not None)
+    is_evaluated = division.scored == "test"
+    if bool(config.get("evaluate_on_test", is_evaluated)) != is_evaluated:
+        yield "evaluate_on_test"
+
+
 def _wrap_readers(config: Config, split_seed: int, group_by: Optional[str], division: Division) -> None:
     split_options: Config = {"paths": division.used_paths(official_paths(config)), "split_seed": split_seed}
     if group_by is not None:
