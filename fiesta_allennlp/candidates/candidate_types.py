@@ -19,9 +19,7 @@ from fiesta_allennlp.candidates.config import (
     check_sets,
     check_test_loader,
     official_paths,
-    readers_of,
     unused_keys,
-    vector_references,
     with_absolute_paths,
 )
 from fiesta_allennlp.candidates.data_files import DataSnapshot, seen_data_reasons
@@ -136,11 +134,6 @@ class AnyCandidate(Registrable):
     def seen_data_reasons(self, snapshot: DataSnapshot) -> Iterable[str]:
         """Return which weights that the config starts from were trained on the data of the selection, `snapshot`."""
         return ()
-
-    @property
-    def preparation_key(self) -> str:
-        """A text that is equal for candidates whose preparations are equal, apart from the number of parameters."""
-        return json.dumps([self.data_paths])
 
     def prepare(self, *, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
         """Read the pool, and build what can be built. `data` is the fingerprint of the data files; `vectors` is a
@@ -263,11 +256,6 @@ class AllenNLPCandidate(AnyCandidate):
 
     def seen_data_reasons(self, snapshot: DataSnapshot) -> Iterable[str]:
         return seen_data_reasons(self.config, snapshot)
-
-    @property
-    def preparation_key(self) -> str:
-        uris = sorted(holder[key] for holder, key in vector_references(self.config))
-        return json.dumps([readers_of(self.config), self.data_paths, uris])
 
     def prepare(self, *, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
         from fiesta_allennlp.candidates.allennlp.preparing import prepare_candidate
