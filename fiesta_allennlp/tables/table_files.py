@@ -112,9 +112,9 @@ def _find_files(path: str, settings: Any) -> List[Tuple[str, Dict[str, str]]]:
     if not is_pattern(path):
         if not Path(path).is_file():
             problem = "is a directory" if Path(path).is_dir() else "no such file"
-            report = f", a selection with {full_command('report')}" if Path(path).is_dir() else ""
+            status = f" {full_command('status')} {path} shows a selection." if Path(path).is_dir() else ""
             raise ConfigError(
-                f"{path}: {problem}. Pass a file{report}, or a pattern such as 'r/{{candidate}}/{{seed}}/*'."
+                f"{path}: {problem}. Pass a file, or a pattern such as 'r/{{candidate}}/{{seed}}/*'.{status}"
             )
         return [(path, {})]
     glob_text = "".join(

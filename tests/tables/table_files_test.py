@@ -45,6 +45,16 @@ def test_a_pattern_names_the_parts_of_a_path(pattern: str, text: str, parts: Any
     assert match_pattern(pattern, text, "[^/]") == parts
 
 
+def test_a_directory_and_a_decimal_comma_are_answered_with_what_to_do() -> None:
+    with pytest.raises(
+        FiestaError, match=r"^\.: is a directory\. Pass a file, .*fiesta.status \. shows a selection\.$"
+    ):
+        scores(".")
+    Path("comma.csv").write_text('candidate,seed,score\na,1,"0,91"\na,2,"0,92"\nb,1,"0,8"\n')
+    with pytest.raises(DataError, match=r"comma.csv, line 2: '0,91' has a decimal comma. Write a point: 0.91.$"):
+        scores("comma.csv")
+
+
 def test_a_path_that_matches_in_two_ways_is_refused() -> None:
     with pytest.raises(
         DataError, match="matches .* in two ways: candidate = bert-base, seed = 1; or candidate = bert, "
