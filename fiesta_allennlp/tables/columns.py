@@ -18,12 +18,11 @@ from fiesta_allennlp.core.errors import (
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.names import comparison_key, split_names
 from fiesta_allennlp.core.records import MAX_SCORE
+from fiesta_allennlp.tables.patterns import find_patterns, match_pattern, propose_pattern
 from fiesta_allennlp.tables.table_files import (
     Record,
     cell_name,
     cell_number,
-    match_pattern,
-    propose_pattern,
     shown_cell,
 )
 from fiesta_allennlp.tables.table_settings import COLUMNS, refusal
@@ -327,20 +326,6 @@ def _measure_rank(column: str) -> Tuple[bool, bool]:
     """Order columns such that measures on a test set come first, then those on a validation set."""
     name = column.casefold()
     return "test" not in name, "eval" not in name and "val" not in name
-
-
-def find_patterns(columns: Sequence[str]) -> List[str]:
-    """Return the patterns of columns that differ only before ` - `, or in a number."""
-    texts: DefaultDict[str, Set[str]] = defaultdict(set)
-    for column in columns:
-        name, dash, metric = column.rpartition(" - ")
-        match = re.fullmatch(r"(.*?)(\d+)(\D*)", column)
-        if dash:
-            texts[f"{{candidate}} - {metric}"].add(name)
-        elif match is not None:
-            part = "seed" if re.search(r"(?i)seed|run", match[1]) else "split"
-            texts[f"{match[1]}{{{part}}}{match[3]}"].add(column)
-    return sorted((pattern for pattern, same in texts.items() if len(same) > 1), key=len)
 
 
 def _natural_key(text: str) -> Tuple[float, str]:
