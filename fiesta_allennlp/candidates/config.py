@@ -200,6 +200,14 @@ class AllenNLPConfig:
         self._check_test_loader()
         self.check_metric(metric)
 
+    def notes(self, division: Division) -> Iterator[str]:
+        is_evaluated = division.scored == "test"
+        keys = [key for key in SEED_KEYS if self.config.get(key) is not None]
+        if bool(self.config.get("evaluate_on_test", is_evaluated)) != is_evaluated:
+            keys.append("evaluate_on_test")
+        for key in keys:
+            yield f"each run sets {key} itself, so {json.dumps(self.config[key])} in the config is not used."
+
     def _check_test_loader(self) -> None:
         """Refuse a data loader that would skip some of the test set: AllenNLP scores it with the loader for
         validation, or else with the loader for training."""

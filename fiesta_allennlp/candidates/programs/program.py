@@ -134,6 +134,10 @@ def check_no_split_options(group_by: Optional[str], division: Division) -> None:
 
 
 def _check_command_exists(command: Sequence[str]) -> None:
+    if home_path := next((word for word in command if word.startswith("~/")), None):
+        raise ConfigError(
+            f"'command' has '{home_path}'. No shell reads the command, so ~ is not your home. Write the whole path."
+        )
     if PLACEHOLDER_PATTERN.search(command[0]) is None and command[0] != PYTHON and shutil.which(command[0]) is None:
         raise ConfigError(
             f"'command' begins with '{command[0]}', which is neither on the PATH nor executable."
@@ -141,18 +145,13 @@ def _check_command_exists(command: Sequence[str]) -> None:
         )
     script = next((word for word in command[1:] if not word.startswith("-")), "")
     if script.endswith(SCRIPT_SUFFIXES) and not PLACEHOLDER_PATTERN.search(script) and not os.path.isfile(script):
-        raise ConfigError(
-            f"'command' runs '{script}', which does not exist in the current directory {Path.cwd()}."
-            f"{_shell_remedy(script)}"
-        )
+        raise ConfigError(f"'command' runs '{script}', which does not exist in the current directory {Path.cwd()}.")
 
 
 def _shell_remedy(word: str) -> str:
     """Return how to write a word that only a shell understands."""
     if word == "cd":
         return " No shell reads the command. Change the directory before you type fiesta, or begin with: sh -c"
-    if word.startswith("~"):
-        return " No shell reads the command, so ~ is not your home. Write the whole path."
     return f" To set a variable, begin with: env {word}" if "=" in word else ""
 
 
