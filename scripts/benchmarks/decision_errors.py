@@ -20,8 +20,10 @@ from common import BENCHMARKS, append_rows, make_parser, print_table, rule_commi
 from published_scores import Problem, read_problems
 from real_results import SETS, TUNED
 
-from fiesta_allennlp.choosing.probability.batch import Batch, Rules, look
-from fiesta_allennlp.choosing.probability.tasks import TaskModels, choose_task
+from fiesta_allennlp.choosing.gate import BETTER, NO_WORSE, OPEN, WORSE, judge_against
+from fiesta_allennlp.choosing.probability.batch import NUM_STARTS, Batch, Rules, look
+from fiesta_allennlp.choosing.probability.rules import allowed_error, gives_up
+from fiesta_allennlp.choosing.probability.task_leads import TaskModels, average_leads, choose_task
 
 RESULTS = BENCHMARKS / "results" / "decision_errors.csv"
 CONFIDENCE, NUM_TASKS, MAX_RUNS_EACH, SEEDS_EVERYWHERE = 0.95, (3, 5), 50, 10
@@ -32,7 +34,10 @@ SELECTIONS_AT_ONCE = 100
 @dataclass(frozen=True)
 class Row:
     """A cell: `number` selections with `runs` on average, the `named` and the `wrong` among these, those wrong by over
-    a quarter of a sd, and those of which leaving out one task names another."""
+    a quarter of a sd, and those of which leaving out one task names another.
+
+    Of gates, `named` have a verdict, `by_quarter` are called better, and in `changed` a later look says the opposite.
+    """
 
     rule: str
     seed: int
@@ -92,6 +97,11 @@ class TaskList:
         """The true mean on each task. Shape: `(num_candidates, num_tasks)`."""
         means = [list(problem.true_means().values()) for problem in self.problems]
         return np.array(means).T / self.scales
+
+    @property
+    def sd(self) -> float:
+        """The run-to-run sd of a typical table, by root mean square."""
+        return float(np.sqrt(np.mean((np.array([problem.sd for problem in self.problems]) / self.scales) ** 2)))
 
 
 def draw_list(problems: Sequence[Problem], number: int, is_scaled: bool, rng: np.random.Generator) -> TaskList:
@@ -173,9 +183,11 @@ def measure_lists(problems: Sequence[Problem], number: int, num_selections: int,
     for start in range(0, num_selections, SELECTIONS_AT_ONCE):
         size = min(SELECTIONS_AT_ONCE, num_selections - start)
         lists = [draw_list(problems, number, cell["setting"].endswith("scaled"), rng) for _ in range(size)]
-        numbers = np.stack([each.numbers(MAX_RUNS_EACH * number, rng) for each in lists])
+        numbers = np.stack([each.numbers(4 * MAX_RUNS_EACH * number, rng) for each in lists])
         truth = np.stack([each.means.mean(axis=1) for each in lists])
-        sds = np.array([np.sqrt(np.mean([(p.sd / s) ** 2 for p, s in zip(e.problems, e.scales)])) for e in lists])
+        sds = np.array(
+            [np.sqrt(np.mean([(p.sd / s) ** 2 for p, s in zip(e.problems, e.scales, strict=True)])) for e in lists]
+        )
         without = leaders_without(numbers, is_paired)
         for name, procedure in PROCEDURES.items():
             ended = procedure(numbers, is_paired)
@@ -193,6 +205,75 @@ def measure_lists(problems: Sequence[Problem], number: int, num_selections: int,
     ]  # fmt: skip
 
 
+@dataclass(frozen=True)
+class GateRule:
+    """How a gate judges: the error that it allows after so many runs, and whether it gives up."""
+
+    allowed: Callable[[float], float]
+    gives_up: bool
+
+
+GATES: Dict[str, GateRule] = {
+    "gate": GateRule(lambda num_runs: float(allowed_error(np.array(num_runs), CONFIDENCE)), gives_up=True),
+    "the target confidence alone": GateRule(lambda num_runs: 1 - CONFIDENCE, gives_up=False),
+    "means alone": GateRule(lambda num_runs: 0.5, gives_up=False),
+}
+
+
+def draw_pairs(problems: Sequence[Problem], number: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw the runs of a published candidate twice, centred, in its sds: a baseline and a change that changes nothing.
+    Shape: `(number, 2, MAX_RUNS_EACH)`."""
+    runs = [values for problem in problems for values in problem.scores.values() if values.std() > 0]
+    columns = []
+    for _ in range(number):
+        values = runs[rng.integers(len(runs))]
+        columns.append((rng.choice(values, size=(2, MAX_RUNS_EACH)) - values.mean()) / values.std(ddof=1))
+    return np.stack(columns)
+
+
+def judge_sequences(scores: np.ndarray, drop: float, rule: GateRule) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the first verdict of each sequence of runs, the runs it takes, and whether a later look says the opposite.
+    Shape of each: `(number,)`."""
+    number = len(scores)
+    verdict, runs, flips = np.zeros(number, dtype=int), np.full(number, 2 * MAX_RUNS_EACH), np.zeros(number, dtype=bool)
+    is_over = np.zeros(number, dtype=bool)
+    for num_runs in range(2 * NUM_STARTS, 2 * MAX_RUNS_EACH + 1):
+        counts = (num_runs + 1) // 2, num_runs // 2
+        table = np.full((number, 2, num_runs), np.nan)
+        table[:, 0, : counts[0]], table[:, 1, counts[0] :] = scores[:, 0, : counts[0]], scores[:, 1, : counts[1]]
+        leads = average_leads(TaskModels([table]).leads(np.zeros(number, dtype=int)))
+        allowed = np.full((number, 2), rule.allowed(counts[1]))
+        look_verdict = judge_against(leads, drop, allowed)[:, 1]
+        is_new = ~is_over & (look_verdict != OPEN)
+        verdict[is_new], runs[is_new] = look_verdict[is_new], num_runs
+        flips |= is_over & (look_verdict != OPEN) & ((look_verdict == WORSE) != (verdict == WORSE)) & (verdict != OPEN)
+        is_over |= is_new
+        if rule.gives_up:
+            facts = {"margin": np.full(number, -drop), "room": np.full(number, 2 * MAX_RUNS_EACH - num_runs)}
+            rival, num_units = np.ones(number, dtype=int), np.tile(counts, (number, 1))
+            is_hopeless = ~is_over & gives_up(leads, rival, num_units, confidence=CONFIDENCE, **facts)
+            runs[is_hopeless] = num_runs
+            is_over |= is_hopeless
+    return verdict, runs, flips
+
+
+def measure_gates(problems: Sequence[Problem], number: int, seed: int) -> List[Row]:
+    """Measure gates whose candidate is as good as the baseline, worse by the drop, or by twice the drop."""
+    rng, rows = np.random.default_rng(seed), []
+    for drop in (0.5, 1.0):
+        pairs = draw_pairs(problems, number, rng)
+        for times in (0, 1, 2):
+            scores = pairs - np.array([0.0, times * drop])[:, None]
+            for name, rule in GATES.items():
+                verdict, runs, flips = judge_sequences(scores, drop, rule)
+                is_wrong = (verdict == WORSE) if times == 0 else (verdict == BETTER) | (verdict == NO_WORSE)
+                counts = (verdict != OPEN), is_wrong, (verdict == BETTER), flips
+                setting = f"drop of {drop:g} sd, true drop {times * drop:g}"
+                sums = [int(each.sum()) for each in counts]
+                rows.append(Row(rule_commit(), seed, "gate", "all", setting, name, number, float(runs.mean()), *sums))
+    return rows
+
+
 def lists_of_sources(problems: Sequence[Problem]) -> Iterator[Tuple[str, List[Problem]]]:
     """Yield each source with the tables of its most frequent candidates."""
     groups: Dict[str, Dict[Tuple[str, ...], List[Problem]]] = defaultdict(lambda: defaultdict(list))
@@ -204,8 +285,18 @@ def lists_of_sources(problems: Sequence[Problem]) -> Iterator[Tuple[str, List[Pr
         yield source, max(groups[source].values(), key=len)
 
 
+def measure(problems: Sequence[Problem], only: str, number: int, seed: int) -> Iterator[List[Row]]:
+    """Yield the rows of each part and source whose name matches."""
+    if re.search(only, "gate"):
+        yield measure_gates(problems, number, seed)
+    for source, tables in lists_of_sources(problems):
+        for num_tasks in NUM_TASKS if re.search(only, source) else ():
+            setting = f"{num_tasks}, scaled" if source in ("tser", "automl") else f"{num_tasks}"
+            yield measure_lists(tables, num_tasks, number, seed, source=source, setting=setting)
+
+
 def main(arguments: Optional[Sequence[str]] = None) -> None:
-    parser = make_parser(__doc__, only="sources whose name")
+    parser = make_parser(__doc__, only="parts (data sets, gate) or sources whose name")
     parser.add_argument("--selections", type=int, default=1000, help="selections of each cell")
     parser.add_argument("--seed", type=int, help="repeat a recorded call, instead of a new seed")
     parser.add_argument("--record", action="store_true", help="append the lines to the results")
@@ -213,17 +304,10 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     seed = secrets.randbits(32) if args.seed is None else args.seed
     show(f"rule {rule_commit()}, seed {seed}")
     problems = read_problems(SETS[TUNED].scores)
-    rows: List[Row] = []
-    for source, tables in lists_of_sources(problems):
-        if not re.search(args.only, source):
-            continue
-        for number in NUM_TASKS:
-            setting = f"{number}, scaled" if source in ("tser", "automl") else f"{number}"
-            new = measure_lists(tables, number, args.selections, seed, source=source, setting=setting)
-            print_table(HEADINGS, [row.cells for row in new])
-            rows += new
-    if args.record:
-        append_rows([asdict(row) for row in rows], RESULTS)
+    for new in measure(problems, args.only, args.selections, seed):
+        print_table(HEADINGS, [row.cells for row in new])
+        if args.record:
+            append_rows([asdict(row) for row in new], RESULTS)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from fiesta_allennlp.choosing.probability.rules import (
     nearest_rival,
     num_units_of_pair,
 )
-from fiesta_allennlp.choosing.probability.tasks import (
+from fiesta_allennlp.choosing.probability.task_leads import (
     TaskModels,
     average_leads,
     choose_task,
@@ -48,7 +48,7 @@ class Rules:
         allowed_error: stopping rule, with the arguments of `rules.allowed_error`.
         gives_up: whether a selection ends where the runs that are left are too few to go on for.
         num_tasks: tasks by whose average candidates are compared. Each of them begins with `num_starts` units.
-        choose_task: the task of a run, with the arguments of `tasks.choose_task`.
+        choose_task: the task of a run, with the arguments of `task_leads.choose_task`.
     """
 
     confidence: float
