@@ -217,8 +217,8 @@ def final_rows(path: Path) -> List[ResultRow]:
 
 
 def with_tables(page: str) -> str:
-    """The page with the table of all recorded lines of the final rule."""
-    rows = table_rows(final_rows(RESULTS))
+    """The page with the table of all recorded lines of the final rule on shared splits."""
+    rows = table_rows([row for row in final_rows(RESULTS) if row.splits == "shared"])
     page_rows = [tuple(row[column] for column in PAGE_COLUMNS) for row in (HEADINGS, *rows)]
     return replace_tables(page, TABLE_PATTERN, lambda block: page_rows)
 
