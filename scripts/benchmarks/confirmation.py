@@ -22,12 +22,12 @@ import numpy as np
 from common import (
     ROOT,
     append_rows,
-    final_rules,
+    final_rule,
     make_parser,
     print_table,
     read_rows,
     replace_tables,
-    rule_commit,
+    rule_id,
     share_text,
     show,
 )
@@ -163,7 +163,7 @@ def measure(splits: str, gap: float, repetitions: int, seed: int) -> ResultRow:
         numbers = range(start, min(start + SELECTIONS_PER_GROUP, repetitions))
         for history in (last_history(replayer, number) for number in numbers):
             sums.update(count(confirm(replayer.strategy, history, gap, splits, rng), gap))
-    return ResultRow(rule_commit(), splits, gap, seed, **{name: sums[name] for name in COUNTS})
+    return ResultRow(rule_id(), splits, gap, seed, **{name: sums[name] for name in COUNTS})
 
 
 COUNTS = [name for name in ResultRow.__dataclass_fields__ if name not in ("rule", "splits", "gap", "seed")]
@@ -211,8 +211,8 @@ def table_rows(results: Sequence[ResultRow]) -> List[Tuple[str, ...]]:
 
 def final_rows(path: Path) -> List[ResultRow]:
     """The lines of a results file whose rule is the final one."""
-    rules = final_rules()
-    return [row for row in read_rows(path, ResultRow) if row.rule in rules]
+    rule = final_rule()
+    return [row for row in read_rows(path, ResultRow) if row.rule == rule]
 
 
 def with_tables(page: str) -> str:
@@ -234,7 +234,7 @@ def main() -> None:
         PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
         return
     seed = secrets.randbits(32)
-    show(f"rule {rule_commit()}, seed {seed}")
+    show(f"rule {rule_id()}, seed {seed}")
 
     def rows() -> Iterator[Tuple[str, ...]]:
         for splits, gap in itertools.product(args.splits, args.gaps):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import Iterator, List, Sequence, Tuple
 
-from common import ROOT, final_rules
+from common import ROOT, final_rule
 from real_results import OPENED, SETS, TUNED, read_results
 from real_tables import count_runs, group_rows, sum_of
 
@@ -71,7 +71,7 @@ def y_of(share: float) -> float:
 
 def find_marks(set_name: str) -> List[Mark]:
     """Return the marks of a set, none above another one."""
-    groups = group_rows(read_results(set_name), final_rules(), "procedures")
+    groups = group_rows(read_results(set_name), final_rule(), "procedures")
     marks: List[Mark] = []
     for kind in KINDS:
         for name in kind.procedures:

@@ -25,7 +25,7 @@ def test_a_share_has_its_place_on_a_scale_of_square_roots(monkeypatch: pytest.Mo
     results = import_module("real_results")
     line = results.ResultRow("r", "default", "s", "s: p", "p", "above 0.8", "", 1, 4, 3, 1, 0, 0, 0.1, "6:2 10:2")
     monkeypatch.setattr(figure, "read_results", lambda name: [line])
-    monkeypatch.setattr(figure, "final_rules", lambda: ["r"])
+    monkeypatch.setattr(figure, "final_rule", lambda: "r")
     (mark,) = figure.find_marks("opened")
     assert (mark.num_runs, mark.y) == (8.0, figure.y_of(0.75)) and mark.x == figure.x_of(1 / 3)
     root = ElementTree.fromstring(figure.svg_text())
