@@ -57,7 +57,6 @@ setup(
         "jsonnet>=0.20; sys_platform != 'win32'",
         "matplotlib>=3.7",
         "numpy>=1.22",
-        "pebble>=5.0",
         "psutil>=5.9",
         "rich>=12.1",
         "scipy>=1.10",

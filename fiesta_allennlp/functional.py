@@ -109,7 +109,7 @@ def TTTS(
         p_value: the probability that the named model is not the best, such as 0.05 for a confidence of 0.95.
         logit_transform: whether to replace each score by its logit, also in the result.
         samples: the number of draws in the paper's package. P(best) is exact here, so it changes nothing.
-        max_evaluations: stop as inconclusive after this number of evaluations (default: no limit). Without a limit, the
+        max_evaluations: stop after this number of evaluations (default: no limit). Without a limit, the
             call never ends if each of two models repeats one constant score.
         rng: the generator of all choices (default: a fresh one).
 

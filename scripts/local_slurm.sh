@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# A real Slurm of one node on this machine, to try `--executor slurm` and to test it. Needs no systemd and no accounting.
+# A real Slurm of one node on this machine, to try `--executor slurm` and to test it. Needs no systemd.
 #
-#     scripts/local_slurm.sh start [DIR]     prints `export SLURM_CONF=...`, which every command of Slurm needs
-#     scripts/local_slurm.sh status DIR      what the node and the queue look like
-#     scripts/local_slurm.sh stop DIR        ends its jobs and daemons and deletes DIR
+#     scripts/local_slurm.sh start [DIR]            prints `export SLURM_CONF=...`, which every command of Slurm needs
+#     scripts/local_slurm.sh start DIR accounting   the same with slurmdbd and a MariaDB, so that `sacct` answers
+#     scripts/local_slurm.sh status DIR             what the node and the queue look like
+#     scripts/local_slurm.sh stop DIR               ends its jobs and daemons and deletes DIR
 #
-# On Debian: apt-get install slurm-wlm munge. The daemons run as the user who starts them, who alone can submit jobs.
+# On Debian: apt-get install slurm-wlm munge, and mariadb-server slurmdbd for the accounting. The daemons run as the
+# user who starts them, who alone can submit jobs.
 # The node says that it has 8 CPUs, whatever there are, so that several small jobs run at once. The partition `urgent`
 # takes the node away from jobs of the partition `main`, which are then requeued.
 set -euo pipefail
@@ -56,10 +58,62 @@ PartitionName=urgent Nodes=$host MaxTime=INFINITE PriorityTier=2 State=UP
 END
 }
 
-start() {
-    for program in munged slurmctld slurmd sbatch; do
-        command -v "$program" > /dev/null || die "there is no $program here. Type: apt-get install slurm-wlm munge"
+need() {  # PACKAGES PROGRAM...
+    for program in "${@:2}"; do
+        command -v "$program" > /dev/null || die "there is no $program here. Type: apt-get install $1"
     done
+}
+
+start_accounting() {
+    local port user
+    port=$(free_port)
+    user=$(id -un)
+    cat >> "$DIR/slurm.conf" <<END
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort=$port
+AccountingStoragePass=$DIR/munge.socket
+END
+    (umask 077 && cat > "$DIR/slurmdbd.conf") <<END
+AuthType=auth/munge
+AuthInfo=socket=$DIR/munge.socket
+DbdHost=$(hostname -s)
+DbdAddr=127.0.0.1
+DbdPort=$port
+SlurmUser=$user
+StorageType=accounting_storage/mysql
+StorageHost=localhost
+StorageUser=root
+PidFile=$DIR/slurmdbd.pid
+LogFile=$DIR/slurmdbd.log
+END
+    # Only who can enter DIR reaches the socket, so the database needs no password.
+    mariadb-install-db --no-defaults --user="$user" --datadir="$DIR/database" --skip-test-db \
+        --auth-root-authentication-method=normal > "$DIR/mariadb.log" 2>&1
+    mariadbd --no-defaults --user="$user" --datadir="$DIR/database" --socket="$DIR/mariadb.socket" --skip-networking \
+        --pid-file="$DIR/mariadbd.pid" --innodb-flush-log-at-trx-commit=0 >> "$DIR/mariadb.log" 2>&1 < /dev/null &
+    wait_for test -S "$DIR/mariadb.socket"
+    MYSQL_UNIX_PORT=$DIR/mariadb.socket slurmdbd
+    wait_for add_cluster
+}
+
+wait_for() {  # COMMAND..., until it succeeds
+    for _ in $(seq 100); do
+        if "$@"; then return; fi
+        sleep 0.1
+    done
+    tail -n 5 "$DIR"/*.log >&2
+    stop
+    die "in vain: $*"
+}
+
+add_cluster() { sacctmgr -i add cluster local > /dev/null 2>&1; }
+
+node_is_idle() { [ "$(sinfo -h -o %T 2> /dev/null | head -1)" = idle ]; }
+
+start() {
+    need "slurm-wlm munge" munged slurmctld slurmd sbatch
+    if [ "$ACCOUNTING" = accounting ]; then need "mariadb-server slurmdbd" mariadbd mariadb-install-db slurmdbd; fi
     if [ -z "$DIR" ]; then DIR=$(mktemp -d "${TMPDIR:-/tmp}/local-slurm.XXXXXX"); fi
     mkdir -p "$DIR/state" "$DIR/spool"
     DIR=$(cd "$DIR" && pwd)
@@ -69,15 +123,11 @@ start() {
     (umask 077 && head -c 128 /dev/urandom > "$DIR/munge.key")
     munged --force --key-file="$DIR/munge.key" --socket="$DIR/munge.socket" --pid-file="$DIR/munged.pid" \
         --log-file="$DIR/munged.log" --seed-file="$DIR/munge.seed"
+    if [ "$ACCOUNTING" = accounting ]; then start_accounting; fi
     slurmctld -c
     slurmd -c
-    for _ in $(seq 100); do
-        if [ "$(sinfo -h -o %T 2> /dev/null | head -1)" = idle ]; then echo "export SLURM_CONF=$SLURM_CONF"; return; fi
-        sleep 0.1
-    done
-    tail -n 5 "$DIR"/*.log >&2
-    stop
-    die "the node did not come up"
+    wait_for node_is_idle
+    echo "export SLURM_CONF=$SLURM_CONF"
 }
 
 end() {  # the daemon with this name, and wait until it is gone
@@ -99,16 +149,14 @@ stop() {
         [ -z "$(timeout 5 squeue -h 2> /dev/null)" ] && break
         sleep 0.1
     done
-    end slurmd
-    end slurmctld
-    end munged
+    for daemon in slurmd slurmctld slurmdbd mariadbd munged; do end "$daemon"; done
     rm -rf "$DIR"
 }
 
-DIR=${2:-}
+DIR=${2:-} ACCOUNTING=${3:-}
 case "${1:-}" in
     start) start ;;
     status) [ -n "$DIR" ] || die "give the directory"; SLURM_CONF=$DIR/slurm.conf sinfo; SLURM_CONF=$DIR/slurm.conf squeue ;;
     stop) [ -n "$DIR" ] || die "give the directory"; stop ;;
-    *) die "usage: scripts/local_slurm.sh start [DIR] | status DIR | stop DIR" ;;
+    *) die "usage: scripts/local_slurm.sh start [DIR [accounting]] | status DIR | stop DIR" ;;
 esac

@@ -179,7 +179,7 @@ class Row:
         measures = {f"system{i}": self.setting.best - i * self.margin for i in range(self.systems)}
         return SyntheticDocuments(self.setting, measures)
 
-    def run(self, repetitions: int, processes: int) -> Simulation:
+    def run(self, repetitions: int) -> Simulation:
         kind, sampler = self.method.split()
         return replay(
             self.source(),
@@ -190,7 +190,6 @@ class Row:
             max_evaluations=MAX_QUERIES,
             splits="shared" if self.setting.alike > 0 else "independent",
             repetitions=repetitions,
-            processes=processes,
             batch_size=self.look_every,
             seed=SEED,
         )
@@ -212,7 +211,7 @@ def cells(rows: List[Row], args: argparse.Namespace) -> Iterator[Sequence[object
             yield margin, systems, name, paper, number, "", ""
         for row in problem_rows:
             repetitions = args.gaussian_repetitions if row.method.startswith("Gaussian") else args.repetitions
-            result = row.run(repetitions or args.repetitions, args.processes)
+            result = row.run(repetitions or args.repetitions)
             yield (
                 margin,
                 systems,
@@ -220,7 +219,7 @@ def cells(rows: List[Row], args: argparse.Namespace) -> Iterator[Sequence[object
                 "{} ({}%)".format(*PAPER_QUERIES.get((row.method, margin, systems), ("-", "-"))),
                 mean_and_error(result.default.runs, result.default.repetitions),
                 f"{result.default.correct:.0%}",
-                f"{result.default.inconclusive:.0%}",
+                f"{result.default.open:.0%}",
             )
 
 
@@ -234,7 +233,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--gaussian-repetitions", type=int, help="repetitions of the Gaussian belief (default: --repetitions)"
     )
-    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--only", default="", metavar="WORDS", help="methods whose names contain all of these words")
     parser.add_argument(
         "--problems", nargs="*", metavar="MARGIN:SYSTEMS", help="problems such as 0.05:5 (default: all)"

@@ -195,7 +195,6 @@ class Reproduction:
 
     scores: Path
     repetitions: int
-    processes: int
 
     def measure(self, procedure: Procedure, goal: float) -> Measured:
         """Repeat selections. What the procedure leaves out is the package's default."""
@@ -204,7 +203,7 @@ class Reproduction:
         if procedure.source is None:
             options = {**options, "candidates": procedure.candidates}
         repetitions = procedure.repetitions or self.repetitions
-        result = replay(scores, repetitions=repetitions, processes=self.processes, **options)
+        result = replay(scores, repetitions=repetitions, **options)
         if result.interrupted:
             raise KeyboardInterrupt
         runs, rounds = result.default.runs, round(result.default.mean_rounds, 2)
@@ -249,19 +248,19 @@ def table_1(results: Results) -> Rows:
 
 
 def fixed_confidence(results: Results) -> Rows:
-    """Tables 2 and 3: least, mean and most runs, and the share that was correct."""
-    rows: Rows = [("", "procedure", "confidence", "paper: min / mean / max, picked the best", "here")]
+    """Tables 2 and 3: mean, least and most runs, and the share that was correct."""
+    rows: Rows = [("procedure", "confidence", "paper: mean (min-max), picked the best", "here")]
     for procedure in procedures_of("table 2", "table 3"):
         for confidence in procedure.goals:
             line = results.line(procedure.table, procedure.name, confidence)
             theirs, ours = (
-                f"{least:.0f} / {mean:.0f} / {most:,.0f}, {correct:.0%}"
+                f"{mean:.0f} ({least:.0f}-{most:,.0f}), {correct:.0%}"
                 for least, mean, most, correct in (
                     PAPER_NUMBERS[procedure.name, confidence],
                     (line.least, line.mean, line.most, line.correct),
                 )
             )
-            rows.append((procedure.table, procedure.name, f"{confidence:.2f}", theirs, ours))
+            rows.append((procedure.name, f"{confidence:.2f}", theirs, ours))
     return rows
 
 
@@ -444,7 +443,7 @@ def main() -> None:
     else:
         scores, metric = released_table(args.source).scores, "test macro-F1"
         directory = args.results or args.output
-        measure(Reproduction(args.source, args.repetitions, args.processes), directory)
+        measure(Reproduction(args.source, args.repetitions), directory)
         results = Results.read(directory, rule_id())
         draw_figure_2(
             {"synthetic": results.trace("figure 2"), "released scores": results.trace("figure 2, released")},

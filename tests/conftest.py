@@ -4,7 +4,6 @@ import json
 import os
 import random
 import secrets
-import shutil
 import signal
 import subprocess
 import time
@@ -113,44 +112,55 @@ class LocalSlurm:
     """The daemons of a Slurm on this machine, by the directory of their files."""
 
     root: Path
+    has_accounting: bool = False
 
-    def restart_node(self) -> None:
-        """Kill the daemon of the node at once, and start it again. Its jobs go on."""
-        from tests.running.light import is_running
+    def end(self, daemon: str, ending: signal.Signals = signal.SIGTERM) -> None:
+        """End a daemon."""
+        pid = int((self.root / f"{daemon}.pid").read_text())
+        os.kill(pid, ending)
+        until(lambda: not psutil.pid_exists(pid))
 
-        pid = int((self.root / "slurmd.pid").read_text())
-        os.kill(pid, signal.SIGKILL)
-        until(lambda: not is_running(pid))
-        subprocess.run([program_of_slurm("slurmd")], check=True)
-
-
-def program_of_slurm(name: str) -> str:
-    found = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
-    return found or pytest.skip(f"{name} is not installed. On Debian, as root: apt-get install slurm-wlm munge")
+    def start(self, daemon: str, *options: str) -> None:
+        """Start a daemon again."""
+        path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+        subprocess.run([daemon, *options], check=True, env={**os.environ, "PATH": path})
+        until(lambda: subprocess.run(["scontrol", "ping"], capture_output=True).returncode == 0)
 
 
-@pytest.fixture(scope="session")
-def slurm_daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSlurm]:
-    """A real Slurm of one node on this machine."""
-    for name in ("munged", "slurmctld", "slurmd", "sbatch"):
-        program_of_slurm(name)
-    script, root = REPOSITORY / "scripts" / "local_slurm.sh", tmp_path_factory.mktemp("slurm")
-    started = subprocess.run([script, "start", root], capture_output=True, text=True)
+def local_slurm(root: Path, *, has_accounting: bool = False) -> Iterator[LocalSlurm]:
+    """Start a real Slurm of one node on this machine, if it is installed, and stop it in the end."""
+    script = REPOSITORY / "scripts" / "local_slurm.sh"
+    options = ["accounting"] if has_accounting else []
+    started = subprocess.run([script, "start", root, *options], capture_output=True, text=True)
     if started.returncode:
         pytest.skip(f"no Slurm can be started here: {started.stderr.strip()[-300:]}")
-    yield LocalSlurm(root)
+    yield LocalSlurm(root, has_accounting)
     subprocess.run([script, "stop", root], check=True)
     assert not root.exists()
 
 
+@pytest.fixture(scope="session")
+def slurm_daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSlurm]:
+    """A real Slurm of one node on this machine. It has no accounting, and forgets a job minutes after its end."""
+    yield from local_slurm(tmp_path_factory.mktemp("slurm"))
+
+
+@pytest.fixture(scope="session")
+def accounting_slurm_daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSlurm]:
+    """The same with accounting in a MariaDB."""
+    yield from local_slurm(tmp_path_factory.mktemp("slurm"), has_accounting=True)
+
+
 @pytest.fixture
-def slurm(slurm_daemons: LocalSlurm, monkeypatch: pytest.MonkeyPatch) -> LocalSlurm:
-    """The same, found by the commands of Slurm, and asked often. Its jobs find this package."""
-    monkeypatch.setenv("SLURM_CONF", str(slurm_daemons.root / "slurm.conf"))
+def slurm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> LocalSlurm:
+    """The same, found by the commands of Slurm, and asked often. Its jobs find this package. The parameter is the name
+    of the fixture of its daemons."""
+    daemons: LocalSlurm = request.getfixturevalue(getattr(request, "param", "slurm_daemons"))
+    monkeypatch.setenv("SLURM_CONF", str(daemons.root / "slurm.conf"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
     for name in ("FIRST_INTERVAL_SECONDS", "MAX_INTERVAL_SECONDS", "LOOK_SECONDS"):
         monkeypatch.setattr(f"fiesta_allennlp.running.slurm.{name}", 0.3)
-    return slurm_daemons
+    return daemons
 
 
 @pytest.fixture

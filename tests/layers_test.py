@@ -17,7 +17,7 @@ ALLOWED: Dict[str, Set[str]] = {
     "selecting": GROUND | {"choosing", "running"},  # the loop asks the one, and gives work to the other
     "candidates": GROUND | {"choosing", "running", "selecting"},  # what a run is: a config or a program, and its data
     "documents": GROUND | {"choosing", "running", "selecting"},  # the same for a trained system
-    "tables": GROUND | {"choosing", "running", "selecting"},  # runs that exist, and simulated ones, on several cores
+    "tables": GROUND | {"choosing", "selecting"},  # runs that exist already, and simulated ones: nothing is run
     "confirming": GROUND | {"choosing", "selecting", "candidates"},  # fresh runs of candidates
     "reports": GROUND | {"choosing", "running", "selecting", "candidates", "documents", "tables", "confirming"},
     "commands": GROUND

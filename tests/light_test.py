@@ -20,7 +20,7 @@ from tests.selections import write_selection
 TRAINING = {"torch", "allennlp", "transformers", "spacy", "sklearn"}
 SCIPY = {"scipy.stats", "scipy.optimize", "scipy.spatial"}
 DRAWING = {"matplotlib"}
-PROCESSES = {"pebble", "concurrent.futures.process"}
+PROCESSES = {"concurrent.futures.process"}
 
 SIMULATED = TRAINING | SCIPY | DRAWING | PROCESSES
 PLAN = ("plan", "--gap", "1", "--sd", "1", "--repetitions", "1")

@@ -30,4 +30,4 @@ class KnownSd(Belief):
 
 source = ScorePreset("models", {"cnn": 0.78, "lstm": 0.80, "bert": 0.82})
 belief = {"type": "known_sd", "sd": 0.03}
-print(replay(source, belief=belief, splits="independent", repetitions=5, processes=1, seed=1))
+print(replay(source, belief=belief, splits="independent", repetitions=5, seed=1))

@@ -27,4 +27,4 @@ class PatientStop(BayesianStop):
 
 
 source = ScorePreset("models", {"cnn": 0.78, "lstm": 0.80, "bert": 0.82})
-print(replay(source, stop={"type": "patient", "num_runs": 12}, repetitions=5, processes=1, seed=1))
+print(replay(source, stop={"type": "patient", "num_runs": 12}, repetitions=5, seed=1))

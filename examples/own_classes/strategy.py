@@ -31,4 +31,4 @@ class EpsilonGreedy(PosteriorSampling):
 
 
 scores = ScorePreset("models", {"cnn": 0.78, "lstm": 0.80, "bert": 0.82})
-print(replay(scores, strategy={"type": "epsilon_greedy", "epsilon": 0.3}, repetitions=5, processes=1, seed=1))
+print(replay(scores, strategy={"type": "epsilon_greedy", "epsilon": 0.3}, repetitions=5, seed=1))

@@ -1,0 +1,1 @@
+"""Configs and programs, their data and one run of each."""

@@ -135,9 +135,7 @@ class Settings(SelectionSettings):
     )
     allow: Tuple[str, ...] = allow_option(RESOURCES_GROUP)
     min_score: Optional[float] = min_score_option(SCORING_GROUP)
-    max_hours: Optional[float] = resource_option(
-        None, "stop as inconclusive after this many hours in total", above=0, is_rare=True
-    )
+    max_hours: Optional[float] = resource_option(None, "stop after this many hours in total", above=0, is_rare=True)
     max_failures: int = max_failures_option()
     keep: str = resource_option(
         "none",

@@ -38,7 +38,7 @@ from fiesta_allennlp.candidates.preparation import (
 )
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.studies import study_scores, trials_of
-from fiesta_allennlp.choosing.decision import INCONCLUSIVE_REASONS, Decision
+from fiesta_allennlp.choosing.decision import OPEN_REASONS, Decision
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.choosing.strategy_building import build_strategy, build_with_packages, translated_option_errors
 from fiesta_allennlp.core.directory import RunDirectory
@@ -290,7 +290,7 @@ class TrainingSelection(SelectionFamily):
         )
 
     def conclude(self, history: History, decision: Decision) -> None:
-        may_continue = decision.best is None or decision.stopped_by in INCONCLUSIVE_REASONS
+        may_continue = decision.best is None or decision.stopped_by in OPEN_REASONS
         if self.settings.keep == "best" and not may_continue:
             BestModelKeeper(self.directory, self.settings.scored_by.sign).keep_only([decision.best], history)
 

@@ -1,3 +1,5 @@
+"""Leads, posteriors, who runs next, when to stop."""
+
 # ruff: noqa: F401
 from fiesta_allennlp.choosing.fixed_budget import (
     FixedBudget,

@@ -6,7 +6,7 @@ from typing import Mapping, Optional, Tuple
 
 from fiesta_allennlp.choosing.beliefs.belief import Posterior
 
-INCONCLUSIVE_REASONS = ("max_evaluations", "max_hours", "interrupted", "no_variation")
+OPEN_REASONS = ("max_evaluations", "max_hours", "interrupted", "no_variation")
 """The reasons for which a selection may stop before it names a winner."""
 
 

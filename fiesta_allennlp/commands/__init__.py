@@ -1,4 +1,7 @@
-"""The commands as a table, and their parsers, which need only the standard library, so that help is fast."""
+"""What you type, and the same calls for Python.
+
+The commands are a table. Their parsers need only the standard library, so that help is fast.
+"""
 
 import argparse
 import os

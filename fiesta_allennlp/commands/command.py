@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EXIT_NO_COMPARISON = 1
 EXIT_USER_ERROR = 2
-EXIT_INCONCLUSIVE = 3
+EXIT_OPEN = 3
 EXIT_INTERRUPTED = 130
 
 REMEDY_BY_ERRNO = {
@@ -133,7 +133,7 @@ class FiestaCommand:
 
 def add_require_decision(parser: Any, *, decision: str = "a winner was named") -> None:
     """Add the mode in which a script sees the decision by the exit status."""
-    help = f"exit with status {EXIT_INCONCLUSIVE} unless {decision}"
+    help = f"exit with status {EXIT_OPEN} unless {decision}"
     parser.add_argument("--require-decision", action="store_true", help=help)
 
 
@@ -141,7 +141,7 @@ def decision_status(result: "Result", args: argparse.Namespace) -> int:
     """Return the exit status of a comparison that was not interrupted."""
     if result.stopped_by == "failures":
         return EXIT_NO_COMPARISON
-    return EXIT_INCONCLUSIVE if args.require_decision and not result.decided else 0
+    return EXIT_OPEN if args.require_decision and not result.decided else 0
 
 
 def print_read_back(*read_backs: "ReadBack") -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Type
 
 from fiesta_allennlp.commands.command import (
-    EXIT_INCONCLUSIVE,
     EXIT_INTERRUPTED,
     EXIT_NO_COMPARISON,
+    EXIT_OPEN,
     FiestaCommand,
     add_require_decision,
     decision_status,
@@ -59,7 +59,7 @@ class SelectionCommand(FiestaCommand):
         parser.add_argument("--config", type=Path, help="a Jsonnet file with options, which the command line overrides")
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
-        """Return the status: 0 decided or inconclusive, 1 no comparison was possible, 2 invalid input, 3 inconclusive
+        """Return the status: 0 decided or open, 1 no comparison was possible, 2 invalid input, 3 open
         with `--require-decision`."""
         settings_class = import_dotted(self.settings_class_path)
         settings = typed_settings(args, settings_class)
@@ -283,7 +283,7 @@ the resources that you change. --recover continues them after an interruption.""
         result = confirm(settings, resources, console, recover=args.recover)
         console.print(*show(result))
         if result.is_over:
-            return EXIT_INCONCLUSIVE if args.require_decision and result.verdict != "confirmed" else 0
+            return EXIT_OPEN if args.require_decision and result.verdict != "confirmed" else 0
         console.print(f"Continue with: {recover_command(args)}")
         return EXIT_INTERRUPTED
 

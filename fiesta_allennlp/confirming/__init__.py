@@ -1,0 +1,1 @@
+"""Fresh runs of a winner, and their test."""

@@ -1,0 +1,1 @@
+"""Records, options, errors, files, seeds, texts."""

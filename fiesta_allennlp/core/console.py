@@ -28,25 +28,11 @@ class PipeSafeConsole(Console):
     breaks long texts at blanks, but leaves lines with a command whole. Elsewhere no line is broken, and none ends with
     blanks. A terminal that cannot move its cursor is no terminal here, so that progress is printed line by line."""
 
-    @property
-    def is_terminal(self) -> bool:
-        return super().is_terminal and os.environ.get("TERM") not in DUMB_TERMINALS
-
-    _safe_file: Optional["_PipeSafeFile"] = None
-
-    @property
-    def file(self) -> IO[str]:
-        stream = self._file or (sys.stderr if self.stderr else sys.stdout)
-        if isinstance(stream, _PipeSafeFile):
-            return cast(IO[str], stream)
-        file = super().file
-        if self._safe_file is None or self._safe_file.wrapped is not file:
-            self._safe_file = _PipeSafeFile(file)
-        return cast(IO[str], self._safe_file)
-
-    @file.setter
-    def file(self, new_file: IO[str]) -> None:
-        self._file = new_file
+    def __init__(self, *, stderr: bool = False, file: Optional[IO[str]] = None, **options: Any) -> None:
+        stream: Any = file or (sys.stderr if stderr else sys.stdout)
+        stream = stream if isinstance(stream, _PipeSafeFile) else _PipeSafeFile(stream)
+        dumb = {"force_terminal": False} if os.environ.get("TERM") in DUMB_TERMINALS else {}
+        super().__init__(file=stream, stderr=stderr, **{**options, **dumb})
 
     def render_str(self, text: str, **kwargs: Any) -> Text:
         """Render any text, also the cells and titles of tables."""

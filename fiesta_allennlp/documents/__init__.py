@@ -1,0 +1,1 @@
+"""Trained systems, compared on few documents."""

@@ -69,7 +69,7 @@ class DocumentSettings(SelectionSettings):
         SelectionSettings, "margin", help="accept a system within MARGIN of the best (default 0)", parse=None
     )
     max_evaluations: Optional[int] = restated_option(
-        SelectionSettings, "max_evaluations", help="stop as inconclusive after this many queries"
+        SelectionSettings, "max_evaluations", help="stop after this many queries"
     )
     systems: Tuple[str, ...] = option(
         (),

@@ -1,4 +1,7 @@
-"""What AllenNLP configs of the example tasks can name. Importing it registers that; only `plugin` does so."""
+"""TDSA models and taggers for AllenNLP.
+
+Importing this room registers what configs can name, and only `plugin` imports it.
+"""
 
 # ruff: noqa: F401
 import fiesta_allennlp.models.modules

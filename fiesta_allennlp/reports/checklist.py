@@ -11,7 +11,7 @@ from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.settings.choice_settings import ChoiceSettings
 from fiesta_allennlp.core.settings.options import command_words, declared_options, flag
 from fiesta_allennlp.core.texts import duration_text
-from fiesta_allennlp.reports.formats import join_pairs
+from fiesta_allennlp.reports.latex_and_html import join_pairs
 from fiesta_allennlp.reports.stored_selection import StoredSelection
 from fiesta_allennlp.running.isolation.machine import origin_here
 

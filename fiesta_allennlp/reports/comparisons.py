@@ -1,10 +1,7 @@
-"""The scores of two candidates compared, and how often single runs would have named another one.
-
-All of this describes. What decides is the posterior.
-"""
+"""The scores of two candidates compared, which describes them. What decides is the posterior."""
 
 from dataclasses import dataclass
-from typing import Optional, Sequence, Tuple
+from typing import Optional, Tuple
 
 import numpy as np
 
@@ -17,33 +14,6 @@ from fiesta_allennlp.choosing.t_tests import (
     differences_on_shared_splits,
 )
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
-from fiesta_allennlp.selecting.results.result import Result
-
-
-def share_of_single_runs_wrong(result: Result) -> Optional[float]:
-    """Compute how often one run of each candidate that takes part, whatever its split, would have named another
-    candidate than the leading one. It is exact, over all ways to draw a recorded score of each. None where fewer than
-    two have scores, or the leading one has none."""
-    contenders = [candidate for candidate in result.compared if candidate.scores and not candidate.withdrawn]
-    if len(contenders) < 2 or contenders[0].name != result.leading:
-        return None
-    return 1 - prob_first_wins([result.parsed_metric.sign * np.array(candidate.scores) for candidate in contenders])
-
-
-def prob_first_wins(scores: Sequence[np.ndarray]) -> float:
-    """Compute the probability that a score of the first row is the highest, if one of each row is drawn. A tie of k
-    counts 1 / k.
-
-    For a score x it is int_0^1 prod_j (L_j + E_j u) du, with the probabilities L_j and E_j that score j is lower than x
-    or equal to it. Gauss and Legendre's rule gives it exactly."""
-    first, *rivals = scores
-    nodes, weights = np.polynomial.legendre.leggauss(len(rivals) // 2 + 1)
-    nodes, weights = (nodes + 1) / 2, weights / 2
-    prob_rivals_lower = np.ones((len(first), len(nodes)))
-    for rival in rivals:
-        lower, upper = (np.searchsorted(np.sort(rival), first, side=side) / len(rival) for side in ("left", "right"))
-        prob_rivals_lower *= lower[:, None] + (upper - lower)[:, None] * nodes
-    return float(np.clip((prob_rivals_lower @ weights).mean(), 0, 1))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from fiesta_allennlp.choosing.stopping_rules import StoppingRule
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
 from fiesta_allennlp.core.texts import count_text, interval_text, number_text, probability_text
 from fiesta_allennlp.documents.documents_result import DocumentsResult, SystemResult
-from fiesta_allennlp.reports.formats import TEMPLATES_DIRECTORY
+from fiesta_allennlp.reports.latex_and_html import TEMPLATES_DIRECTORY
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_in_words
 from fiesta_allennlp.reports.words import changes_in_words, min_score_in_words
@@ -111,8 +111,8 @@ def _outcome(report: Report) -> str:
             interval = interval_text(comparison.interval, report.decimals)
             text += f"; mean difference {difference}, 95% interval {interval}"
         text += ")"
-    if report.single_runs_wrong is not None:
-        share = f"{report.single_runs_wrong:.0%}"
+    if result.single_runs_wrong is not None:
+        share = f"{result.single_runs_wrong:.0%}"
         text += f"; one run of each would have named another {result.words.model} in {share} of cases"
     return f"{text}."
 

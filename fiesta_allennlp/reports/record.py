@@ -3,7 +3,7 @@ number that does not exist is None."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -15,9 +15,8 @@ from fiesta_allennlp.confirming.confirmation import Confirmation
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.origin import PackageSource, package_source
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.core.texts import duration_text, probability_text
 from fiesta_allennlp.reports.checklist import Checklist, build_checklist
-from fiesta_allennlp.reports.comparisons import Comparison, compare_scores, share_of_single_runs_wrong
+from fiesta_allennlp.reports.comparisons import Comparison, compare_scores
 from fiesta_allennlp.reports.stored_selection import StoredSelection
 from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_in_words
 from fiesta_allennlp.reports.words import (
@@ -32,7 +31,7 @@ from fiesta_allennlp.selecting.results.candidate_table import candidate_table, n
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.showing import Printable, TerminalLines, show
 from fiesta_allennlp.selecting.results.verdict import with_everybody
-from fiesta_allennlp.selecting.storage.brought import BROUGHT_CAUTION
+from fiesta_allennlp.selecting.storage.earlier_runs import BROUGHT_CAUTION
 
 if TYPE_CHECKING:
     from fiesta_allennlp.tables.read_back import ReadBack
@@ -132,26 +131,8 @@ class Report(Printable):
         else:
             pair = self.comparisons[0] if self.is_pair else None
             sentences = scores_in_words(result, self.strategy, pair=pair)
-        extra = single_runs_in_words(result, self.single_runs_wrong), min_score_in_words(result)
+        extra = single_runs_in_words(result), min_score_in_words(result)
         return tuple(filter(None, (*sentences, *extra, *self.confirmation_sentences, *self.table_notes)))
-
-    @cached_property
-    def key_facts(self) -> Tuple[Tuple[str, str], ...]:
-        """The facts about the decision to see first, as pairs of name and value."""
-        result, leader, words = self.result, self.result.leader, self.result.words
-        facts: Dict[str, Optional[str]] = {}
-        if leader is not None:
-            facts["best" if result.decided else "leads"] = leader.name
-            facts["P(best)"] = probability_text(leader.prob_best)
-        if leader is not None and result.margin:
-            facts[f"P(within {result.margin:g} of the best)"] = probability_text(leader.prob_within_margin)
-        if self.single_runs_wrong is not None:
-            facts["single runs that name another"] = f"{self.single_runs_wrong:.0%}"
-        facts[words.finished] = str(result.num_evaluations)
-        facts[f"failed {words.evaluations}"] = str(result.num_failures or "")
-        facts[f"time of all {words.evaluations}"] = duration_text(result.seconds) if result.seconds else None
-        facts["stopped by"] = result.stopped_by.replace("_", " ") if result.stopped_by and self.is_selection else None
-        return tuple((name, value) for name, value in facts.items() if value)
 
     @property
     def confirmation_sentences(self) -> Tuple[str, ...]:
@@ -194,11 +175,6 @@ class Report(Printable):
             c for c in result.compared if first is not None and c.name != first.name and (self.is_pair or c.scores)
         ]
         return tuple(compare_scores(first, other, minimise=result.minimise) for other in others)
-
-    @cached_property
-    def single_runs_wrong(self) -> Optional[float]:
-        """How often a single run of each candidate would have named another one than the one that leads."""
-        return share_of_single_runs_wrong(self.result)
 
     @cached_property
     def checklist(self) -> Checklist:

@@ -12,13 +12,14 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import atomic_replacement, to_csv_cell
 from fiesta_allennlp.core.settings.options import check_setting_names, list_to_tuple
 from fiesta_allennlp.core.texts import interval_text, number_text
-from fiesta_allennlp.reports.formats import MISSING_TEXT, Columns, make_table, render_file
+from fiesta_allennlp.reports.latex_and_html import MISSING_TEXT, Columns, make_table, render_file
 from fiesta_allennlp.reports.paragraph import collect_bibtex, compose_appendix, compose_paragraph
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report_settings import ReportSettings
 from fiesta_allennlp.reports.report_sources import read_selection, read_table, restrict_to_pair
 from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_table
 from fiesta_allennlp.selecting.results.candidate_table import CSV, HTML, LATEX, Table, candidate_table, candidate_values
+from fiesta_allennlp.selecting.results.facts import first_facts
 from fiesta_allennlp.tables.table_settings import is_selection, split_table_argument
 
 PathLike = Union[str, Path]
@@ -157,6 +158,7 @@ def render_html(report: Report, pictures: Mapping[str, Any]) -> str:
         report=report,
         result=report.result,
         words=report.result.words,
+        facts=first_facts(report.result),
         candidates=candidate_table(report.result, HTML),
         sections=[section for section in list_sections(report) if section.table.rows],
         pictures=pictures,

@@ -4,7 +4,7 @@ import json
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.choosing import Strategy
-from fiesta_allennlp.choosing.decision import INCONCLUSIVE_REASONS
+from fiesta_allennlp.choosing.decision import OPEN_REASONS
 from fiesta_allennlp.confirming.confirmation import POWER, SeenLead
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
 from fiesta_allennlp.core.settings.options import flag
@@ -18,7 +18,7 @@ from fiesta_allennlp.core.texts import (
 )
 from fiesta_allennlp.documents.documents_result import DocumentsResult
 from fiesta_allennlp.reports.comparisons import Comparison
-from fiesta_allennlp.reports.formats import (
+from fiesta_allennlp.reports.latex_and_html import (
     reason_text,
     withdrawn_text,
 )
@@ -127,11 +127,13 @@ def min_score_in_words(result: Result) -> str:
     return f"--min-score {result.min_score:g} removes {join_some(removed) or 'no run'}."
 
 
-def single_runs_in_words(result: Result, share_wrong: Optional[float]) -> str:
+def single_runs_in_words(result: Result) -> str:
     """State how often single runs would have named another candidate than `leading`; empty if that is unknown."""
-    if share_wrong is None:
+    if result.single_runs_wrong is None:
         return ""
-    return f"One run of each would have named another {result.words.candidate} in {share_wrong:.0%} of cases."
+    return (
+        f"One run of each would have named another {result.words.candidate} in {result.single_runs_wrong:.0%} of cases."
+    )
 
 
 def ended_in_words(result: Result) -> str:
@@ -175,7 +177,7 @@ def _open_in_words(result: Result) -> str:
         return "the scores raise a question"
     if result.stopped_by == "no_variation":
         return "there is no estimate of the noise"
-    if result.stopped_by in INCONCLUSIVE_REASONS:
+    if result.stopped_by in OPEN_REASONS:
         limit = "leaves too few runs to decide" if result.gave_up else "was reached"
         return f"{flag(str(result.stopped_by))} {limit}"
     means = {c.name: result.parsed_metric.sign * c.mean for c in result.candidates if c.mean is not None}

@@ -1,0 +1,1 @@
+"""Processes here, Slurm, Ray; ends what a run started."""

@@ -1,0 +1,1 @@
+"""The loop, its session and store, and the result."""

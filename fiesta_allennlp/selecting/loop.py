@@ -20,6 +20,7 @@ from fiesta_allennlp.core.records import Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.running.executor import Evaluator, Executor
 from fiesta_allennlp.running.retries import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
+from fiesta_allennlp.selecting.killed_runs import find_finished_run, finished_or_failed
 from fiesta_allennlp.selecting.storage.store import RunStore
 
 
@@ -156,7 +157,7 @@ class SelectionLoop:
             working_time.save()
             if outcome is None:
                 continue
-            outcome = self._salvage_outcome(outcome)
+            outcome = finished_or_failed(self.evaluator, outcome, self.directory)
             active_requests.discard(outcome.request)
             if self._record(outcome):
                 self._retry(outcome, active_requests)
@@ -186,10 +187,8 @@ class SelectionLoop:
         active_requests: Set[Request] = set()
         history = self._read_history()
         for request in history.pending:
-            run = self.evaluator.for_request(request)
-            evaluation = run.salvage(request, self.directory.evaluation(request.name))
+            evaluation = find_finished_run(self.evaluator, request, self.directory)
             if evaluation is not None:
-                logger.info("%s had finished before the interruption; recording its score", request.name)
                 self._record(evaluation)
             elif request.candidate in history.withdrawn or history.has_failed(request):
                 self._release_runs([request])
@@ -212,13 +211,6 @@ class SelectionLoop:
         self._release_runs(unwanted_runs)
         active_requests.difference_update(unwanted_runs)
         return self._read_history()
-
-    def _salvage_outcome(self, outcome: Outcome) -> Outcome:
-        """Return the outcome, or the score of a run that had finished when its process was ended."""
-        if isinstance(outcome, Failure) and outcome.kind != "error":
-            directory = self.directory.evaluation(outcome.request.name)
-            return self.evaluator.for_request(outcome.request).salvage(outcome.request, directory) or outcome
-        return outcome
 
     def _reserve_runs(self, history: History, slots: int) -> List[Request]:
         if slots < 1 or len(self.retries.num_failures_since_finish) > self.executor.slots:

@@ -1,24 +1,37 @@
 """What a command refuses unless you accept it by name, with `--allow NAME`."""
 
 from dataclasses import dataclass
-from typing import Any, Collection, Dict, Iterable, Sequence, Tuple
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Callable, Collection, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.settings.metrics import have_two_units
 from fiesta_allennlp.core.settings.options import option
+
+if TYPE_CHECKING:
+    from fiesta_allennlp.core.records import Evaluation, History  # --help does without
+
+MIN_REPEATS = 3
+"""The least number of runs that repeat by more than chance."""
 
 
 @dataclass(frozen=True)
 class Objection:
-    """A doubt about candidates or scores, which ends a command unless it is allowed.
+    """A doubt about candidates or scores. Unless it is allowed, candidates end a command, and scores leave a selection
+    without a winner.
 
     Attributes:
         name: what `--allow` takes.
         accepts: what is then accepted, for the help.
+        test: yields what a history has that is doubtful.
+        sentence: what is asked about it, or what to do.
         is_kept: whether a selection remembers it. If not, it is for one call.
     """
 
     name: str
     accepts: str
+    test: Callable[["History"], Iterable[str]] = lambda history: ()
+    sentence: str = ""
     is_kept: bool = True
 
     def check(self, reasons: Iterable[str], allowed: Collection[str]) -> None:
@@ -32,12 +45,54 @@ class Objection:
             raise ConfigError(f"{reason}, or add --allow {self.name}.")
 
 
-UNSEEDED = Objection("unseeded", "a program whose command does not use {seed}, and runs that repeat")
+def _find_repeats(history: "History") -> Iterator[str]:
+    """Yield which runs repeat, although their seeds differ: those of a candidate, or those of two. Scores of single
+    items, which are 0 or 1, may do so."""
+    runs = {name: history.evaluations_of(name) for name in history.candidates}
+    if {run.score for run in history.evaluations} == {0.0, 1.0}:
+        return
+    repeated = [name for name, own in runs.items() if len(own) >= MIN_REPEATS and _are_equal(own)]
+    for name in repeated:
+        yield f"all {len(runs[name])} runs of {name} are equal ({runs[name][0].metric} {runs[name][0].score:g})"
+    others = {name: history.scores(name).tolist() for name in runs if name not in repeated}
+    for first, second in combinations(others, 2):
+        number = min(len(others[first]), len(others[second]))
+        if number >= MIN_REPEATS and others[first][:number] == others[second][:number]:
+            yield f"the first {number} scores of {first} and {second} are equal"
+
+
+def _are_equal(runs: Sequence["Evaluation"]) -> bool:
+    """Return whether all runs report the same score, and the same metrics as far as they have any."""
+    metrics: List[Mapping[str, float]] = [run.metrics for run in runs if run.metrics]
+    return len({run.score for run in runs}) == 1 and all(other == metrics[0] for other in metrics)
+
+
+def _find_two_units(history: "History") -> Iterator[str]:
+    if have_two_units([run.score for run in history.evaluations]):
+        yield "some scores look like fractions, others like percents"
+
+
+UNSEEDED = Objection(
+    "unseeded",
+    "a program whose command does not use {seed}, and runs that repeat",
+    _find_repeats,
+    "Is the seed used, or are results cached?",
+)
 PRETRAINED = Objection("pretrained", "with random splits, starting weights that were trained on the same files")
 REMOVED = Objection("removed", "with --recover, leaving out candidates, whose runs are kept", is_kept=False)
-UNITS = Objection("units", "scores of which some look like fractions, others like percent")
+UNITS = Objection(
+    "units", "scores of which some look like fractions, others like percent", _find_two_units, "Correct them."
+)
 
 OBJECTIONS = (UNSEEDED, PRETRAINED, REMOVED, UNITS)
+
+
+def find_questions(history: "History", allowed: Collection[str]) -> Iterator[str]:
+    """Yield what is asked about the scores before a winner is named, for each objection that is not allowed."""
+    for objection in OBJECTIONS:
+        facts = "" if objection.name in allowed else "; ".join(objection.test(history))
+        if facts:
+            yield f"{facts[0].upper()}{facts[1:]}. {objection.sentence} --allow {objection.name} accepts them."
 
 
 def allow_option(group: str, objections: Sequence[Objection] = OBJECTIONS) -> Any:

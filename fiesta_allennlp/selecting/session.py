@@ -46,7 +46,7 @@ from fiesta_allennlp.selecting.loop import Display, SelectionLoop, no_display
 from fiesta_allennlp.selecting.objections import REMOVED, kept_allowances
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.storage import workspace
-from fiesta_allennlp.selecting.storage.brought import BroughtRuns
+from fiesta_allennlp.selecting.storage.earlier_runs import BroughtRuns
 from fiesta_allennlp.selecting.storage.store import COMMAND_BY_KIND, Meta, RunStore, check_store_not_lost
 from fiesta_allennlp.selecting.storage.workspace import recording_errors, write_csv
 from fiesta_allennlp.version import __version__

@@ -1,0 +1,1 @@
+"""Scores that exist: reading, next runs, simulations."""

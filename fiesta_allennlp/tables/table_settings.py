@@ -267,7 +267,6 @@ class ReplaySettings(TableSettings, ChoiceSettings):
     batch_size: int = resource_option(
         1, "runs per round; each round starts when the previous one has finished", least=1
     )
-    processes: Optional[int] = resource_option(None, "number of processes (default: one per core)", least=1)
     seed: Optional[int] = seed_option(RESOURCES_GROUP, SEED_HELP)
 
 
@@ -349,7 +348,6 @@ class PlanSettings(TableSettings, ChoiceSettings):
     repetitions: Optional[int] = resource_option(
         None, f"number of selections to simulate (default: {MIN_REPEATS} to {MAX_REPEATS}, in 5 to 10 seconds)", least=1
     )
-    processes: int = resource_option(1, "number of processes", least=1)
     seed: Optional[int] = seed_option(RESOURCES_GROUP, SEED_HELP)
 
     def __post_init__(self) -> None:

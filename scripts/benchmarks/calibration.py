@@ -54,7 +54,7 @@ DEFAULT = "default"
 SELECTIONS_PER_TASK = 50
 """Selections that a process simulates at a time."""
 
-HEADINGS = ("family", "selections", "mean runs", "wrong of all", "wrong of named", "inconclusive")
+HEADINGS = ("family", "selections", "mean runs", "wrong of all", "wrong of named", "open")
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,6 @@ def add_page_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of a script that reproduces a paper and writes the tables of a page."""
     parser.add_argument("--output", type=Path, default=Path("reproduced"), help="directory for figures and tables")
     parser.add_argument("--results", type=Path, help="directory of the lines to append to (default: that of --output)")
-    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--table", action="store_true", help="measure nothing, but write the tables of the page")
 
 

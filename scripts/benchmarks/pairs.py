@@ -49,10 +49,8 @@ SUMMED_COLUMNS = ("selections", "named", "wrong", "runs", "covered", "above", "e
 HEADINGS = (
     "stop",
     "gap, sds",
-    "selections",
     "runs",
     "named",
-    "wrong of all",
     "wrong of named",
     "interval covers",
     "lead - true lead",
@@ -102,14 +100,12 @@ def cells(sums: Dict[str, Any]) -> List[str]:
 
     excess = sums["excess"] / max(named, 1)
     error = np.sqrt(max(sums["squares"] / max(named, 1) - excess**2, 0) / max(named, 1))
-    wrong = [rate("wrong", total), rate("wrong", named)] if sums["gap"] else ["-", "-"]
     return [
         sums["stop"],
         f"{sums['gap']:g}",
-        f"{total:,.0f}",
         f"{sums['runs'] / total:.1f}",
         rate("named", total),
-        *wrong,
+        rate("wrong", named) if sums["gap"] else "-",
         rate("covered", named),
         f"{excess:+.2f} ± {error:.2f}" if named else "-",
     ]

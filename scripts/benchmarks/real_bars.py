@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Iterator, List
 
 from common import ROOT, final_rule
-from real_figure import GREY, INK, text
 from real_results import GAPS, OPENED, SETS, class_label, read_results
 from real_tables import count_runs, group_rows, sum_of
 
 PICTURE = ROOT / "docs" / "pictures" / "bars.svg"
+INK, GREY = "#222", "#666"
 COLOURS = {"10 runs each": "#8a8f98", "default": "#c0271d"}
 NEAR = class_label(0, GAPS)
 """The gaps of near ties."""
@@ -53,6 +53,10 @@ def find_bars(kind: str, *key: str) -> List[Bar]:
     ]
 
 
+def text(x: float, y: float, content: str, *, size: int, fill: str = INK, more: str = "") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{fill}"{more}>{content}</text>'
+
+
 def draw_group(title: str, bars: List[Bar], top: float) -> Iterator[str]:
     yield text(LEFT, top, title, size=14, more=' font-weight="bold"')
     for number, bar in enumerate(bars):
@@ -69,7 +73,7 @@ def svg_text() -> str:
     height = TOP + 2 * GROUP - 8
     near_ties = f"near ties: the best leads by less than {GAPS[0]} sd"
     groups = (("all problems", find_bars("procedures")), (near_ties, find_bars("gaps", NEAR)))
-    body = [text(LEFT, 26, "How often is the named winner wrong?", size=16, fill=INK, more=' font-weight="bold"')]
+    body = [text(LEFT, 26, "How often is the named winner wrong?", size=16, more=' font-weight="bold"')]
     body.append(text(LEFT, 45, SETS[OPENED].title, size=13, fill=GREY))
     for number, (title, bars) in enumerate(groups):
         body += draw_group(title, bars, TOP + 12 + GROUP * number)

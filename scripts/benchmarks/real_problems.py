@@ -26,7 +26,6 @@ from common import append_rows, make_parser, print_table, rule_id, show, write_t
 from procedures import GLR, PAPER_PROCEDURE, PROCEDURES, SELECTIONS
 from published_scores import Problem, read_problems
 from real_bars import write_bars
-from real_figure import write_figure
 from real_results import APART, SETS, TUNED, SelectionOutcome, count_outcomes
 from real_tables import HEADINGS, PAGES, cells, with_tables
 
@@ -134,7 +133,6 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--results", type=Path, help="file to append to")
     args = parser.parse_args(arguments)
     if args.pool:
-        write_figure()
         write_bars()
         return write_tables(PAGES, with_tables)
     chosen_set = SETS[APART if args.problems else args.set]

@@ -3,9 +3,9 @@
     python scripts/benchmarks/real_runs.py keep runs/restaurants     # into results/runs/restaurants
     python scripts/benchmarks/real_runs.py write                     # the tables of the page, from all that is kept
 
-`write` fills the tables below `<!-- selection: NAME -->`, with a row for each candidate, and below `<!-- compared:
-NAMES -->`: all runs of these selections beside the scores that the FIESTA paper released, in `FIESTA_SHARED_DATA`.
-A table stays as it is while one of its selections is not kept. `--name` keeps a selection under another name.
+`write` fills the tables below `<!-- compared: NAMES -->`: all runs of these selections beside the scores that the
+FIESTA paper released, in `FIESTA_SHARED_DATA`. A table stays as it is while one of its selections is not kept. `--name`
+keeps a selection under another name.
 """
 
 import csv
@@ -18,13 +18,10 @@ from typing import Dict, List, Optional, Sequence, Tuple
 import numpy as np
 from common import EVALUATIONS_PER_SPLIT, RELEASED, make_parser, replace_tables
 
-from fiesta_allennlp.choosing.beliefs import ModeratedT
-from fiesta_allennlp.core.records import Evaluation, History, Request
-
 BENCHMARKS = Path(__file__).resolve().parent
 KEPT = BENCHMARKS / "results" / "runs"
 PAGE = BENCHMARKS / "reproduce.md"
-TABLE_PATTERN = re.compile(r"(<!-- (selection|compared): ([^>]+) -->\n).*?(<!-- end -->)", flags=re.S)
+TABLE_PATTERN = re.compile(r"(<!-- compared: ([^>]+) -->\n).*?(<!-- end -->)", flags=re.S)
 COLUMNS = ("candidate", "replicate", "status", "score", "seconds", "split_seed", "random_seed")
 
 
@@ -50,25 +47,6 @@ def scores_of(names: Sequence[str], root: Path = KEPT) -> Dict[str, List[float]]
                 if row["status"] == "finished":
                     scores_by_name[row["candidate"]].append(float(row["score"]))
     return scores_by_name
-
-
-def selection_rows(name: str, root: Path = KEPT) -> List[Tuple[str, ...]]:
-    """The runs of each candidate, and P(best) by the default model."""
-    with (root / name / "scores.csv").open(encoding="utf-8", newline="") as file:
-        lines = [row for row in csv.DictReader(file) if row["status"] == "finished"]
-    runs = tuple(
-        Evaluation(Request(row["candidate"], number, int(row["split_seed"]), 0, 0, 0), float(row["score"]), name)
-        for number, row in enumerate(lines)
-    )
-    history = History(tuple(dict.fromkeys(row["candidate"] for row in lines)), runs)
-    chances = dict(zip(history.active, ModeratedT().posterior(history).prob_best().tolist(), strict=True))
-    rows: List[Tuple[str, ...]] = [("candidate", "runs", "mean", "sd", "P(best)")]
-    for candidate in sorted(history.active, key=lambda each: -float(history.scores(each).mean())):
-        scores, chance = history.scores(candidate), chances[candidate]
-        sd = float(np.std(scores, ddof=1)) if len(scores) > 1 else None
-        chance_text = "< 0.001" if chance < 0.001 else _decimals(chance)
-        rows.append((f"`{candidate}`", str(len(scores)), _decimals(float(scores.mean())), _decimals(sd), chance_text))
-    return rows
 
 
 def compared_rows(names: Sequence[str], released: Dict[str, List[float]], root: Path = KEPT) -> List[Tuple[str, ...]]:
@@ -102,15 +80,12 @@ def _decimals(value: Optional[float]) -> str:
 def update_page(page: str, root: Path = KEPT, released: Path = RELEASED) -> str:
     """The page with the table of kept selections in each place."""
 
-    def rows(kind: str, argument: str) -> Optional[List[Tuple[str, ...]]]:
-        names = argument.split(", ")
+    def rows(names: List[str]) -> Optional[List[Tuple[str, ...]]]:
         if not all((root / name).is_dir() for name in names):
             return None
-        if kind == "selection":
-            return selection_rows(argument, root)
         return compared_rows(names, json.loads(released.read_text(encoding="utf-8")), root)
 
-    return replace_tables(page, TABLE_PATTERN, lambda match: rows(match[2], match[3]))
+    return replace_tables(page, TABLE_PATTERN, lambda match: rows(match[2].split(", ")))
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:

@@ -99,7 +99,7 @@ def test_one_text_is_no_list_of_candidates(candidates: Any, tmp_path: Path) -> N
 
 def test_a_replay_is_a_typed_result(capfd: Any) -> None:
     scores = {"<a>": [0.1] * 4, "b": np.full(4, 0.3, dtype=np.float32), "c": (0.2,) * 4}
-    options = {"strategy": "non_adaptive_fb", "budget": 6, "batch_size": 4, "repetitions": 5, "processes": 1}
+    options = {"strategy": "non_adaptive_fb", "budget": 6, "batch_size": 4, "repetitions": 5}
     result = replay(split_rows(scores, 2), **options)
     assert capfd.readouterr() == ("", "")
     outlook = result.default
@@ -112,7 +112,7 @@ def test_a_replay_is_a_typed_result(capfd: Any) -> None:
 def test_a_replay_takes_files_rows_lists_and_sources(tmp_path: Path) -> None:
     scores = {"a": [0.1, 0.2, 0.3], "b": [0.6, 0.7, 0.8]}
     file = write_split_table(tmp_path / "scores.csv", scores)
-    options: Dict[str, Any] = {"strategy": "non_adaptive_fb", "repetitions": 3, "processes": 1, "seed": 1}
+    options: Dict[str, Any] = {"strategy": "non_adaptive_fb", "repetitions": 3, "seed": 1}
     first, second = (replay(given, budget=4, **options) for given in (file, str(file)))
     assert (first.candidates, first.default) == (second.candidates, second.default)
     assert replay(split_rows(scores), budget=4, **options).default == first.default
@@ -171,9 +171,7 @@ def test_the_version_is_that_of_the_package() -> None:
 
 def test_a_script_without_a_guard_is_told_what_to_write() -> None:
     code = compile(
-        'from fiesta_allennlp import replay\nreplay({"a": [1, 2], "b": [1, 2]}, budget=4, processes=2)',
-        "script.py",
-        "exec",
+        'from fiesta_allennlp import select\nselect(["a.jsonnet", "b.jsonnet"], directory="runs")', "script.py", "exec"
     )
     with pytest.raises(ConfigError, match=r'`if __name__ == "__main__":`'):
         exec(code, {"__name__": "__mp_main__"})  # as a process that the call starts would import it

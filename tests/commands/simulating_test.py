@@ -8,14 +8,13 @@ from typing import Any, Callable, List
 import pytest
 
 from fiesta_allennlp.tables.run_table import read_run_table
-from fiesta_allennlp.tables.simulation.chunks import MAX_CHUNK_SIZE
 from fiesta_allennlp.tables.simulation.outlook import Repetition
-from fiesta_allennlp.tables.simulation.simulator import Simulator
+from fiesta_allennlp.tables.simulation.simulator import MAX_CHUNK_SIZE, Simulator
 from fiesta_allennlp.tables.table_settings import NextSettings
 from tests.commands.conftest import Call
 from tests.score_tables import write_split_table
 
-QUICK = ["--processes", "1", "--repetitions", "4", "--seed", "5"]
+QUICK = ["--repetitions", "4", "--seed", "5"]
 
 
 @pytest.fixture
@@ -57,7 +56,7 @@ def test_an_interrupted_replay_prints_what_has_finished(
 
     whole = Simulator.run_all
     monkeypatch.setattr(Simulator, "run_all", run_all)
-    options = ["--budget", 8, "--processes", 1, "--repetitions", MAX_CHUNK_SIZE + 1]
+    options = ["--budget", 8, "--repetitions", MAX_CHUNK_SIZE + 1]
     status, text = replay(table, *options, "--output", tmp_path / "out.json")
     assert status == 130, text
     summary = json.loads((tmp_path / "out.json").read_text())

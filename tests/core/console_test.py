@@ -14,7 +14,7 @@ from rich.text import Text
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.forecast import Forecast
-from fiesta_allennlp.choosing.probability.collapsed import CollapsedRuns
+from fiesta_allennlp.choosing.probability.collapsed_runs import CollapsedRuns
 from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.settings.metrics import Metric

@@ -12,10 +12,9 @@ from fiesta_allennlp.reports.comparisons import (
     Comparison,
     compare_scores,
     compute_welch_interval,
-    prob_first_wins,
-    share_of_single_runs_wrong,
 )
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.facts import prob_first_wins
 from fiesta_allennlp.selecting.results.result import Result
 from tests.reports.made_up import candidate
 
@@ -23,7 +22,7 @@ SCORES = some.lists(some.integers(0, 4), min_size=1, max_size=4)
 
 
 def share_wrong(*candidates: CandidateResult, leading: str = "a") -> Optional[float]:
-    return share_of_single_runs_wrong(Result(leading, None, "f1", candidates))
+    return Result(leading, None, "f1", candidates).single_runs_wrong
 
 
 def share_of_first(draws: Sequence[Sequence[float]]) -> float:
@@ -47,7 +46,7 @@ def test_a_single_run_of_each_names_another_one_by_hand() -> None:
     assert share_wrong(b, a, candidate("c", [])) == pytest.approx(1 / 25), "where 0.6 meets 0.5"
     assert share_wrong(b, a, candidate("gone", [0.9], state="failed")) == pytest.approx(1 / 25)
     lower = Result("a", None, "-f1", (candidate("a", [0.2]), candidate("b", [0.1, 0.3])))
-    assert share_of_single_runs_wrong(lower) == pytest.approx(0.5), "a lower score is better"
+    assert lower.single_runs_wrong == pytest.approx(0.5), "a lower score is better"
     assert share_wrong(a, candidate("c", [])) is share_wrong(a, b, leading="c") is None
 
 

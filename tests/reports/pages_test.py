@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from fiesta_allennlp.reports.formats import escape_latex, shorten_names
+from fiesta_allennlp.reports.latex_and_html import escape_latex, shorten_names
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report import render_html, render_latex, render_scores
 from tests.reports.made_up import made_up, with_failures

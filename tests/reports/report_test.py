@@ -60,7 +60,7 @@ def test_a_minimised_metric_is_shown_as_it_is_and_decided_by_its_negative(tmp_pa
     write_selection(tmp_path / "high", SCORES).close()
     low, high = report(tmp_path / "low"), report(tmp_path / "high")
     assert (low.result.metric, low.result.leading, low.result.confidence) == ("-f1", "good", high.result.confidence)
-    assert (low.path, low.single_runs_wrong) == (high.path, high.single_runs_wrong)
+    assert (low.path, low.result.single_runs_wrong) == (high.path, high.result.single_runs_wrong)
     assert [c.name for c in low.result.ranked] == [c.name for c in high.result.ranked]
     for mine, theirs in zip(low.result.candidates, high.result.candidates, strict=True):
         assert (mine.mean, mine.min, mine.max) == negated((theirs.mean, theirs.max, theirs.min))
@@ -191,7 +191,7 @@ def test_one_evaluation_of_each_says_that_nothing_is_known(tmp_path: Path) -> No
         report_record.result.confidence,
         report_record.path,
         report_record.comparisons,
-        report_record.single_runs_wrong,
+        report_record.result.single_runs_wrong,
     ) == (None, None, (), (), None)
     assert "Interrupted after 2 runs" in report_record.decision[0]
     write_selection(tmp_path / "one", {"a": [0.5], "b": []}).close()

@@ -44,7 +44,7 @@ def test_systems_that_are_level_or_saw_fewer_documents_are_named() -> None:
     assert "the next step of the plan: a leads, with accuracy 1.0000" in words
 
 
-def test_an_inconclusive_selection_offers_the_set_first() -> None:
+def test_an_open_selection_offers_the_set_first() -> None:
     candidates = [replace(entry(name, 0.8), prob_best=prob) for name, prob in (("a", 0.6), ("b", 0.39), ("c", 0.01))]
     text = in_lines(replace(ended("a", *candidates), stopped_by="max_evaluations"))
     offers = ["Open after", "a or b is the best with probability 0.990.", "Leading: a (P(best) 0.600)"]
@@ -52,7 +52,7 @@ def test_an_inconclusive_selection_offers_the_set_first() -> None:
     assert places == sorted(places)
 
 
-def test_an_inconclusive_selection_says_what_is_missing() -> None:
+def test_an_open_selection_says_what_is_missing() -> None:
     def words(probability: float = 0.8, **facts: Any) -> str:
         a = replace(entry("a", 0.8), prob_within_margin=probability)
         return in_lines(replace(ended("a", a, entry("b", 0.7)), stopped_by="max_evaluations", **facts))

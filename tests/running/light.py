@@ -44,11 +44,13 @@ def wanted_scores() -> Set[Tuple[str, str, str]]:
     return wanted
 
 
-def start_selection(directory: Path, candidates: Sequence[str], *options: str) -> "subprocess.Popen[bytes]":
-    """Start the command of a selection with the options `SELECTION`."""
+def start_selection(
+    directory: Path, candidates: Sequence[str], *options: str, within: Sequence[str] = ()
+) -> "subprocess.Popen[bytes]":
+    """Start the command of a selection with the options `SELECTION`, alone or within another command."""
     told = [word for name, value in SELECTION.items() for word in (f"--{name}", str(value))]
     command = [sys.executable, "-m", "fiesta_allennlp", "select", *candidates, "-s", str(directory), *told, *options]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    return subprocess.Popen([*within, *command], stdout=subprocess.DEVNULL)
 
 
 RAISED: Dict[str, BaseException] = {

@@ -1,6 +1,7 @@
 """Against a real Slurm of one node on this machine, which `scripts/local_slurm.sh` starts."""
 
 import os
+import shlex
 import signal
 import sys
 from contextlib import suppress
@@ -17,9 +18,9 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, StoreError
 from fiesta_allennlp.core.records import Failure, Outcome
 from fiesta_allennlp.reports.terminal.status import read_status
-from fiesta_allennlp.running import run_in_job as job
 from fiesta_allennlp.running import slurm as slurm_module
 from fiesta_allennlp.running.isolation.attempts import Attempt
+from fiesta_allennlp.running.queueing import MAX_LOSSES
 from fiesta_allennlp.running.slurm import SlurmExecutor, SlurmUnavailable, query_jobs, run_slurm_command
 from tests.conftest import LocalSlurm, until
 from tests.run_files import num_finished, scores_of
@@ -30,6 +31,10 @@ pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
 
 HELD = {"hold": ""}
 """A job that waits until it is released: it costs nothing."""
+
+with_and_without_accounting = pytest.mark.parametrize(
+    "slurm", ["slurm_daemons", "accounting_slurm_daemons"], indirect=True
+)
 
 Make = Callable[..., SlurmExecutor]
 
@@ -94,6 +99,7 @@ def test_each_run_is_a_job_that_tells_what_came_of_it(make: Make, directory: Run
     assert directory.jobs.stat().st_mode & 0o077 == 0
 
 
+@with_and_without_accounting
 def test_a_run_whose_job_is_taken_away_starts_again_with_the_same_seeds(
     make: Make, slurm: LocalSlurm, directory: RunDirectory, tmp_path: Path
 ) -> None:
@@ -111,6 +117,7 @@ def test_a_run_whose_job_is_taken_away_starts_again_with_the_same_seeds(
     lost_and_found(executor, directory, tmp_path, preempt)
 
 
+@with_and_without_accounting
 def test_a_node_that_goes_down_costs_nothing(
     make: Make, slurm: LocalSlurm, directory: RunDirectory, tmp_path: Path
 ) -> None:
@@ -127,14 +134,16 @@ def test_a_node_that_goes_down_costs_nothing(
     (tmp_path / "go").unlink()
     begun(executor, "wait", place=tmp_path, first=1)
     until(lambda: attempt_of(directory, "a-1").has_begun)
-    slurm.restart_node()
+    slurm.end("slurmd", signal.SIGKILL)
+    slurm.start("slurmd")
     assert list(executor.completed(timeout=1)) == []
     (tmp_path / "go").touch()
     assert scores(executor.completed()) == [1]
 
 
+@with_and_without_accounting
 def test_a_job_that_is_killed_or_out_of_memory_is_the_machines_failure(
-    make: Make, directory: RunDirectory, tmp_path: Path
+    make: Make, slurm: LocalSlurm, directory: RunDirectory, tmp_path: Path
 ) -> None:
     """With `OverMemoryKill`, only the log of the job tells the cause."""
     failure = failure_of(make(options={"mem": "400"}), Light("take memory"))
@@ -146,29 +155,53 @@ def test_a_job_that_is_killed_or_out_of_memory_is_the_machines_failure(
     assert only_failure(executor).kind == "machine"
 
 
-def test_a_run_that_is_lost_time_and_again_fails_in_the_end_or_ends_the_selection(
-    make: Make, monkeypatch: pytest.MonkeyPatch
+@with_and_without_accounting
+def test_of_jobs_that_slurm_has_forgotten_the_accounting_tells_the_end(
+    make: Make, slurm: LocalSlurm, directory: RunDirectory, tmp_path: Path
 ) -> None:
-    executor = given(make(options=HELD), "score")
-    state = ["PREEMPTED"]
-    monkeypatch.setattr(slurm_module, "FIRST_INTERVAL_SECONDS", 0.0)
-    monkeypatch.setattr(slurm_module, "query_jobs", lambda: {})
-    monkeypatch.setattr(slurm_module, "query_past_job", lambda job: slurm_module.JobStatus(state[0]))
-    failure = only_failure(executor)
-    assert (failure.kind, "lost 10 times" in failure.error) == ("killed", True)
-    state[0] = "TIMEOUT"
-    given(executor, "score", first=1)
-    with pytest.raises(FiestaError, match="a-1 .* time limit of 2 jobs.*--executor-option time=.*--time-limit"):
-        list(executor.completed())
-
-
-def test_a_job_that_reaches_its_limit_is_told_by_slurm(make: Make, directory: RunDirectory) -> None:
-    executor = begun(make(options=HELD), "hang")
+    """A job whose end is unknown was taken away; one that is known to have failed is a failure of its machine."""
+    executor = begun(make(), "wait", place=tmp_path)
+    until(lambda: attempt_of(directory, "a-0").has_begun)
     number = job_of(directory, "a-0")
-    run_slurm_command("scontrol", "update", f"jobid={number}", "TimeLimit=00:01")
-    run_slurm_command("scontrol", "release", number)
-    until(lambda: query_jobs()[number].state == "TIMEOUT")
-    until(lambda: list(executor.completed(timeout=0.5)) == [] and job_of(directory, "a-0") != number)
+    run_slurm_command("scancel", "--signal=KILL", "--batch", number)
+    until(lambda: query_jobs()[number].state == "FAILED")
+    slurm.end("slurmctld")
+    slurm.start("slurmctld", "-c")
+    assert number not in query_jobs()
+    if slurm.has_accounting:
+        assert "FAILED" in only_failure(executor).error
+    else:
+        (tmp_path / "go").touch()
+        assert scores(executor.completed()) == [0]
+
+
+def test_a_run_that_is_lost_ten_times_fails(make: Make, directory: RunDirectory) -> None:
+    executor, outcomes = begun(make(options=HELD), "score"), []
+    while not outcomes:
+        run_slurm_command("scancel", job_of(directory, "a-0"))
+        outcomes = list(executor.completed(timeout=0.5))
+    (failure,) = outcomes
+    assert isinstance(failure, Failure) and failure.kind == "killed" and "lost 10 times" in failure.error
+    assert len(query_jobs()) >= MAX_LOSSES
+
+
+def test_a_run_that_reaches_the_limit_of_two_jobs_ends_the_selection(make: Make, directory: RunDirectory) -> None:
+    """Slurm looks for such jobs every 30 seconds."""
+    executor, numbers = begun(make(options={"time": "60"}), "hang"), set()
+
+    def reach_limit() -> None:
+        number = job_of(directory, "a-0")
+        until(lambda: attempt_of(directory, "a-0").has_begun)
+        run_slurm_command("scontrol", "update", f"jobid={number}", "EndTime=now+1")
+        until(lambda: query_jobs()[number].state == "TIMEOUT")
+        numbers.add(number)
+
+    reach_limit()
+    until(lambda: list(executor.completed(timeout=0.5)) == [] and job_of(directory, "a-0") not in numbers)
+    reach_limit()
+    with pytest.raises(FiestaError, match="a-0 .* time limit of 2 jobs.*--executor-option time=.*--time-limit"):
+        list(executor.completed())
+    assert len(numbers) == 2
 
 
 def test_jobs_that_die_before_their_run_began_count_against_nobody_and_end_the_selection(
@@ -181,34 +214,32 @@ def test_jobs_that_die_before_their_run_began_count_against_nobody_and_end_the_s
     assert list((directory.jobs / "a-0").glob("*/log.txt"))
 
 
-def test_a_job_whose_command_died_before_its_task_came_ends(
-    slurm: LocalSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_job_whose_command_died_before_its_task_came_ends(slurm: LocalSlurm, tmp_path: Path) -> None:
+    """It waits for a minute; here, for a second."""
+    log = tmp_path / "log.txt"
+    program = (
+        "import sys; from fiesta_allennlp.running import run_in_job as job; job.TASK_SECONDS = 1; sys.exit(job.main())"
+    )
+    command = shlex.join([sys.executable, "-c", program, str(tmp_path)])
+    with pytest.raises(SlurmUnavailable):
+        run_slurm_command("sbatch", "--wait", f"--output={log}", f"--wrap={command}")
+    assert "before it gave this job its run" in log.read_text()
+
+
+def test_a_slurm_that_is_gone_for_a_while_costs_nothing(
+    make: Make, slurm: LocalSlurm, directory: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job, "TASK_SECONDS", 0.1)
-    monkeypatch.setattr(sys, "argv", ["job", str(tmp_path)])
-    monkeypatch.setenv("SLURM_JOB_ID", "77")
-    handler = signal.getsignal(signal.SIGTERM)
-    assert "before it gave this job its run" in str(job.main())
-    signal.signal(signal.SIGTERM, handler)
-
-
-def test_a_slurm_that_gives_no_answer_is_asked_again(
-    make: Make, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def down(*_: str) -> str:
-        raise SlurmUnavailable("Unable to contact slurm controller")
-
-    executor = make(options=HELD)
+    (tmp_path / "slurm.conf").write_text((slurm.root / "slurm.conf").read_text() + "MessageTimeout=2\n")
+    executor = begun(make(workers=2), "wait", place=tmp_path)
+    until(lambda: attempt_of(directory, "a-0").has_begun)
+    slurm.end("slurmctld")
     with monkeypatch.context() as patch:
-        patch.setattr(slurm_module, "run_slurm_command", down)
-        assert list(given(executor, "score").completed(timeout=0)) == []
-    assert attempt_of(directory, "a-0").job is None
-    assert list(executor.completed(timeout=1)) == []
-    assert states(directory) == ["PENDING"]
-    number = job_of(directory, "a-0")
-    executor.close()
-    until(lambda: query_jobs()[number].state == "CANCELLED")
-    assert not list(directory.jobs.glob("*/*"))
+        patch.setenv("SLURM_CONF", str(tmp_path / "slurm.conf"))  # the commands of Slurm try for 2 seconds, not for 10
+        assert list(given(executor, "wait", place=tmp_path, first=1).completed(timeout=0)) == []
+    assert attempt_of(directory, "a-1").job is None
+    slurm.start("slurmctld")
+    (tmp_path / "go").touch()
+    assert scores(executor.completed()) == [0, 1]
 
 
 def test_a_command_that_comes_back_finds_its_jobs_and_cancels_those_that_nobody_asks_for(
@@ -283,6 +314,17 @@ def test_gpus_are_hidden_unless_some_are_asked_for(
     assert [(executor.hides_gpus, executor.num_threads) for executor in executors] == [(True, 3), (False, 1)]
 
 
+def test_a_job_does_not_see_the_variables_of_an_enclosing_job(
+    slurm: LocalSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    monkeypatch.setenv("SLURM_CPUS_PER_TASK", "6")
+    run_slurm_command("sbatch", "--wait", f"--output={tmp_path}/log.txt", "--wrap=env")
+    variables = (tmp_path / "log.txt").read_text().splitlines()
+    assert f"SLURM_CONF={slurm.root}/slurm.conf" in variables
+    assert not {"SLURM_JOB_ID=1", "SLURM_CPUS_PER_TASK=6"} & set(variables)
+
+
 # The whole command.
 
 
@@ -290,14 +332,11 @@ def test_a_selection_survives_its_command_in_a_job_of_its_own(slurm: LocalSlurm,
     """The command is killed, then recovered with the jobs that go on: the scores are those of an undisturbed
     selection on this machine, and nothing was started twice."""
     run, candidates = tmp_path / "run", write_programs(tmp_path)
-    os.environ.update({"SLURM_JOB_ID": "1", "SLURM_CPUS_PER_TASK": "100"})  # of an enclosing job, and too large here
-    try:
-        command = start_selection(run, candidates, "--executor", "slurm", "--workers", "2")
-        until(lambda: num_finished(run) >= 2 or command.poll() is not None)
-    finally:
-        del os.environ["SLURM_JOB_ID"], os.environ["SLURM_CPUS_PER_TASK"]
-    command.kill()
-    assert command.wait() == -signal.SIGKILL
+    in_job = ("srun", "--cpus-per-task=6", "sh", "-c", f'echo $$ > {tmp_path}/pid; exec "$@"', "sh")
+    command = start_selection(run, candidates, "--executor", "slurm", "--workers", "2", within=in_job)
+    until(lambda: num_finished(run) >= 2 or command.poll() is not None)
+    os.kill(pids_in(tmp_path / "pid")[0], signal.SIGKILL)
+    assert command.wait() == 128 + signal.SIGKILL
     result = select({}, run, console=Console(quiet=True), recover=True)
     assert (result.num_evaluations, result.num_failures) == (8, 0)
     assert scores_of(run) == wanted_scores()

@@ -452,8 +452,8 @@ def simulated(run: Run, monkeypatch: pytest.MonkeyPatch) -> Simulate:
 
     def make(*args: Any, **kwargs: Any) -> Simulated:
         executor = Simulated(*args, **kwargs)
-        for module in ("retries", "loop"):
-            monkeypatch.setattr(f"fiesta_allennlp.selecting.{module}.time", Hours(executor, 0.0))
+        for module in ("running.retries", "selecting.loop"):
+            monkeypatch.setattr(f"fiesta_allennlp.{module}.time", Hours(executor, 0.0))
         # Else each minute is a write.
         monkeypatch.setattr("fiesta_allennlp.selecting.loop.SECONDS_BETWEEN_SAVES", 600.0)
         return executor

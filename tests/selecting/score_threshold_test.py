@@ -130,7 +130,7 @@ def test_tables_judge_alike(tmp_path: Path, minimise: bool) -> None:
     planned = plan(path, repetitions=2, **given)
     assert planned.simulator.true_means["t5"] == pytest.approx(sign * 0.86, abs=0.01)
     assert "1 of 20 runs of the pilot missed --min-score" in planned.source.notes[-1]
-    replayed = replay(path, repetitions=3, with_replacement=True, splits="independent", processes=1, seed=1, **given)
+    replayed = replay(path, repetitions=3, with_replacement=True, splits="independent", seed=1, **given)
     assert replayed.default.correct == 1 and replayed.best == "t5"
     assert {c.name: c.true_mean for c in replayed.candidates}["t5"] == pytest.approx(sign * 0.86)
 
@@ -141,7 +141,5 @@ def test_a_candidate_that_never_works_ends_a_replay(tmp_path: Path) -> None:
         replay(path, min_score=0.5, splits="independent")
     # once the few scores that work are drawn, the others only fail, and the candidate drops out
     mostly = [*ROWS, *({"candidate": "low", "split": k, "seed": k, "score": 0.1 if k else 0.9} for k in range(40))]
-    made = replay(
-        tables(tmp_path, mostly), min_score=0.5, splits="independent", with_replacement=True, repetitions=5, processes=1
-    )
+    made = replay(tables(tmp_path, mostly), min_score=0.5, splits="independent", with_replacement=True, repetitions=5)
     assert made.default.repetitions == 5

@@ -205,7 +205,7 @@ def test_a_decided_table_has_no_forecast() -> None:
     assert clear.decision.stopped_by == "confidence" and clear.forecast is clear.time_forecast is None
 
 
-def test_an_inconclusive_end_names_what_is_missing() -> None:
+def test_an_open_end_names_what_is_missing() -> None:
     places = {"a": 0, "b": 1}
     rows = [
         {"candidate": name, "split": k, "score": 0.8 + 0.01 * ((k + place) % 3)}

@@ -193,7 +193,7 @@ def test_a_file_for_each_candidate_with_a_column_for_each_split(tmp_path: Path) 
     near = report(files, score="{split}", where=["folds:=Beef"])
     assert near.decision[0].startswith("ROCKET leads with P(best) ")
     assert "It is not decided. " in near.decision[0] and near.decision[1].startswith("All 3 runs of ROCKET are equal")
-    options: Dict[str, Any] = {"budget": 6, "strategy": "non_adaptive_fb", "repetitions": 2, "processes": 1, "seed": 1}
+    options: Dict[str, Any] = {"budget": 6, "strategy": "non_adaptive_fb", "repetitions": 2, "seed": 1}
     assert replay(files, **given, **options).best == "HC2"
 
 
@@ -408,7 +408,7 @@ def test_the_target_of_ones_own_strategy_is_told() -> None:
 
 def test_a_replay_that_runs_out_of_scores_draws_them_again() -> None:
     scores = {"a": [0.5, 0.6, 0.7, 0.65], "b": [0.5, 0.61, 0.69, 0.66]}
-    options: Dict[str, Any] = {"repetitions": 2, "processes": 1, "seed": 3}
+    options: Dict[str, Any] = {"repetitions": 2, "seed": 3}
     found = replay(scores, **options)
     assert found.default.with_replacement and found.default.repetitions == 2
     with pytest.raises(DataError, match="ran out of scores.*--with-replacement"):

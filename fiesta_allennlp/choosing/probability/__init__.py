@@ -1,2 +1,2 @@
 # ruff: noqa: F401
-from fiesta_allennlp.choosing.probability.t_means import check_margin, logit, prob_best
+from fiesta_allennlp.choosing.probability.independent_t import check_margin, logit, prob_best

@@ -6,7 +6,7 @@ from typing import Sequence
 import numpy as np
 from scipy.special import expit, logit
 
-from fiesta_allennlp.choosing.probability.t_means import check_margin, product_of_others
+from fiesta_allennlp.choosing.probability.independent_t import check_margin, product_of_others
 
 MAX_CELLS = 4096
 """P(best) is integrated over at most twice as many cells. More change it in the fourth digit."""

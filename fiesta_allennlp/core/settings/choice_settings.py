@@ -119,7 +119,7 @@ class ChoiceSettings:
     )
     max_evaluations: Optional[int] = selection_option(
         None,
-        f"stop as inconclusive after this many runs (default {MAX_EVALUATIONS_PER_CANDIDATE} per candidate)",
+        f"stop after this many runs (default {MAX_EVALUATIONS_PER_CANDIDATE} per candidate)",
         decides="confidence",
         is_rare=True,
     )

@@ -119,10 +119,10 @@ def check_options(settings: Any) -> None:
 
 
 def check_values(values: Mapping[str, Any], settings: type) -> None:
-    """Check some settings of a class, each alone, as `check_options` does."""
-    annotations = typing.get_type_hints(settings)
+    """Check some settings of a class, each alone, as `check_options` does. Defaults need no check."""
+    annotations, defaults = typing.get_type_hints(settings), {f.name: f.default for f in fields(settings)}
     for name, declaration in declared_options(settings):
-        if name in values:
+        if values.get(name, defaults[name]) is not defaults[name]:
             _check_value(flag(name), values[name], declaration, annotations[name])
 
 

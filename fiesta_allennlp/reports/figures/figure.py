@@ -11,7 +11,7 @@ from matplotlib.markers import CARETLEFT, CARETRIGHT
 from matplotlib.ticker import MaxNLocator
 
 from fiesta_allennlp.choosing.t_tests import Interval
-from fiesta_allennlp.reports.formats import shorten_names
+from fiesta_allennlp.reports.latex_and_html import shorten_names
 from fiesta_allennlp.reports.record import Report
 
 LegendMarks = List[Tuple[str, Line2D]]

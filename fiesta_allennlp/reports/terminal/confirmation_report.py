@@ -9,7 +9,7 @@ from fiesta_allennlp.confirming.confirmation import POWER, Confirmation, Confirm
 from fiesta_allennlp.confirming.fresh_runs import FinishedSelection, read_confirmation, resume_confirmation
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.texts import count_text, interval_text, names_text, number_text, probability_text
-from fiesta_allennlp.reports.formats import MISSING_TEXT, Columns, make_table
+from fiesta_allennlp.reports.latex_and_html import MISSING_TEXT, Columns, make_table
 from fiesta_allennlp.reports.terminal.live_table import LiveTable
 from fiesta_allennlp.selecting.results.candidate_table import Table
 from fiesta_allennlp.selecting.results.showing import TerminalLines, show

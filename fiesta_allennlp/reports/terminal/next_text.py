@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Dict, List
 
 from fiesta_allennlp.core.texts import count_text
-from fiesta_allennlp.reports.formats import render_paragraphs
+from fiesta_allennlp.reports.latex_and_html import render_paragraphs
 from fiesta_allennlp.reports.words import verdict_in_words
 from fiesta_allennlp.selecting.results.candidate_table import candidate_table
 from fiesta_allennlp.selecting.results.facts import NEXT, fact_sentences, fact_values

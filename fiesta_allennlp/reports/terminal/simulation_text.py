@@ -8,7 +8,7 @@ from fiesta_allennlp.choosing.strategy import Margin
 from fiesta_allennlp.core.console import repetition_bar
 from fiesta_allennlp.core.errors import full_command
 from fiesta_allennlp.core.texts import number_text
-from fiesta_allennlp.reports.formats import MISSING_TEXT, render_paragraphs
+from fiesta_allennlp.reports.latex_and_html import MISSING_TEXT, render_paragraphs
 from fiesta_allennlp.selecting.results.candidate_table import Table
 from fiesta_allennlp.selecting.results.result_words import time_forecast_text
 from fiesta_allennlp.selecting.results.showing import TerminalLines, show
@@ -78,7 +78,7 @@ def outlook_table(result: Simulation) -> Table:
                     *((f"{outlook.seconds.mean / result.settings.batch_size / 3600:.1f}",) if hours_columns else ()),
                     *((f"{outlook.prob_decided:.0%}",) if outlook.prob_decided is not None else ()),
                     *(f"{share:.0%}" if has_shares else MISSING_TEXT for share in (outlook.picked, outlook.wrong)),
-                    f"{outlook.inconclusive:.0%}" if outlook.inconclusive else "",
+                    f"{outlook.open:.0%}" if outlook.open else "",
                 ]
             )
     return Table(headings, table_rows)

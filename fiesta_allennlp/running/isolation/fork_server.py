@@ -10,15 +10,13 @@ import platform
 import resource
 import shutil
 import sys
-import threading
 import time
 import traceback
-from concurrent.futures import Future, TimeoutError, wait
+from concurrent.futures import TimeoutError, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from multiprocessing import connection, util
-from multiprocessing.connection import Connection
+from multiprocessing import util
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence
 
@@ -29,72 +27,15 @@ from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, Origin
 from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.running.isolation.machine import origin_here
 from fiesta_allennlp.running.isolation.process_tree import SESSION, end_orphaned_trees, end_tree, name_session
+from fiesta_allennlp.running.isolation.time_limited_call import (
+    STOP_TIMEOUT_SECONDS,
+    ProcessCall,
+    ProcessDied,
+    call_and_send,
+    end_process,
+    process_table_lock,
+)
 from fiesta_allennlp.running.isolation.worker import RunTask, evaluate_task
-
-STOP_TIMEOUT_SECONDS = 10.0
-
-
-class ProcessDied(Exception):
-    """Raised for a process that ended without a result. `exit_code` is negative if a signal ended it."""
-
-    def __init__(self, exit_code: Optional[int]) -> None:
-        super().__init__(f"exit code {exit_code}")
-        self.exit_code = exit_code
-
-
-process_table_lock = threading.Lock()  # `multiprocessing` reads the exit code of a process once
-
-
-class ProcessCall(Future[Any]):
-    """A call in a process of its own, as a future of its result, of the error that it raised, of a `ProcessDied`, or of
-    a `TimeoutError`, after which the process was ended."""
-
-    def __init__(self, process: Any, reader: Connection, timeout: Optional[float]) -> None:
-        super().__init__()
-        self.process = process
-        threading.Thread(target=self._wait_for_end, args=(reader, timeout), daemon=True).start()
-
-    def _wait_for_end(self, reader: Connection, timeout: Optional[float]) -> None:
-        if not connection.wait([reader, self.process.sentinel], timeout):
-            self.stop()
-            self.set_exception(TimeoutError())
-            return
-        with reader:
-            try:
-                is_result, value = reader.recv() if reader.poll() else (False, None)
-            except (EOFError, OSError):
-                is_result, value = False, None
-        self.stop()
-        if is_result:
-            self.set_result(value)
-        else:
-            self.set_exception(ProcessDied(self.process.exitcode) if value is None else value)
-
-    def stop(self) -> None:
-        """End the process with all that it has started, and wait for its end."""
-        end_process(self.process)
-        with process_table_lock:
-            self.process.join(timeout=STOP_TIMEOUT_SECONDS)
-
-
-def end_process(process: Any) -> None:
-    """End a process of a call with its children."""
-    if not connection.wait([process.sentinel], 0):
-        process.terminate()
-        if not connection.wait([process.sentinel], STOP_TIMEOUT_SECONDS):
-            process.kill()
-            end_tree(process.pid)
-            connection.wait([process.sentinel], STOP_TIMEOUT_SECONDS)
-
-
-def call_and_send(writer: Connection, function: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> None:
-    """Call the function in its process, and send its result or the error that it raised."""
-    try:
-        result = True, function(*args, **kwargs)
-    except BaseException as error:
-        result = False, error
-    writer.send(result)
-
 
 EXIT_WITHOUT_GUARD = 117  # the exit status of a process that would make the call again; its parent tells the user
 MISSING_GUARD_MESSAGE = (
@@ -102,7 +43,6 @@ MISSING_GUARD_MESSAGE = (
     "otherwise repeat the call."
 )
 WORKER_PROCESS_NAME = "fiesta-worker"
-PROCESS_NAME_PREFIXES = (WORKER_PROCESS_NAME, "pebble")  # begin the names of processes that calls of this package start
 
 
 def check_main_guard() -> None:
@@ -110,7 +50,7 @@ def check_main_guard() -> None:
     imports the script, and would make the call again: end such a process. Raise a `ConfigError` in any other."""
     frames = [frame for frame, _ in traceback.walk_stack(sys._getframe()) if frame.f_code.co_name == "<module>"]
     if any(frame.f_globals.get("__name__") == "__mp_main__" for frame in frames):
-        if multiprocessing.current_process().name.startswith(PROCESS_NAME_PREFIXES):
+        if multiprocessing.current_process().name.startswith(WORKER_PROCESS_NAME):
             os._exit(EXIT_WITHOUT_GUARD)
         raise ConfigError(MISSING_GUARD_MESSAGE)
 

@@ -2,26 +2,29 @@
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.forecast import Forecast, count_runs, forecast_selection
-from fiesta_allennlp.choosing.probability.collapsed import CollapsedRuns, find_collapsed_runs
+from fiesta_allennlp.choosing.probability.collapsed_runs import CollapsedRuns, find_collapsed_runs
 from fiesta_allennlp.choosing.probability.rules import nearest_rival
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
-from fiesta_allennlp.core.texts import count_text, probability_text
+from fiesta_allennlp.core.texts import count_text, duration_text, probability_text
 from fiesta_allennlp.selecting.results.candidate_table import num_decimals
 from fiesta_allennlp.selecting.results.result_words import describe_collapsed_runs, forecast_text
 
 DECIDED_REASONS = ("confidence", "budget", "documents")
 """The reasons for which a selection stops with a winner, unless something else is open."""
 
-JSON, NEXT, STATE, NOTES = "json", "next", "state", "notes"
-"""The outputs: JSON, `fiesta next`, the state of a selection in status and report, and notes below."""
+JSON, NEXT, STATE, NOTES, FIRST = "json", "next", "state", "notes", "first"
+"""The outputs: JSON, `fiesta next`, the state of a selection in status and report, notes below, and the facts to see
+first on a page."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class DecisionFacts:
     Attributes:
         margin: the margin within which a candidate is as good as the best.
         target: the target confidence, or its default if a budget ends the selection.
-        gave_up: whether an inconclusive selection ended because its limit left too few runs to decide.
+        gave_up: whether an open selection ended because its limit left too few runs to decide.
         varied: whether the scores showed any noise, without which there is no estimate.
         expected_loss: what choosing `leading` costs on average at least, in units of the metric.
         lacking: if `leading` reached the target confidence, but was not named because candidates had too few runs: the
@@ -83,6 +86,7 @@ class Fact:
         outputs: where it is shown.
         value: its value after a history and a decision. By default, it is a property of the result.
         sentences: what it says, with full stops; empty where it does not apply.
+        first: its heading and its text among the facts to see first; an empty text where it does not apply.
         of_documents: whether it is only about selections by documents, or only about others. None if about both.
     """
 
@@ -90,7 +94,34 @@ class Fact:
     outputs: FrozenSet[str] = frozenset({JSON})
     value: Optional[Callable[[History, Decision], Any]] = None
     sentences: Callable[[Any], List[str]] = lambda result: []
+    first: Callable[[Any], Tuple[str, str]] = lambda result: ("", "")
     of_documents: Optional[bool] = None
+
+
+def share_of_single_runs_wrong(result: Any) -> Optional[float]:
+    """Compute how often one run of each candidate that takes part, whatever its split, would have named another
+    candidate than the leading one. It is exact, over all ways to draw a recorded score of each. None where fewer than
+    two have scores, or the leading one has none."""
+    contenders = [candidate for candidate in result.compared if candidate.scores and not candidate.withdrawn]
+    if len(contenders) < 2 or contenders[0].name != result.leading:
+        return None
+    return 1 - prob_first_wins([result.parsed_metric.sign * np.array(candidate.scores) for candidate in contenders])
+
+
+def prob_first_wins(scores: Sequence[np.ndarray]) -> float:
+    """Compute the probability that a score of the first row is the highest, if one of each row is drawn. A tie of k
+    counts 1 / k.
+
+    For a score x it is int_0^1 prod_j (L_j + E_j u) du, with the probabilities L_j and E_j that score j is lower than x
+    or equal to it. Gauss and Legendre's rule gives it exactly."""
+    first, *rivals = scores
+    nodes, weights = np.polynomial.legendre.leggauss(len(rivals) // 2 + 1)
+    nodes, weights = (nodes + 1) / 2, weights / 2
+    prob_rivals_lower = np.ones((len(first), len(nodes)))
+    for rival in rivals:
+        lower, upper = (np.searchsorted(np.sort(rival), first, side=side) / len(rival) for side in ("left", "right"))
+        prob_rivals_lower *= lower[:, None] + (upper - lower)[:, None] * nodes
+    return float(np.clip((prob_rivals_lower @ weights).mean(), 0, 1))
 
 
 def expected_loss(history: History, decision: Decision) -> Optional[float]:
@@ -162,7 +193,7 @@ def _describe_target(result: Any) -> List[str]:
     return [f"{reason}: a margin or more runs can change that.", *gave_up]
 
 
-def _describe_inconclusive(result: Any) -> List[str]:
+def _describe_open(result: Any) -> List[str]:
     """Say what a selection misses that ended without a winner."""
     return _describe_target(result) if result.stopped_by is not None else []
 
@@ -222,19 +253,51 @@ def _describe_forecast(result: Any) -> List[str]:
     return [f"A{text[1:]}."] if text and not result.lacking else []
 
 
+def _first_leading(result: Any) -> Tuple[str, str]:
+    return "best" if result.decided else "leads", result.leading or ""
+
+
+def _first_confidence(result: Any) -> Tuple[str, str]:
+    heading = f"P(within {result.margin:g} of the best)" if result.margin else "P(best)"
+    return heading, "" if result.confidence is None else probability_text(result.confidence)
+
+
+def _first_single_runs(result: Any) -> Tuple[str, str]:
+    share = result.single_runs_wrong
+    return "single runs that name another", "" if share is None else f"{share:.0%}"
+
+
+def _first_finished(result: Any) -> Tuple[str, str]:
+    return result.words.finished, str(result.num_evaluations)
+
+
+def _first_failed(result: Any) -> Tuple[str, str]:
+    return f"failed {result.words.evaluations}", str(result.num_failures or "")
+
+
+def _first_seconds(result: Any) -> Tuple[str, str]:
+    return f"time of all {result.words.evaluations}", duration_text(result.seconds) if result.seconds else ""
+
+
+def _first_stopped_by(result: Any) -> Tuple[str, str]:
+    """The scores of a table, which has no strategy, end by themselves."""
+    return "stopped by", result.stopped_by.replace("_", " ") if result.stopped_by and result.strategy else ""
+
+
 SHOWN = frozenset({JSON, NEXT, STATE})
+AT_FIRST = frozenset({JSON, FIRST})
 
 FACTS: List[Fact] = [
     Fact("verdict"),
     Fact("best"),
-    Fact("stopped_by"),
     Fact("best_set", SHOWN, sentences=describe_best_set),
-    Fact("leading", frozenset({JSON, STATE}), sentences=_describe_leading),
-    Fact("confidence"),
+    Fact("leading", frozenset({JSON, STATE, FIRST}), sentences=_describe_leading, first=_first_leading),
+    Fact("confidence", AT_FIRST, first=_first_confidence),
+    Fact("single_runs_wrong", AT_FIRST, first=_first_single_runs),
     Fact("target", frozenset({JSON, STATE}), sentences=_describe_target),
     Fact("lead", SHOWN, find_lead, _describe_lead),
     Fact("varied", SHOWN, _has_varied, _describe_constant),
-    Fact("gave_up", frozenset({JSON, NEXT}), lambda history, decision: decision.gave_up, _describe_inconclusive),
+    Fact("gave_up", frozenset({JSON, NEXT}), lambda history, decision: decision.gave_up, _describe_open),
     Fact("unresolved", value=lambda history, decision: decision.unresolved),
     Fact(
         "questions", frozenset({JSON, NEXT, NOTES}), lambda history, decision: decision.questions, _describe_questions
@@ -246,11 +309,12 @@ FACTS: List[Fact] = [
     Fact("forecast", SHOWN, sentences=_describe_forecast),
     Fact("collapsed", frozenset({JSON, NEXT, NOTES}), _find_collapsed, describe_collapsed, of_documents=False),
     Fact("without_runs"),
-    Fact("num_evaluations"),
-    Fact("num_failures"),
+    Fact("num_evaluations", AT_FIRST, first=_first_finished),
+    Fact("num_failures", AT_FIRST, first=_first_failed),
     Fact("num_queries", of_documents=True),
     Fact("cost", of_documents=True),
-    Fact("seconds"),
+    Fact("seconds", AT_FIRST, first=_first_seconds),
+    Fact("stopped_by", AT_FIRST, first=_first_stopped_by),
     Fact("seconds_of_equal_allocation"),
 ]
 """The facts in the order of their sentences. Every output walks this list, so one more entry is one more fact in all
@@ -270,6 +334,12 @@ def fact_values(result: Any) -> Dict[str, Any]:
 def fact_sentences(result: Any, output: str) -> List[str]:
     """Return the sentences that an output shows, in order."""
     return [sentence for fact in facts_of(result, output) for sentence in fact.sentences(result)]
+
+
+def first_facts(result: Any) -> List[Tuple[str, str]]:
+    """Return the facts to see first on a page, as pairs of heading and text."""
+    pairs = (fact.first(result) for fact in facts_of(result, FIRST))
+    return [pair for pair in pairs if pair[1]]
 
 
 def runs_left_text(result: Any) -> str:

@@ -17,7 +17,13 @@ from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.environment import MachineRuns, count_machine_runs
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.candidate_table import JSON, candidate_values
-from fiesta_allennlp.selecting.results.facts import DECIDED_REASONS, DecisionFacts, computed_facts, fact_values
+from fiesta_allennlp.selecting.results.facts import (
+    DECIDED_REASONS,
+    DecisionFacts,
+    computed_facts,
+    fact_values,
+    share_of_single_runs_wrong,
+)
 from fiesta_allennlp.selecting.results.result_words import RUN_WORDS, Words
 from fiesta_allennlp.selecting.results.showing import Printable
 from fiesta_allennlp.selecting.results.verdict import smallest_set
@@ -207,6 +213,11 @@ class Result(DecisionFacts, Printable):
     def confidence(self) -> Optional[float]:
         """The probability that `leading` is the best (within `margin`), or None if unknown."""
         return self.leader and self.leader.prob_within_margin
+
+    @property
+    def single_runs_wrong(self) -> Optional[float]:
+        """How often a single run of each candidate would have named another one than the one that leads."""
+        return share_of_single_runs_wrong(self)
 
     @property
     def num_evaluations(self) -> int:

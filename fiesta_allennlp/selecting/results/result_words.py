@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Collection, List, Mapping, Optional
 
 from fiesta_allennlp.choosing.forecast import Forecast, TimeForecast
-from fiesta_allennlp.choosing.probability.collapsed import CollapsedRuns
+from fiesta_allennlp.choosing.probability.collapsed_runs import CollapsedRuns
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.texts import chance_text, count_text

@@ -2,21 +2,17 @@
 
 from dataclasses import replace
 from itertools import combinations
-from typing import Collection, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Collection, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Margin, Strategy, analyse
-from fiesta_allennlp.core.records import Evaluation, History
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
-from fiesta_allennlp.core.settings.metrics import have_two_units
-from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED
+from fiesta_allennlp.selecting.objections import find_questions
 
 EQUAL_SDS = 0.5
 """Candidates whose means differ by less than this share of the run-to-run sd are equal."""
-
-MIN_REPEATS = 3
-"""The least number of runs that repeat by more than chance."""
 
 
 def judge(history: History, decision: Decision, strategy: Strategy, *, allowed: Collection[str] = ()) -> Decision:
@@ -68,35 +64,3 @@ def prob_equal(posterior: Posterior, indices: Sequence[int]) -> Optional[float]:
         return None
     tails = {index: posterior.leads_of(index).tails(distance)[0] for index in indices}
     return min(float(1 - tails[i][j] - tails[j][i]) for i, j in combinations(indices, 2))
-
-
-def find_questions(history: History, allowed: Collection[str]) -> Iterator[str]:
-    """Yield what is asked about the scores before a winner is named."""
-    repeats = "; ".join(find_repeats(history)) if UNSEEDED.name not in allowed else ""
-    if repeats:
-        asked = f"{repeats[0].upper()}{repeats[1:]}. Is the seed used, or are results cached?"
-        yield f"{asked} --allow {UNSEEDED.name} accepts them."
-    if UNITS.name not in allowed and have_two_units([run.score for run in history.evaluations]):
-        yield f"Some scores look like fractions, others like percents. Correct them; --allow {UNITS.name} accepts them."
-
-
-def find_repeats(history: History) -> Iterator[str]:
-    """Yield which runs repeat, although their seeds differ: those of a candidate, or those of two. Scores of single
-    items, which are 0 or 1, may do so."""
-    runs = {name: history.evaluations_of(name) for name in history.candidates}
-    if {run.score for run in history.evaluations} == {0.0, 1.0}:
-        return
-    repeated = [name for name, own in runs.items() if len(own) >= MIN_REPEATS and _are_equal(own)]
-    for name in repeated:
-        yield f"all {len(runs[name])} runs of {name} are equal ({runs[name][0].metric} {runs[name][0].score:g})"
-    others = {name: history.scores(name).tolist() for name in runs if name not in repeated}
-    for first, second in combinations(others, 2):
-        number = min(len(others[first]), len(others[second]))
-        if number >= MIN_REPEATS and others[first][:number] == others[second][:number]:
-            yield f"the first {number} scores of {first} and {second} are equal"
-
-
-def _are_equal(runs: Sequence[Evaluation]) -> bool:
-    """Return whether all runs report the same score, and the same metrics as far as they have any."""
-    metrics: List[Mapping[str, float]] = [run.metrics for run in runs if run.metrics]
-    return len({run.score for run in runs}) == 1 and all(other == metrics[0] for other in metrics)

@@ -51,8 +51,8 @@ class Outlook:
 
     `runs` counts the runs of each, those of a pilot included. `seconds` is the time of the further runs, summed over
     all workers. `recommended` is the share that ended with each candidate. `picked` is the share that named a best
-    candidate, or one within the margin of it, `wrong` the share that named another one, and `inconclusive` the share
-    that stopped undecided. They add up to 1. `correct` is `picked` and those inconclusive ones whose leader is a best
+    candidate, or one within the margin of it, `wrong` the share that named another one, and `open` the share
+    that stayed open. They add up to 1. `correct` is `picked` and those open ones whose leader is a best
     candidate. Intervals are Wilson's, of 95%. `with_replacement` tells that scores were drawn with replacement.
     `prob_decided` is the share that named a winner within the seconds of a limit, None without one.
     """
@@ -64,7 +64,7 @@ class Outlook:
     mean_rounds: float
     seconds: Distribution
     recommended: Mapping[str, float]
-    inconclusive: float
+    open: float
     correct: float
     correct_interval: Tuple[float, float]
     picked: float
@@ -96,7 +96,7 @@ class Outlook:
             mean_rounds=float(np.mean([repetition.num_rounds for repetition in repetitions])),
             seconds=Distribution.of([repetition.seconds for repetition in repetitions]),
             recommended={name: count / number for name, count in names.items() if name is not None},
-            inconclusive=1 - num_named / number,
+            open=1 - num_named / number,
             correct=num_correct / number,
             correct_interval=wilson_interval(num_correct, number),
             picked=num_picked / number,

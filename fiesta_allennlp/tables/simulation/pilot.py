@@ -237,7 +237,6 @@ def _choose_settings(settings: PlanSettings, stored: Mapping[str, Any]) -> Repla
         scores=settings.source or "the numbers",
         splits=settings.splits or stored.get("splits", SHARED),
         batch_size=settings.workers,
-        processes=settings.processes,
         seed=settings.seed,
         done=settings.done,
     )

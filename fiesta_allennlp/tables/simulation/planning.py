@@ -11,7 +11,6 @@ from fiesta_allennlp.choosing.forecast import TimeForecast, count_runs
 from fiesta_allennlp.choosing.t_tests import CONFIRMATION_LEVEL, fresh_runs_power
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT, SHARED
-from fiesta_allennlp.core.settings.defaults import num_cores
 from fiesta_allennlp.core.settings.options import deciding_options
 from fiesta_allennlp.selecting.results.showing import Printable
 from fiesta_allennlp.tables.score_sources import ScoreSource
@@ -190,8 +189,7 @@ def replay(
     none. `source` takes the place of what `settings.scores` names."""
     start = time.monotonic()
     simulator = prepare_simulator(settings, source)
-    processes = settings.processes or num_cores()
-    default = simulator.run(settings.repetitions, processes=processes, on_repetitions=on_repetitions)
+    default = simulator.run(settings.repetitions, on_repetitions=on_repetitions)
     return Simulation(simulator, default, time.monotonic() - start, margin=simulator.margin)
 
 
@@ -209,12 +207,11 @@ def plan(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda numbe
     max_seconds = None if settings.max_hours is None else 3600 * settings.max_hours * settings.workers
     if max_seconds is not None and not simulator.source.knows_seconds:
         raise ConfigError(NO_SECONDS)
-    run_options: Dict[str, Any] = {"processes": settings.processes, "max_seconds": max_seconds}
 
     def report(number: int, total: Optional[int]) -> None:
         on_repetitions(number, total and num_kinds * total)
 
-    default = simulator.run(settings.repetitions, on_repetitions=report, **run_options)
+    default = simulator.run(settings.repetitions, on_repetitions=report, max_seconds=max_seconds)
     budget = settings.budget or max(round(default.runs.mean), min_budget)
     outlooks: Dict[Any, Outlook] = {}
     alternatives = _list_alternatives(simulator, margins, budget=budget)
@@ -222,7 +219,7 @@ def plan(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda numbe
         try:
             alternative = prepare_simulator(choice, simulator.source, margin=margin)
             outlook = alternative.run(
-                default.repetitions, on_repetitions=lambda n, _: on_repetitions(n, None), **run_options
+                default.repetitions, on_repetitions=lambda n, _: on_repetitions(n, None), max_seconds=max_seconds
             )
         except KeyboardInterrupt:
             break

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 import numpy as np
 
 from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT, count_on_units
-from fiesta_allennlp.choosing.decision import INCONCLUSIVE_REASONS
+from fiesta_allennlp.choosing.decision import OPEN_REASONS
 from fiesta_allennlp.choosing.fixed_budget import NonAdaptiveFixedConfidence
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.probability.batch import Batch, OutOfScores, Rules
@@ -25,7 +25,6 @@ from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.defaults import MAX_FAILURES
 from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
 from fiesta_allennlp.tables.score_sources import DrawnScores, OutOfScoresError, Sampling, ScoreSource, restrict
-from fiesta_allennlp.tables.simulation.chunks import run_chunks
 from fiesta_allennlp.tables.simulation.outlook import Outlook, Repetition, find_best
 from fiesta_allennlp.tables.table import open_scores
 from fiesta_allennlp.tables.table_settings import MAX_REPEATS, MIN_REPEATS, ReplaySettings
@@ -33,13 +32,16 @@ from fiesta_allennlp.tables.table_settings import MAX_REPEATS, MIN_REPEATS, Repl
 NUM_ROUNDS = 2000
 """The number of rounds to simulate where the number of repetitions is open."""
 
+MAX_CHUNK_SIZE = 100
+"""The most repetitions to simulate at once: enough for arrays to pay, and few enough for a bar that moves."""
+
 OnRepetitions = Callable[[int, Optional[int]], None]
 """Called with the number of repetitions that have newly finished, and with their total where that becomes known."""
 
 
 @dataclass(frozen=True)
 class Simulator:
-    """Everything that one repetition needs; sent to the worker processes. `settings` include what the source decides.
+    """Everything that one repetition needs. `settings` include what the source decides.
     `margin` is how far from the best true mean a candidate is right to recommend, if the strategy has no margin."""
 
     settings: ReplaySettings
@@ -72,7 +74,6 @@ class Simulator:
         self,
         repetitions: Optional[int],
         *,
-        processes: int = 1,
         max_seconds: Optional[float] = None,
         on_repetitions: OnRepetitions = lambda number, total: None,
     ) -> Outlook:
@@ -81,25 +82,23 @@ class Simulator:
         An interrupt (`KeyboardInterrupt`) ends it with those that have finished, and is passed on where there are none.
         """
         finished: List[Repetition] = []
-        interrupted = False
+        interrupted, size = False, MAX_CHUNK_SIZE if self.rules else 1
         try:
-            while not interrupted and len(finished) < (total := repetitions or _choose_num_repetitions(finished)):
+            while len(finished) < (total := repetitions or _choose_num_repetitions(finished)):
                 on_repetitions(0, total)
-                numbers = range(len(finished), total)
-                more, interrupted = run_chunks(
-                    self.run_all,
-                    numbers,
-                    num_processes=1 if self.rules else min(processes, len(numbers)),
-                    report=lambda number: on_repetitions(number, None),
-                )
-                finished += more
+                while len(finished) < total:
+                    more = self.run_all(range(len(finished), min(len(finished) + size, total)))
+                    finished += more
+                    on_repetitions(len(more), None)
+        except KeyboardInterrupt:
+            if not finished:
+                raise
+            interrupted = True
         except OutOfScoresError:
             if self.settings.with_replacement is not None:
                 raise
             again = replace(self, sampling=replace(self.sampling, with_replacement=True))
-            return again.run(repetitions, processes=processes, max_seconds=max_seconds, on_repetitions=on_repetitions)
-        if not finished:
-            raise KeyboardInterrupt
+            return again.run(repetitions, max_seconds=max_seconds, on_repetitions=on_repetitions)
         return Outlook.of(
             finished,
             interrupted=interrupted,
@@ -180,7 +179,7 @@ class Simulator:
         return self._repetition(
             scores,
             decision.best,
-            decision.stopped_by not in INCONCLUSIVE_REASONS,
+            decision.stopped_by not in OPEN_REASONS,
             decision.margin,
             num_evaluations=len(history.evaluations) + len(history.failures),
             num_rounds=num_rounds,

@@ -11,8 +11,9 @@ from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.words import verdict_in_words
+from fiesta_allennlp.selecting.objections import UNSEEDED
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.verdict import find_repeats, judge, smallest_set
+from fiesta_allennlp.selecting.results.verdict import judge, smallest_set
 from tests.choosing.histories import request
 
 STRATEGY = {"type": "top_two", "belief": {"type": "moderated_t"}, "max_evaluations": 60}
@@ -93,10 +94,10 @@ def test_metrics_that_differ_and_items_that_are_right_or_wrong_raise_no_question
         runs = (Evaluation(request("a", k), row["f1"], "f1", metrics=row) for k, row in enumerate(rows))
         return History(("a", "b"), (*runs, Evaluation(request("b", 0), 0.0, "f1")))
 
-    assert list(find_repeats(history([{"f1": 0.5, "loss": 1.0}] * 3)))
-    assert not list(find_repeats(history([{"f1": 0.5, "loss": float(k)} for k in range(3)])))
-    assert not list(find_repeats(history([{"f1": 0.5}] * 2)))
-    assert not list(find_repeats(history([{"f1": 1.0}] * 9)))
+    assert list(UNSEEDED.test(history([{"f1": 0.5, "loss": 1.0}] * 3)))
+    assert not list(UNSEEDED.test(history([{"f1": 0.5, "loss": float(k)} for k in range(3)])))
+    assert not list(UNSEEDED.test(history([{"f1": 0.5}] * 2)))
+    assert not list(UNSEEDED.test(history([{"f1": 1.0}] * 9)))
 
 
 def test_two_candidates_within_half_an_sd_are_equal_only_at_an_end_without_a_winner() -> None:

@@ -32,7 +32,7 @@ def pilot(tmp_path: Path) -> Path:
 def test_a_clear_gap_takes_the_fewest_runs_that_a_winner_needs() -> None:
     """With a gap of 1,000 sds the first look that may stop does: after the starting runs of both."""
     estimate = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1)
-    assert (estimate.default.runs.mean, estimate.default.correct, estimate.default.inconclusive) == (6, 1, 0)
+    assert (estimate.default.runs.mean, estimate.default.correct, estimate.default.open) == (6, 1, 0)
     assert estimate.default.seconds.mean == 6 * 1800
     assert (estimate.equal.runs.mean, estimate.halving.runs.mean, estimate.budget) == (6, 6, 6)
     assert list(estimate.margins) == [0.001, 0.002, 0.004]
@@ -65,7 +65,7 @@ def test_hours_say_what_is_decided_by_then_for_every_way_to_choose() -> None:
     assert short.time_forecast == TimeForecast(1, 4, 1.0, 1.0, 1.0, 0.0)
     assert short.summary["time"]["prob_decided"] == short.summary["default"]["prob_decided"] == 0
     open_end = plan(gap=0.01, sd=0.02, seconds=3600, repetitions=40, seed=1, max_hours=24, max_evaluations=60)
-    assert 0 < open_end.time_forecast.prob_decided < 1 - open_end.default.inconclusive
+    assert 0 < open_end.time_forecast.prob_decided < 1 - open_end.default.open
     with pytest.raises(FiestaError, match="--max-hours needs the duration of a run"):
         plan(gap=1, sd=0.1, max_hours=1, repetitions=1)
 
@@ -82,9 +82,9 @@ def test_a_table_with_seconds_is_a_pilot_with_hours(tmp_path: Path) -> None:
 
 def test_a_tie_ends_where_the_limit_leaves_too_few_runs_and_a_margin_above_the_gap_makes_every_answer_right() -> None:
     estimate = plan(gap=0, sd=0.01, confidence=0.999, max_evaluations=60, repetitions=2, seed=1)
-    assert estimate.default.runs.high < 60 and (estimate.default.correct, estimate.default.inconclusive) == (1, 1)
+    assert estimate.default.runs.high < 60 and (estimate.default.correct, estimate.default.open) == (1, 1)
     assert "No number of runs separates equal candidates" in repr(estimate)
-    assert "inconclusive within 60 runs (--max-evaluations)" in repr(estimate)
+    assert "stay open within 60 runs (--max-evaluations)" in repr(estimate)
     estimate = plan(gap=0.01, sd=0.1, margin=0.02, max_evaluations=24, budget=4, repetitions=4, seed=1)
     assert (estimate.default.correct, estimate.equal.correct, estimate.halving.correct) == (1, 1, 1)
     rows = [row.split() for row in repr(estimate).splitlines()[3:7]]
@@ -143,7 +143,7 @@ def test_a_pilot_that_used_all_its_runs_needs_a_larger_limit(tmp_path: Path) -> 
     scores = {"a": [0.61, 0.64, 0.60, 0.62] * 3, "b": [0.61, 0.60, 0.64, 0.63] * 3}
     write_selection(tmp_path / "spent", scores, max_evaluations=24, confidence=0.95).close()
     estimate = plan(tmp_path / "spent", repetitions=1, seed=1)
-    assert (estimate.default.runs.mean, estimate.default.inconclusive) == (24, 1)
+    assert (estimate.default.runs.mean, estimate.default.open) == (24, 1)
     assert "pass a larger --max-evaluations" in repr(estimate)
 
 

@@ -1,7 +1,12 @@
 import numpy as np
 import pytest
 
-from fiesta_allennlp.choosing.probability.collapsed import MAX_SDS, collapsed_runs, flag_collapsed, robust_sds_below
+from fiesta_allennlp.choosing.probability.collapsed_runs import (
+    MAX_SDS,
+    collapsed_runs,
+    flag_collapsed,
+    robust_sds_below,
+)
 from fiesta_allennlp.core.records import Evaluation, History, Request
 
 
