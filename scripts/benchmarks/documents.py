@@ -7,7 +7,7 @@ DIRECTORY/TASK has `documents.jsonl` and the answers `NAME.jsonl` of each system
 there are with replacement, in most cells as many as the file has. Its best system has the highest metric on the whole
 file. Every call draws a new seed, prints it, and appends its counts to `results/documents.csv`, by how many documents a
 t-test of the best two systems needs (`power_analysis.py`): half of the documents, all of them, or more. `--pool` adds
-up the lines of the final rule and writes the tables of the pages.
+up the lines of the final rule and writes the table of the page.
 """
 
 import re
@@ -21,7 +21,6 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 from common import (
     BENCHMARKS,
-    ROOT,
     append_rows,
     final_rule,
     make_parser,
@@ -43,7 +42,7 @@ from fiesta_allennlp.documents.document_settings import AVERAGE_BY_METRIC, Docum
 from fiesta_allennlp.selecting.session import StoredState
 
 RESULTS = BENCHMARKS / "results" / "documents.csv"
-PAGES = (BENCHMARKS / "README.md", ROOT / "docs" / "evaluation.md")
+PAGE = BENCHMARKS / "README.md"
 TABLE_PATTERN = re.compile(r"(<!-- documents -->\n).*?(<!-- end -->)", flags=re.S)
 CLASSES = {"twice": "at most half of the documents", "once": "at most all of them", "near tie": "more: near ties"}
 """How many documents a t-test of the best two systems needs, and how the pages name it."""
@@ -210,7 +209,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--pool", action="store_true", help="measure nothing, but write the pooled tables")
     args = parser.parse_args(arguments)
     if args.pool:
-        return write_tables(PAGES, with_tables)
+        return write_tables([PAGE], with_tables)
     seed = secrets.randbits(32)
     show(f"rule {rule_id()}, seed {seed}")
 
