@@ -42,17 +42,17 @@ from fiesta_allennlp.choosing.decision import OPEN_REASONS, Decision
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.choosing.strategy_building import build_strategy, build_with_packages, translated_option_errors
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, join_some
+from fiesta_allennlp.core.errors import ConfigError, FiestaError, join_some
 from fiesta_allennlp.core.files import delete
 from fiesta_allennlp.core.records import Candidate, Evaluation, History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
-from fiesta_allennlp.core.settings.metrics import check_metric_sign
+from fiesta_allennlp.core.settings.metrics import check_metric_sign, have_two_units
 from fiesta_allennlp.core.texts import number_text
 from fiesta_allennlp.running.executor import Executor
 from fiesta_allennlp.running.slurm import end_left_jobs
 from fiesta_allennlp.selecting.loop import Display, Listener, SelectionLoop
-from fiesta_allennlp.selecting.objections import PRETRAINED, REMOVED
+from fiesta_allennlp.selecting.objections import PRETRAINED, REMOVED, UNITS
 from fiesta_allennlp.selecting.results.facts import forecast_open_selection
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.result_words import forecast_text
@@ -238,6 +238,8 @@ class TrainingSelection(SelectionFamily):
         ) as progress:
             evaluator = self.evaluator()
             listeners: List[Listener] = [progress, MetricNotes(metric.name, console)]
+            if UNITS.name not in settings.allow:
+                listeners.append(BroughtUnits())
             if settings.keep == "best":
                 listeners.append(BestModelKeeper(directory, metric.sign))
             yield SelectionLoop(
@@ -385,6 +387,21 @@ class BestModelKeeper(Listener):
 
     def _models(self, run: Outcome) -> List[Path]:
         return [self.directory.archive(run.request.name), self.directory.model(run.request.name)]
+
+
+class BroughtUnits(Listener):
+    """Ends a selection if the first new run of a candidate has another unit than the runs that were made before."""
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        brought = [run.score for run in history.evaluations if run.request.is_brought]
+        for name in history.candidates if brought else ():
+            own = [run for run in history.evaluations_of(name) if not run.request.is_brought]
+            if len(own) == 1 and have_two_units([*brought, own[0].score]):
+                raise FiestaError(
+                    f"{own[0].request.name}: the score is {own[0].score:g}, but those of --scores are from "
+                    f"{min(brought):g} to {max(brought):g}: percents among fractions? No run is lost. Correct the "
+                    f"table and start again, or continue with --recover --allow {UNITS.name}."
+                )
 
 
 class MetricNotes(Listener):

@@ -7,10 +7,8 @@ import signal
 import socket
 import sys
 import threading
-from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Collection, Dict, Iterator, Mapping, Optional
+from typing import Any, Collection, Dict, Mapping, Optional
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
@@ -54,11 +52,15 @@ class RayExecutor(JobExecutor):
     """
 
     def __init__(self, directory: RunDirectory, *, options: Optional[Mapping[str, str]] = None, **common: Any) -> None:
+        try:
+            import ray
+        except ImportError as error:
+            raise ConfigError("--executor ray requires ray. Install it: pip install ray") from error
+        self._ray: Any = ray
         values = {key: option_value(text) for key, text in (options or {}).items()}
         address = str(values.pop("address", "auto"))
         if own := [key for key in values if key in OWN_OPTIONS]:
             raise ConfigError(f"--executor-option {own[0]}: the selection gives this option itself. Remove it.")
-        self._ray = _import_ray()
         task_options: Dict[str, Any] = {"num_cpus": 1, **values, "max_retries": 0, "max_calls": 0}
         try:
             self._task = self._ray.remote(scheduling_strategy="SPREAD", **task_options)(run_on_node)
@@ -113,14 +115,11 @@ class RayExecutor(JobExecutor):
             raise FiestaError(f"{reason}. Restart the cluster, then continue with --recover.") from error
         except (errors.NodeDiedError, errors.ObjectLostError, errors.WorkerCrashedError) as error:
             return JobStatus("NODE_FAIL", reason=describe(error))
-        except errors.OutOfMemoryError as error:
-            return JobStatus("OUT_OF_MEMORY", reason=describe(error))
-        except errors.RayTaskError as error:
-            if isinstance(error.cause, FiestaError):  # raised on the node on purpose
-                raise error.cause from error
-            return JobStatus("FAILED", reason=describe(error.cause))
         except errors.RayError as error:
-            return JobStatus("FAILED", reason=describe(error))
+            cause = getattr(error, "cause", error)  # of an error that the task raised
+            if isinstance(cause, FiestaError):  # on purpose
+                raise cause from error
+            return JobStatus("FAILED", reason=describe(cause))
 
     def stop_jobs(self, attempts: Collection[Attempt]) -> None:
         """End these tasks without waiting. The run's process ends with Ray's worker."""
@@ -134,13 +133,6 @@ class RayExecutor(JobExecutor):
             self._ray.shutdown()
 
 
-def _import_ray() -> Any:
-    try:
-        return import_module("ray")
-    except ImportError as error:
-        raise ConfigError("--executor ray requires ray. Install it: pip install ray") from error
-
-
 def _connect(ray: Any, address: str) -> None:
     """Connect to a cluster, or start one here without statistics and dashboard. A new cluster gets its own token unless
     the user has one: Ray would write one that everybody on the machine can read."""
@@ -149,22 +141,12 @@ def _connect(ray: Any, address: str) -> None:
     if address == "local" and not any(user_tokens) and not (Path.home() / ".ray" / "auth_token").exists():
         os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
     local_options = {"include_dashboard": False} if address == "local" else {}
+    handler = signal.getsignal(signal.SIGTERM)  # on which a selection ends in order: Ray sets one of its own
     try:
-        with _keeping_sigterm_handler():
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **local_options)
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **local_options)
     except (ConnectionError, ValueError, RuntimeError) as error:
         reason = f"--executor-option address={address}: cannot connect to a Ray cluster: {describe(error)}"
         raise ConfigError(f"{reason}. Start one with `ray start --head`, or use address=local.") from error
-
-
-@contextmanager
-def _keeping_sigterm_handler() -> Iterator[None]:
-    """Keep this process's handler of SIGTERM, which Ray replaces when it starts: a selection ends on it in order."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    original_handler = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
     finally:
-        signal.signal(signal.SIGTERM, original_handler)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Callable, Iterator, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import Forecast, TimeForecast, count_runs, forecast_selection
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.choosing.strategy_building import build_strategy
@@ -104,6 +105,7 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     strategy = build_strategy(settings, list(candidate_names), minimise=minimise)
     history = ScoreThreshold(settings.min_score, minimise).apply_to(table.history(candidate_names))
     history = history.with_withdrawn(max_failures=settings.max_failures)
+    _extend_limit(strategy, table, history)
     strategy.without_further_runs(settings.done, history)
     decision = strategy.recommend(history)
     seconds_per_run = _seconds_per_run(settings, history)
@@ -135,6 +137,14 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
         if settings.max_hours is None or seconds_per_run is None or decision.stopped_by is not None
         else _forecast_time(settings, seconds_per_run, make_forecast),
     )
+
+
+def _extend_limit(strategy: Strategy, table: RunTable, history: History) -> None:
+    """Let the default limit count from the runs of a complete table that has as many already, such as one of items."""
+    if isinstance(strategy, FixedConfidence) and strategy.max_evaluations is None and table.is_complete:
+        limit = strategy.limit_of(history)
+        if history.total_started >= limit:
+            strategy.max_evaluations = history.total_started + limit
 
 
 def _seconds_per_run(settings: NextSettings, history: History) -> Optional[float]:

@@ -60,6 +60,12 @@ class RunTable:
     def candidates(self) -> Tuple[str, ...]:
         return tuple(self.read_back.runs)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether every candidate has a score on every split, and nothing is running."""
+        facts = self.read_back
+        return facts.num_shared_splits == facts.num_splits > 1 and not facts.num_unfinished
+
     @cached_property
     def scores(self) -> Dict[str, List[float]]:
         """The scores of each candidate that has any."""

@@ -61,6 +61,18 @@ def test_on_random_splits_the_runs_pair_among_themselves(
     assert splits["able", "0"] == splits["blind", "0"] not in ("-1", "-2")
 
 
+def test_the_first_new_run_in_another_unit_ends_the_selection(
+    candidates: List[str], table: Path, run: Path, call: Call
+) -> None:
+    table.write_text("candidate,seed,score\nable,0,90\nable,1,91\nblind,0,40\nblind,1,41\n")
+    options = ("-s", run, *OFFICIAL, *METRIC, *EQUALLY, "--budget", 6)
+    status, output = call(*candidates, "--scores", table, *options)
+    assert status == 2 and "able-0: the score is 0" in output and "are from 40 to 91" in output
+    assert len(rows_of(run)) == 5
+    call.done("-s", run, "--recover", "--allow", "units")
+    assert len(rows_of(run)) == 6
+
+
 def test_a_table_that_does_not_fit_is_refused_before_anything_is_written(
     candidates: List[str], table: Path, run: Path, call: Call
 ) -> None:

@@ -216,3 +216,16 @@ def test_an_open_end_names_what_is_missing() -> None:
     assert sentences[-1] == "Stop: open."
     assert "Open after 6 runs of 2 candidates: --max-evaluations was reached." in sentences
     assert "P(best) is below the target 0.95: a margin or more runs can change that." in sentences
+
+
+def test_a_complete_table_with_as_many_runs_as_the_limit_goes_on() -> None:
+    rows = [
+        {"candidate": name, "split": split, "score": 0.5 + 0.01 * (split % 7) + gain * (0.004 + 0.03 * (-1) ** split)}
+        for split in range(60)
+        for name, gain in (("a", 1), ("b", 0))
+    ]
+    answer = next_runs(rows)
+    assert answer.decision.stopped_by is None and 0.8 < (answer.result.confidence or 0) < 0.95
+    assert runs(answer)[0][1] == "60", "a new split"
+    assert next_runs(rows[:-1]).decision.stopped_by == "max_evaluations", "the last split is not complete"
+    assert next_runs(rows, max_evaluations=100).decision.stopped_by == "max_evaluations"

@@ -136,3 +136,11 @@ def test_what_needs_another_package_names_it(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(FiestaError, match="s.xlsx needs pandas and openpyxl: pip install pandas openpyxl"):
         scores("s.xlsx")
+
+
+@pytest.mark.parametrize(("file", "package"), [("s.xlsx", "openpyxl"), ("s.parquet", "pyarrow")])
+def test_a_spreadsheet_and_a_column_file_are_read(file: str, package: str) -> None:
+    pytest.importorskip(package)
+    frame = pytest.importorskip("pandas").read_csv(io.StringIO(ROWS))
+    frame.to_excel(file, index=False) if package == "openpyxl" else frame.to_parquet(file)
+    assert scores(file) == SCORES

@@ -40,8 +40,8 @@ class BroughtRuns:
             )
         if not self.has_splits and not on_official_splits:
             raise ConfigError(
-                f"--scores {self.file}: on random splits, the table must say which runs share a split. Add --columns "
-                "split=COLUMN, or compare with --splits official."
+                f"--scores {self.file}: on random splits, the table must say which runs share a split. Add a "
+                "column split, or compare with --splits official."
             )
         outcomes = (outcome for outcome in self.outcomes if outcome.request.candidate in names)
         return replace(
