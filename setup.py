@@ -1,6 +1,8 @@
+import sys
 from pathlib import Path
 
 from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).parent
 VERSION = {}
@@ -40,6 +42,19 @@ OF_ALLENNLP = [
 OPTUNA = "optuna>=4.0"  # the first with journal files in their present form
 TEST = ["hypothesis>=6.100", "joblib>=1.2", OPTUNA, "pytest>=8.0", "pytest-xdist>=3.5"]
 
+
+class BuildWithPages(build_py):
+    """Build the package with the pages that `fiesta docs` opens."""
+
+    def run(self):
+        super().run()
+        if not self.editable_mode:
+            sys.path.append(str(HERE / "scripts"))
+            from make_pages import write_pages
+
+            write_pages(Path(self.build_lib, "fiesta_allennlp", "pages"))
+
+
 setup(
     name="fiesta-allennlp",
     version=VERSION["__version__"],
@@ -49,6 +64,7 @@ setup(
     license="Apache-2.0",
     packages=find_packages(include=["fiesta_allennlp", "fiesta_allennlp.*"]),
     package_data={"fiesta_allennlp": ["py.typed", "reports/templates/*"]},
+    cmdclass={"build_py": BuildWithPages},
     entry_points={"console_scripts": ["fiesta = fiesta_allennlp.__main__:main"]},
     python_requires=">=3.10",
     install_requires=[

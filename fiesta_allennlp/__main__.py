@@ -67,7 +67,7 @@ def _parse() -> argparse.Namespace:
             commands.add_parser(name, help=command.help)
             continue
         chosen = add_command(commands, name, command_name=name, program=program)
-        if name != "plugin":
+        if name not in ("docs", "plugin"):
             chosen.add_argument("--include-package", action="append", default=[], help="additional packages to include")
     if len(sys.argv) == 1:
         parser.print_help()

@@ -1,6 +1,5 @@
 """Makes the pictures of the README and the site from selections, and the example of a report.
 
-python scripts/make_pictures.py prob-best runs/restaurants      # docs/pictures/prob_best.png
 python scripts/make_pictures.py report runs/digits              # docs/live/example-report.html, pictures/report.png
 python scripts/make_pictures.py recording 20 fiesta select ...  # docs/pictures/recording.svg: a terminal, in 20 s
 python scripts/make_pictures.py splits                          # docs/pictures/splits.svg
@@ -18,7 +17,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -58,19 +56,6 @@ CELL, ROW, PANEL, WIDTH = 7, 18, 100, 360
 """Sizes in pixels: readable on a phone."""
 
 
-def save(picture: Path, name: str, *, height: int = sys.maxsize) -> None:
-    """Save the upper part of a picture with few colours."""
-    with Image.open(picture) as image:
-        part = image.convert("RGB").crop((0, 0, image.width, min(height, image.height)))
-        part.quantize(NUM_COLOURS).save(PICTURES / name, optimize=True)
-
-
-def prob_best(selection: str) -> None:
-    with tempfile.TemporaryDirectory() as scratch:
-        report(selection, output=scratch)
-        save(Path(scratch) / "figures" / "path.png", "prob_best.png")
-
-
 def report_page(selection: str) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         report(selection, output=scratch)
@@ -80,7 +65,8 @@ def report_page(selection: str) -> None:
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1100,1400"]
         command = ["chromium", *options, f"--user-data-dir={scratch}/profile", f"--screenshot={picture}", LIVE.as_uri()]
         subprocess.run(command, check=True, capture_output=True, timeout=300)
-        save(picture, "report.png")
+        with Image.open(picture) as image:
+            image.convert("RGB").quantize(NUM_COLOURS).save(PICTURES / "report.png", optimize=True)
 
 
 def screens(command: List[str]) -> Iterator[Tuple[float, str]]:
@@ -174,7 +160,7 @@ def splits() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("picture", choices=("prob-best", "report", "recording", "splits"))
+    parser.add_argument("picture", choices=("report", "recording", "splits"))
     parser.add_argument(
         "subject", nargs=argparse.REMAINDER, help="the directory of a selection; or seconds and a command"
     )
@@ -184,7 +170,7 @@ def main() -> None:
     elif args.picture == "recording":
         recording(float(args.subject[0]), args.subject[1:])
     else:
-        {"prob-best": prob_best, "report": report_page}[args.picture](args.subject[0])
+        report_page(args.subject[0])
 
 
 if __name__ == "__main__":

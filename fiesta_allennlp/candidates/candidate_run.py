@@ -107,9 +107,10 @@ def _describe_written_files(directory: Path) -> str:
     names = [path.as_posix() for path in sorted(paths, key=lambda path: (path.suffix != ".json", path))]
     example = next(iter(names), "FILE.json")
     found = f" In {{directory}}, the run wrote {join_some(names, limit=MAX_FILES)}." if names else ""
-    key = f'"metrics": "{{directory}}/{example if example.endswith(".json") else "FILE.json"}"'
+    file = example if example.endswith(".json") else "FILE.json"
+    option = f'--force --overrides \'{{"metrics": "{{directory}}/{file}"}}\''
     extract = "sh -c 'train && extract', where extract prints such a line"
-    return f"{found} To read another JSON file, write a config with {key}; otherwise use {extract}."
+    return f"{found} To read another JSON file, begin again with {option}; otherwise use {extract}."
 
 
 def read_metrics_file(path: Path, name: str) -> Dict[str, Any]:

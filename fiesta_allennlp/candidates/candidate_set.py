@@ -67,8 +67,8 @@ def load_config(
         if spec.path.suffix and " " not in spec.source:
             raise ConfigError("no such config file.")
         raise ConfigError(
-            "neither a file nor a command with a placeholder. Add {seed}, for example: "
-            f"'{spec.source} --seed {{seed}}'. With --allow unseeded, add {{directory}} instead."
+            "neither a file nor a command with a placeholder. Write {seed} in it instead of a fixed seed, for "
+            "example: --seed {seed}. With --allow unseeded, add {directory} instead."
         )
     config = _evaluate_config(spec, overrides, data_of_commands)
     type_of(config).check_keys()

@@ -12,32 +12,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Type, Union
 
 from fiesta_allennlp.candidates.candidate_run import CandidateRun, ReportedMetrics
-from fiesta_allennlp.candidates.config import (
-    Config,
-    check_allennlp_keys,
-    check_direction,
-    check_sets,
-    check_test_loader,
-    official_paths,
-    readers_of,
-    vector_references,
-    with_absolute_paths,
-)
+from fiesta_allennlp.candidates.config import AllenNLPConfig, Config
 from fiesta_allennlp.candidates.data_files import DataSnapshot, seen_data_reasons
 from fiesta_allennlp.candidates.pool import Pool, Preparation
-from fiesta_allennlp.candidates.programs.program import (
-    PROGRAM_TYPE,
-    check_group_by,
-    check_keys,
-    check_no_split_options,
-    check_program,
-    code_of,
-    division_for,
-    example_command,
-    notes_on_program,
-    program_paths,
-    unseeded_reasons,
-)
+from fiesta_allennlp.candidates.programs.program import PROGRAM_TYPE, ProgramConfig, check_no_split_options
 from fiesta_allennlp.candidates.programs.program_pool import program_pool
 from fiesta_allennlp.candidates.programs.program_run import ProgramRun
 from fiesta_allennlp.candidates.splits import Division
@@ -136,11 +114,6 @@ class AnyCandidate(Registrable):
         """Return which weights that the config starts from were trained on the data of the selection, `snapshot`."""
         return ()
 
-    @property
-    def preparation_key(self) -> str:
-        """A text that is equal for candidates whose preparations are equal, apart from the number of parameters."""
-        return json.dumps([self.data_paths])
-
     def prepare(self, *, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
         """Read the pool, and build what can be built. `data` is the fingerprint of the data files; `vectors` is a
         directory for word vectors."""
@@ -204,24 +177,11 @@ class CandidateTypeRun(CandidateRun):
 
 
 @AnyCandidate.register("allennlp")
-class AllenNLPCandidate(AnyCandidate):
-    """A complete config for `allennlp train`."""
+class AllenNLPCandidate(AllenNLPConfig, AnyCandidate):
+    """A candidate that is a complete config for `allennlp train`."""
 
     worker_module = "fiesta_allennlp.candidates.allennlp.loaded"
     builds_model = True
-
-    def check_keys(self) -> None:
-        check_allennlp_keys(self.config)
-
-    def check(self, *, metric: Metric, group_by: Optional[str] = None, division: Division) -> None:
-        if not division.has_validation:
-            raise ConfigError("AllenNLP configs need a validation set: use three numbers in --split-ratios.")
-        check_sets(self.data_paths, division, self.data_key)
-        check_test_loader(self.config)
-        self.check_metric(metric)
-
-    def check_metric(self, metric: Metric) -> None:
-        check_direction(self.config, metric)
 
     def check_installed(self) -> None:
         if find_spec("allennlp") is None:
@@ -246,23 +206,8 @@ class AllenNLPCandidate(AnyCandidate):
         if not executor.gives_devices and not is_here:
             raise ConfigError(f"{wrong} this machine has {len(visible_gpus())} GPUs. Use -1 for the CPU, or remove it.")
 
-    @property
-    def data_paths(self) -> Dict[str, Any]:
-        return official_paths(self.config)
-
-    def data_key(self, set_name: str) -> str:
-        return f"{set_name}_data_path"
-
-    def absolute(self) -> Config:
-        return with_absolute_paths(self.config)
-
     def seen_data_reasons(self, snapshot: DataSnapshot) -> Iterable[str]:
         return seen_data_reasons(self.config, snapshot)
-
-    @property
-    def preparation_key(self) -> str:
-        uris = sorted(holder[key] for holder, key in vector_references(self.config))
-        return json.dumps([readers_of(self.config), self.data_paths, uris])
 
     def prepare(self, *, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
         from fiesta_allennlp.candidates.allennlp.preparing import prepare_candidate
@@ -287,48 +232,13 @@ class AllenNLPCandidate(AnyCandidate):
 
 
 @AnyCandidate.register(PROGRAM_TYPE)
-class ProgramCandidate(AnyCandidate):
+class ProgramCandidate(ProgramConfig, AnyCandidate):
     """A command in any language, which gets its sets as files and reports its metrics."""
 
     worker_module = ProgramRun.__module__
 
-    def check_keys(self) -> None:
-        check_keys(self.config)
-
-    def check(self, *, metric: Metric, group_by: Optional[str] = None, division: Division) -> None:
-        division = self.own_division(division)
-        if self.data_paths:
-            check_sets(self.data_paths, division, self.data_key)
-            if not division.is_official:
-                check_group_by(self.config, group_by)
-        check_program(self.config, group_by=group_by, division=division)
-
-    def unseeded_reasons(self) -> Iterable[str]:
-        return unseeded_reasons(self.config)
-
-    def notes(self, division: Division) -> Iterator[str]:
-        return notes_on_program(self.config, division)
-
-    @property
-    def data_paths(self) -> Dict[str, Any]:
-        return program_paths(self.config)
-
-    def absolute(self) -> Config:
-        data = self.config.get("data")
-        return self.config if data is None else {**self.config, "data": {**data, **self.data_paths}}
-
-    @property
-    def code(self) -> List[str]:
-        return code_of(self.config)
-
-    def own_division(self, division: Division) -> Division:
-        return division_for(self.config, division)
-
     def prepare(self, *, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
         return Preparation(program_pool(self.config, group_by, data=data, division=division))
-
-    def example_command(self, division: Division, directory: Path) -> str:
-        return example_command(self.config, division, directory)
 
     def evaluator(
         self, *, vectors: Mapping[str, str], keep_models: bool, free_device: bool, is_trial: bool, **shared: Any

@@ -20,30 +20,6 @@ REQUIRED_KEYS = ("dataset_reader", "model", "data_loader", "trainer")
 SEED_KEYS = ("random_seed", "numpy_seed", "pytorch_seed")
 
 
-def check_allennlp_keys(config: Config) -> None:
-    """Refuse an AllenNLP config that lacks a key, or has one that the selection sets."""
-    for key in (*REQUIRED_KEYS, "validation_dataset_reader"):
-        value = config.get(key)
-        if value is None and key in REQUIRED_KEYS:
-            program = ' For a program, set "type": "program".' if "command" in config else ""
-            raise ConfigError(f"'{key}' is missing. A candidate is a complete `allennlp train` config.{program}")
-        if value is not None and not isinstance(value, dict):
-            raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(value)}.")
-        if value is not None and value.get("type") == "resplit":
-            raise ConfigError(
-                f"'{key}' is a resplit reader, but the selection draws the splits itself. Use its 'reader', its "
-                "'paths' as 'train_data_path' and so on, and --group-by."
-            )
-    if config.get("train_data_path") is None:
-        raise ConfigError("'train_data_path' is missing.")
-    if config.get("distributed") is not None:
-        # AllenNLP 2.10 evaluates the test set in the first process alone, where metrics wait for all: that run fails.
-        raise ConfigError(
-            "'distributed' is not supported, because AllenNLP cannot score the test set of a distributed run. Remove "
-            "it, and use --cuda-devices to train several models in parallel."
-        )
-
-
 def readers_of(config: Config) -> Dict[str, Any]:
     """Return the readers of the config, by key. AllenNLP ignores a `validation_dataset_reader` that is null."""
     return {key: config[key] for key in READER_KEYS if config.get(key) is not None}
@@ -189,24 +165,76 @@ def check_sets(paths: Mapping[str, Any], division: Division, key_of: Callable[[s
         raise ConfigError(f"without {keys}, set the sizes of random splits, for example with --split-ratios {ratios}.")
 
 
-def check_test_loader(config: Config) -> None:
-    """Refuse a data loader that would skip some of the test set: AllenNLP scores it with the loader for validation, or
-    else with the loader for training."""
-    loader = "data_loader" if config.get("validation_data_loader") is None else "validation_data_loader"
-    for key, value in leaves_of(config[loader], loader):
-        if key.rpartition(".")[2] in INSTANCE_SKIPPING_KEYS and value is not None and value is not False:
+class AllenNLPConfig:
+    """A complete config for `allennlp train`, and what can be wrong with it."""
+
+    config: Config
+
+    def check_keys(self) -> None:
+        """Refuse an AllenNLP config that lacks a key, or has one that the selection sets."""
+        for key in (*REQUIRED_KEYS, "validation_dataset_reader"):
+            value = self.config.get(key)
+            if value is None and key in REQUIRED_KEYS:
+                program = ' For a program, set "type": "program".' if "command" in self.config else ""
+                raise ConfigError(f"'{key}' is missing. A candidate is a complete `allennlp train` config.{program}")
+            if value is not None and not isinstance(value, dict):
+                raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(value)}.")
+            if value is not None and value.get("type") == "resplit":
+                raise ConfigError(
+                    f"'{key}' is a resplit reader, but the selection draws the splits itself. Use its 'reader', its "
+                    "'paths' as 'train_data_path' and so on, and --group-by."
+                )
+        if self.config.get("train_data_path") is None:
+            raise ConfigError("'train_data_path' is missing.")
+        if self.config.get("distributed") is not None:
+            # AllenNLP 2.10 evaluates the test set in the first process alone, where metrics wait for all.
             raise ConfigError(
-                f"'{key}' is {json.dumps(value)}, so scores would cover only part of the test set. Remove it, or add a "
-                "'validation_data_loader' without it."
+                "'distributed' is not supported, because AllenNLP cannot score the test set of a distributed run. "
+                "Remove it, and use --cuda-devices to train several models in parallel."
             )
 
+    def check(self, *, metric: Metric, group_by: Optional[str] = None, division: Division) -> None:
+        if not division.has_validation:
+            raise ConfigError("AllenNLP configs need a validation set: use three numbers in --split-ratios.")
+        check_sets(self.data_paths, division, self.data_key)
+        self._check_test_loader()
+        self.check_metric(metric)
 
-def check_direction(config: Config, metric: Metric) -> None:
-    """Refuse a metric that the trainer optimises in the opposite direction: the worst candidate would win."""
-    tracked_metric = config.get("trainer", {}).get("validation_metric")
-    opposite = ("+" if metric.minimise else "-") + metric.name
-    if opposite in (tracked_metric if isinstance(tracked_metric, list) else [tracked_metric]):
-        raise ConfigError(
-            f"'trainer.validation_metric' is {json.dumps(tracked_metric)}, which contradicts --metric="
-            f"{metric.option_text}. Use --metric={opposite}, or correct 'trainer.validation_metric'."
-        )
+    def notes(self, division: Division) -> Iterator[str]:
+        is_evaluated = division.scored == "test"
+        keys = [key for key in SEED_KEYS if self.config.get(key) is not None]
+        if bool(self.config.get("evaluate_on_test", is_evaluated)) != is_evaluated:
+            keys.append("evaluate_on_test")
+        for key in keys:
+            yield f"each run sets {key} itself, so {json.dumps(self.config[key])} in the config is not used."
+
+    def _check_test_loader(self) -> None:
+        """Refuse a data loader that would skip some of the test set: AllenNLP scores it with the loader for
+        validation, or else with the loader for training."""
+        loader = "data_loader" if self.config.get("validation_data_loader") is None else "validation_data_loader"
+        for key, value in leaves_of(self.config[loader], loader):
+            if key.rpartition(".")[2] in INSTANCE_SKIPPING_KEYS and value is not None and value is not False:
+                raise ConfigError(
+                    f"'{key}' is {json.dumps(value)}, so scores would cover only part of the test set. Remove it, or "
+                    "add a 'validation_data_loader' without it."
+                )
+
+    def check_metric(self, metric: Metric) -> None:
+        """Refuse a metric that the trainer optimises in the opposite direction: the worst candidate would win."""
+        tracked_metric = self.config.get("trainer", {}).get("validation_metric")
+        opposite = ("+" if metric.minimise else "-") + metric.name
+        if opposite in (tracked_metric if isinstance(tracked_metric, list) else [tracked_metric]):
+            raise ConfigError(
+                f"'trainer.validation_metric' is {json.dumps(tracked_metric)}, which contradicts --metric="
+                f"{metric.option_text}. Use --metric={opposite}, or correct 'trainer.validation_metric'."
+            )
+
+    @property
+    def data_paths(self) -> Dict[str, Any]:
+        return official_paths(self.config)
+
+    def data_key(self, set_name: str) -> str:
+        return f"{set_name}_data_path"
+
+    def absolute(self) -> Config:
+        return with_absolute_paths(self.config)

@@ -273,28 +273,43 @@ class TrainingSelection(SelectionFamily):
         return make_result
 
     def result(self, history: History, decision: Decision, *, seed: str) -> Result:
-        settings = self.settings
-        strategy = settings.strategy_params()
-        return Result.from_decision(
-            history,
-            judge(history, decision, self.strategy, allowed=settings.allow),
-            settings.scored_by,
-            strategy=strategy,
-            target=self.strategy.confidence or CONFIDENCE,
-            belief=strategy["belief"],
-            splits=settings.splits,
-            score=settings.score,
-            min_score=settings.min_score,
-            sets=tuple(self.pool.official),
-            seed=seed,
-            num_parameters={name: preparation.num_parameters for name, preparation in self.preparations.items()},
-            study_scores=study_scores({**self.candidate_set.stored, **self.candidate_set.active}),
+        candidates = {**self.candidate_set.stored, **self.candidate_set.active}
+        return training_result(
+            self.settings, self.strategy, history, decision, self.preparations, study_scores(candidates), seed=seed
         )
 
     def conclude(self, history: History, decision: Decision) -> None:
         may_continue = decision.best is None or decision.stopped_by in OPEN_REASONS
         if self.settings.keep == "best" and not may_continue:
             BestModelKeeper(self.directory, self.settings.scored_by.sign).keep_only([decision.best], history)
+
+
+def training_result(
+    settings: Settings,
+    strategy: Strategy,
+    history: History,
+    decision: Decision,
+    preparations: Mapping[str, Preparation],
+    scores_in_study: Mapping[str, Optional[float]],
+    **further_fields: Any,
+) -> Result:
+    """Return the result of a decision of the strategy, judged over everybody who took part."""
+    params = settings.strategy_params()
+    return Result.from_decision(
+        history,
+        judge(history, decision, strategy, allowed=settings.allow),
+        settings.scored_by,
+        num_parameters={name: preparation.num_parameters for name, preparation in preparations.items()},
+        study_scores=scores_in_study,
+        strategy=params,
+        target=strategy.confidence or CONFIDENCE,
+        belief=params["belief"],
+        splits=settings.splits,
+        score=settings.score,
+        min_score=settings.min_score,
+        sets=tuple(next(iter(preparations.values())).pool.official),
+        **further_fields,
+    )
 
 
 select = partial(run_selection, TrainingSelection)

@@ -28,9 +28,6 @@ class StoppingRule(Registrable):
 
     default = STOPPING_RULE
 
-    stops_at_probability: bool = False
-    """Whether the rule is that of `allowed_error` alone."""
-
     gives_up: bool = False
     """Whether a selection ends where the runs that are left are too few to go on for; see `rules.gives_up`."""
 
@@ -73,8 +70,6 @@ class BayesianStop(StoppingRule):
     for each single problem, and not if two candidates are equal. The reason is that the rule checks the probabilities
     after every run and stops as soon as one is high enough. Use it to reproduce the paper.
     """
-
-    stops_at_probability = True
 
     def missing_runs(self, history: History, decision: Decision, confidence: float) -> Optional[Tuple[str, ...]]:
         if decision.confidence is None:

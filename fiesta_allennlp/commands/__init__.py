@@ -12,6 +12,7 @@ from typing import Any, Dict, Optional
 from fiesta_allennlp.commands.command import FiestaCommand, run_and_exit
 from fiesta_allennlp.commands.parser import HELP_ALL, CommandParser
 from fiesta_allennlp.commands.read_only_commands import (
+    DocsCommand,
     NextCommand,
     PlanCommand,
     PluginCommand,
@@ -35,6 +36,7 @@ COMMANDS: Dict[str, FiestaCommand] = {
     "status": StatusCommand(),
     "report": ReportCommand(),
     "documents": DocumentsCommand(),
+    "docs": DocsCommand(),
     "plugin": PluginCommand(),
 }
 """The commands by name. AllenNLP knows all but `plugin`, with the prefix `fiesta-`."""

@@ -7,7 +7,7 @@ from typing import Any, List, NoReturn, Optional, Sequence, Tuple
 from fiesta_allennlp.commands.command import EXIT_USER_ERROR, FiestaCommand
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean, join_some
 
-DOCS_HINT = "Guides: docs/index.md of the repository."
+DOCS_HINT = "Guides: fiesta docs"
 """The end of every help."""
 
 HELP_ALL = "--help-all"

@@ -5,6 +5,7 @@ import csv
 import json
 import sys
 import time
+import webbrowser
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict
@@ -17,7 +18,7 @@ from fiesta_allennlp.commands.command import (
     import_dotted,
     print_read_back,
 )
-from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 from fiesta_allennlp.core.files import atomic_replacement
 
 if TYPE_CHECKING:
@@ -186,6 +187,36 @@ the selection is decided. Make these runs yourself and add a row for each. The c
         else:
             console.print(*show(answer))
         return decision_status(answer.result, args)
+
+
+PACKAGE = Path(__file__).parent.parent
+PAGES = (PACKAGE / "pages", PACKAGE.parent / "build" / "docs")
+"""Where an install has the pages, and where a clone has them after `make docs`."""
+
+
+class DocsCommand(FiestaCommand):
+    help = "open the guides"
+    description = """Print the path of a page of the guides that were installed with this version, and open it in a
+browser if there is one."""
+    examples = """examples:
+  %(prog)s
+  %(prog)s scripts"""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("page", nargs="?", default="index", help="name of a page, such as cost (default: index)")
+
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
+        directory = next(filter(Path.is_dir, PAGES), None)
+        if directory is None:
+            raise ConfigError("a clone has no pages before `make docs`. Read docs/index.md, or run it.")
+        path = directory / f"{args.page}.html"
+        if not path.is_file():
+            names = sorted(page.stem for page in directory.glob("*.html"))
+            hint = did_you_mean(args.page, names) or f" Pages: {', '.join(names)}."
+            raise ConfigError(f"there is no page '{args.page}'.{hint}")
+        print(path, flush=True)
+        webbrowser.open(path.as_uri())
+        return 0
 
 
 PLUGIN_MODULE = "fiesta_allennlp.plugin"

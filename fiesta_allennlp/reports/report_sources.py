@@ -5,14 +5,14 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, Mapping, Sequence, Tuple
+from typing import Any, Dict, Mapping, Sequence
 
 from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.training_selection import training_result
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Margin, analyse
 from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
-from fiesta_allennlp.confirming.confirmation import Confirmation
 from fiesta_allennlp.confirming.fresh_runs import read_confirmation, read_confirmations
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.records import History
@@ -53,42 +53,33 @@ def _read_runs(selection: StoredSelection) -> Report:
     with translated_store_errors(selection.directory.store):
         settings = selection.meta.to_settings(Settings)
     score_threshold = ScoreThreshold.from_settings(selection.meta.settings or {})
-    metric = settings.scored_by
     with packages_named_in_errors(settings.include_package):
-        strategy = build_strategy(settings, selection.names, minimise=metric.minimise)
+        strategy = build_strategy(settings, selection.names, minimise=settings.scored_by.minimise)
     history = selection.read_history(max_failures=settings.max_failures, score_threshold=score_threshold)
-    strategy_params = settings.strategy_params()
-    result = Result.from_decision(
-        history,
-        judge(history, _decide(selection, history, strategy), strategy, allowed=settings.allow),
-        metric,
-        strategy=strategy_params,
-        target=strategy.confidence or CONFIDENCE,
-        belief=strategy_params["belief"],
-        splits=settings.splits,
-        score=settings.score,
-        min_score=score_threshold.score,
-        sets=tuple(selection.preparations[selection.names[0]].pool.official),
-        seed=str(selection.meta.seed),
-        num_parameters={name: preparation.num_parameters for name, preparation in selection.preparations.items()},
-        study_scores={name: trial.score for name, trial in selection.trials.items()},
+    decision, trials = _decide(selection, history, strategy), selection.trials
+    scores_in_study = {name: trial.score for name, trial in trials.items()}
+    result = training_result(
+        settings, strategy, history, decision, selection.preparations, scores_in_study, seed=str(selection.meta.seed)
     )
+    return _report(selection, settings, strategy, history, result)
+
+
+def _report(selection: StoredSelection, settings: Any, strategy: Strategy, history: History, result: Result) -> Report:
+    """Return the report with the confirmations of the selection, or the one that it is itself."""
+    directory = selection.directory
+    if selection.meta.kind == "confirmation":
+        confirmations = tuple(filter(None, [read_confirmation(directory)]))
+    else:
+        confirmations = read_confirmations(directory)
     return Report(
-        source=str(selection.directory.root),
-        result=_with_state(result, selection),
+        source=str(directory.root),
+        result=replace(result, running=result.stopped_by is None, directory=directory.root),
         history=history,
         strategy=strategy,
         selection=selection,
         settings=settings,
-        confirmations=_confirmations(selection),
+        confirmations=confirmations,
     )
-
-
-def _confirmations(selection: StoredSelection) -> Tuple[Confirmation, ...]:
-    """Return the confirmations of a selection, or the one that it is itself."""
-    if selection.meta.kind == "confirmation":
-        return tuple(filter(None, [read_confirmation(selection.directory)]))
-    return read_confirmations(selection.directory)
 
 
 def _read_documents(selection: StoredSelection) -> Report:
@@ -104,14 +95,7 @@ def _read_documents(selection: StoredSelection) -> Report:
     charges = read_charges(answers_path(settings, selection.directory), run=str(selection.meta.run))
     decision = _decide(selection, history, choice.strategy)
     result = choice.result(history, decision, seed=str(selection.meta.seed), charges=charges)
-    return Report(
-        source=str(selection.directory.root),
-        result=_with_state(result, selection),
-        history=history,
-        strategy=choice.strategy,
-        selection=selection,
-        settings=settings,
-    )
+    return _report(selection, settings, choice.strategy, history, result)
 
 
 def _decide(selection: StoredSelection, history: History, strategy: Strategy) -> Decision:
@@ -120,10 +104,6 @@ def _decide(selection: StoredSelection, history: History, strategy: Strategy) ->
     if decision.stopped_by is None and not selection.is_running:
         return replace(decision, stopped_by=selection.find_stop_reason(history))
     return decision
-
-
-def _with_state(result: Any, selection: StoredSelection) -> Any:
-    return replace(result, running=result.stopped_by is None, directory=selection.directory.root)
 
 
 def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Report:

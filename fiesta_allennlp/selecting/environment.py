@@ -4,6 +4,7 @@ import hashlib
 import os
 import platform
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,8 +20,11 @@ def describe_environment(packages: Iterable[str] = (), files: Iterable[str] = ()
     """Describe this session as plain data: `host` and `directory` (the current one) of the command, and `code` (SHA-256
     of each file, and of all source files of each top-level module that can be found). `packages` are modules that runs
     import, `files` are programs. An `Origin` describes the machine of each run."""
-    modules = sorted({package.partition(".")[0] for package in packages})
-    code = {**{file: file_digest(Path(file)) for file in files}, **_source_digests(modules)}
+    code = {file: file_digest(Path(file)) for file in files}
+    for module in sorted({package.partition(".")[0] for package in packages}):
+        if sources := _source_files(module):
+            text = "".join(f"{source.name} {file_digest(source)}" for source in sources)
+            code[module] = hashlib.sha256(text.encode()).hexdigest()
     return {"host": platform.node(), "directory": os.getcwd(), "code": code}
 
 
@@ -44,29 +48,14 @@ def check_current_directory(environments: Sequence[Mapping[str, Any]]) -> None:
         raise StoreError(f"the selection began in another directory than {here}. Continue there: cd {there}")
 
 
-def _source_digests(modules: Iterable[str]) -> Dict[str, str]:
-    digests = {}
-    for name in modules:
-        digest = hashlib.sha256()
-        source_files = _source_files(name)
-        for file in source_files:
-            digest.update(f"{file.name} {file_digest(file)}".encode())
-        if source_files:
-            digests[name] = digest.hexdigest()
-    return digests
-
-
 def _source_files(module: str) -> List[Path]:
-    try:
+    with suppress(ImportError, ValueError):
         spec = find_spec(module)
-    except (ImportError, ValueError):
-        return []
-    if spec is None:
-        return []
-    directories = spec.submodule_search_locations
-    if directories is not None:
-        return sorted(path for directory in directories for path in Path(directory).rglob("*.py"))
-    return [Path(spec.origin)] if spec.origin is not None and Path(spec.origin).is_file() else []
+        if spec is not None and spec.submodule_search_locations is not None:
+            return sorted(path for root in spec.submodule_search_locations for path in Path(root).rglob("*.py"))
+        if spec is not None and Path(spec.origin or "").is_file():
+            return [Path(str(spec.origin))]
+    return []
 
 
 @dataclass(frozen=True)
@@ -83,41 +72,32 @@ class MachineRuns:
 def count_machine_runs(history: History) -> Tuple[MachineRuns, ...]:
     """Count the runs of each machine in the order of its first finished run, then those whose runs all failed. Runs
     that nobody can tell the machine of are left out."""
+    outcomes_by_origin: Dict[str, List[Outcome]] = {}
     outcomes: Tuple[Outcome, ...] = (*history.evaluations, *history.failures)
-    origins: Dict[str, Origin] = {}
-    outcomes_by_key: Dict[str, List[Outcome]] = {}
     for outcome in outcomes:
         if outcome.origin.host:
-            origin = outcome.origin.without_job
-            origins.setdefault(key := repr(origin), origin)
-            outcomes_by_key.setdefault(key, []).append(outcome)
-    return tuple(_machine_runs(origin, outcomes_by_key[key]) for key, origin in origins.items())
+            outcomes_by_origin.setdefault(repr(outcome.origin.without_job), []).append(outcome)
+    return tuple(map(_machine_runs, outcomes_by_origin.values()))
 
 
-def _machine_runs(origin: Origin, outcomes: List[Outcome]) -> MachineRuns:
+def _machine_runs(outcomes: List[Outcome]) -> MachineRuns:
     seconds = [outcome.seconds for outcome in outcomes if isinstance(outcome, Evaluation)]
     mean_seconds = sum(seconds) / len(seconds) if seconds else None
-    return MachineRuns(origin, len(seconds), len(outcomes) - len(seconds), mean_seconds)
-
-
-def different_versions(origins: Iterable[Origin]) -> Dict[str, Dict[str, List[str]]]:
-    """Return the machines by the version of each package that differs between them. A package that one lacks decides
-    no score there."""
-    known_origins = [origin for origin in origins if origin.host]
-    names = dict.fromkeys(name for origin in known_origins for name in origin.software)
-    machines_by_package: Dict[str, Dict[str, List[str]]] = {name: {} for name in names}
-    for name, machines_by_version in machines_by_package.items():
-        for origin in (origin for origin in known_origins if name in origin.software):
-            machines = machines_by_version.setdefault(origin.software[name], [])
-            if str(origin.machine) not in machines:
-                machines.append(str(origin.machine))
-    return {name: machines for name, machines in machines_by_package.items() if len(machines) > 1}
+    return MachineRuns(outcomes[0].origin.without_job, len(seconds), len(outcomes) - len(seconds), mean_seconds)
 
 
 def describe_different_versions(origins: Iterable[Origin]) -> str:
-    """Describe the versions that differ between machines; empty if none does."""
+    """Name the machines by the version of each package that differs between them; empty if none does. A package that
+    one lacks decides no score there."""
+    known_origins = [origin for origin in origins if origin.host]
     texts = []
-    for name, machines_by_version in different_versions(origins).items():
-        versions = (f"{version} on {join_some(machines)}" for version, machines in machines_by_version.items())
-        texts.append(f"{name} {' and '.join(versions)}")
+    for name in dict.fromkeys(name for origin in known_origins for name in origin.software):
+        machines_by_version: Dict[str, List[str]] = {}
+        for origin in known_origins:
+            if name in origin.software:
+                machines_by_version.setdefault(origin.software[name], []).append(str(origin.machine))
+        if len(machines_by_version) > 1:
+            pairs = machines_by_version.items()
+            versions = (f"{version} on {join_some(list(dict.fromkeys(machines)))}" for version, machines in pairs)
+            texts.append(f"{name} {' and '.join(versions)}")
     return f"Runs have different versions, which can change scores: {'; '.join(texts)}." if texts else ""

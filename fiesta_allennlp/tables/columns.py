@@ -18,12 +18,11 @@ from fiesta_allennlp.core.errors import (
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.names import comparison_key, split_names
 from fiesta_allennlp.core.records import MAX_SCORE
+from fiesta_allennlp.tables.patterns import find_patterns, match_pattern, propose_pattern
 from fiesta_allennlp.tables.table_files import (
     Record,
     cell_name,
     cell_number,
-    match_pattern,
-    propose_pattern,
     shown_cell,
 )
 from fiesta_allennlp.tables.table_settings import COLUMNS, refusal
@@ -329,20 +328,6 @@ def _measure_rank(column: str) -> Tuple[bool, bool]:
     return "test" not in name, "eval" not in name and "val" not in name
 
 
-def find_patterns(columns: Sequence[str]) -> List[str]:
-    """Return the patterns of columns that differ only before ` - `, or in a number."""
-    texts: DefaultDict[str, Set[str]] = defaultdict(set)
-    for column in columns:
-        name, dash, metric = column.rpartition(" - ")
-        match = re.fullmatch(r"(.*?)(\d+)(\D*)", column)
-        if dash:
-            texts[f"{{candidate}} - {metric}"].add(name)
-        elif match is not None:
-            part = "seed" if re.search(r"(?i)seed|run", match[1]) else "split"
-            texts[f"{match[1]}{{{part}}}{match[3]}"].add(column)
-    return sorted((pattern for pattern, same in texts.items() if len(same) > 1), key=len)
-
-
 def _natural_key(text: str) -> Tuple[float, str]:
     number = cell_number(text)
     return (float("inf") if number is None else number, text)
@@ -411,6 +396,10 @@ def _read_outcome(record: Record, roles: Roles, state: Optional[str], *, has_per
         return None if state is None else "finished without a score"
     score = _score_of(text.rstrip("%") if has_percent else text)
     if score is None or abs(score) > MAX_SCORE:
+        if _score_of(text.replace(",", ".", 1)) is not None:
+            raise DataError(
+                f"{record.place}: '{text}' has a decimal comma. Write a point: {text.replace(',', '.', 1)}."
+            )
         raise DataError(
             f"{record.place}: a score must be a number of at most {MAX_SCORE:g} in magnitude but got "
             f"'{shorten(escape_invisible(text))}'. Correct it, write {FAILED} for a run that ended without a score, or "

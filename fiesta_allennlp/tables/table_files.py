@@ -9,7 +9,6 @@ import math
 import re
 import sys
 from collections import Counter
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -24,6 +23,7 @@ from fiesta_allennlp.core.errors import (
     join_some,
 )
 from fiesta_allennlp.core.files import flatten, from_csv_cell, refuse_repeated_keys, shorten, shown_value
+from fiesta_allennlp.tables.patterns import is_pattern, match_pattern, propose_pattern
 from fiesta_allennlp.tables.table_settings import refusal, shell_words
 
 STANDARD_INPUT, STANDARD_INPUT_NAME = "-", "standard input"
@@ -32,7 +32,6 @@ SEPARATORS = (",", "\t", ";", "|")
 FRAME_READERS = {".xlsx": ("read_excel", "openpyxl"), ".parquet": ("read_parquet", "pyarrow")}
 """By ending, the function of pandas, and the package that it needs."""
 
-PATTERN_PIECE = re.compile(r"\{([^{}]+)\}|(\*\*/)|(\*)")
 URL = re.compile(r"(https?|s3|gs):/+(.*)")
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 MAX_CELL = 40
@@ -103,28 +102,6 @@ def _name_candidates(records_by_file: Mapping[str, List[Record]], settings: Any)
             record.cells["candidate"] = Path(path).stem
 
 
-def propose_pattern(paths: Sequence[str]) -> str:
-    """Return a pattern of these paths, in which folders that differ are the candidate or, by their number, the seed;
-    empty if there is none."""
-    parts = [path.split("/") for path in paths]
-    if len({len(each) for each in parts}) > 1:
-        return ""
-    pattern: List[str] = []
-    for names in zip(*parts, strict=True):
-        matches = [re.fullmatch(r"(.*?)([\W_]?[^\W\d_]*)(\d+)", name) for name in names]
-        stems = {match and match[1] for match in matches}
-        ends = {match and match[2] for match in matches}
-        is_numbered = None not in matches and len(ends) == 1 and len(stems) < len(set(names))
-        if len(set(names)) == 1:
-            pattern.append(names[0])
-        elif is_numbered:
-            pattern.append(f"{(stems.pop() or '') if len(stems) == 1 else '{candidate}'}{ends.pop()}{{seed}}")
-        else:
-            pattern.append("{candidate}" if "{candidate}" not in pattern else "{split}")
-    text = "/".join(pattern)
-    return text if "{candidate}" in text else ""
-
-
 def _find_files(path: str, settings: Any) -> List[Tuple[str, Dict[str, str]]]:
     """Return the files of a path or a pattern, each with the named parts of its path."""
     if path == STANDARD_INPUT:
@@ -135,9 +112,9 @@ def _find_files(path: str, settings: Any) -> List[Tuple[str, Dict[str, str]]]:
     if not is_pattern(path):
         if not Path(path).is_file():
             problem = "is a directory" if Path(path).is_dir() else "no such file"
-            report = f", a selection with {full_command('report')}" if Path(path).is_dir() else ""
+            status = f" {full_command('status')} {path} shows a selection." if Path(path).is_dir() else ""
             raise ConfigError(
-                f"{path}: {problem}. Pass a file{report}, or a pattern such as 'r/{{candidate}}/{{seed}}/*'."
+                f"{path}: {problem}. Pass a file, or a pattern such as 'r/{{candidate}}/{{seed}}/*'.{status}"
             )
         return [(path, {})]
     glob_text = "".join(
@@ -149,52 +126,6 @@ def _find_files(path: str, settings: Any) -> List[Tuple[str, Dict[str, str]]]:
     if not files:
         raise ConfigError(f"{path}: no file matches the pattern. {{name}} and * stand for characters without '/'.")
     return files
-
-
-def is_pattern(path: str) -> bool:
-    return PATTERN_PIECE.search(path) is not None and not Path(path).exists()
-
-
-def match_pattern(pattern: str, text: str, character: str = ".") -> Optional[Dict[str, str]]:
-    """Return what stands at the names of a pattern, None if the text does not match. `{name}` is one or more of the
-    characters, `*` none or more, and `**/` any folders. Refuse a text that matches in two ways."""
-    greedy, lazy = (regex.fullmatch(text) for regex in _compile_pattern(pattern, character))
-    if greedy is None or lazy is None:
-        return None
-    names = dict.fromkeys(name for name, _, _ in PATTERN_PIECE.findall(pattern) if name)
-    parts, other_parts = (dict(zip(names, match.groups(), strict=True)) for match in (greedy, lazy))
-    if parts != other_parts:
-        raise DataError(
-            f"'{text}' matches {pattern} in two ways: {_shown_parts(parts)}; or {_shown_parts(other_parts)}. Add more "
-            "of the text between the names."
-        )
-    return parts
-
-
-def _shown_parts(parts: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} = {part}" for name, part in parts.items())
-
-
-@cache
-def _compile_pattern(pattern: str, character: str) -> Tuple["re.Pattern[str]", "re.Pattern[str]"]:
-    """Return the expressions of a pattern that take as much, and as little, as they can for each name in turn."""
-    regexes = []
-    for mode in ("", "?"):
-        names: List[str] = []
-        pieces: List[str] = []
-        end = 0
-        for match in PATTERN_PIECE.finditer(pattern):
-            pieces.append(re.escape(pattern[end : match.start()]))
-            end = match.end()
-            if match[1] in names:
-                pieces.append(f"(?:\\{names.index(match[1]) + 1})")
-            elif match[1]:
-                names.append(match[1])
-                pieces.append(f"({character}+{mode})")
-            else:
-                pieces.append(f"(?:[^/]+/)*{mode}" if match[2] else f"{character}*{mode}")
-        regexes.append(re.compile("".join(pieces) + re.escape(pattern[end:]), re.DOTALL))
-    return regexes[0], regexes[1]
 
 
 def _read_file(path: str, settings: Any) -> Iterator[Record]:
@@ -226,48 +157,47 @@ def _read_frame(path: str, function: str, package: str) -> Any:
         raise DataError(f"{path} cannot be read: {error}. Save it as CSV.") from error
 
 
-def _records_of_csv(name: str, text: str, settings: Any) -> Iterator[Record]:
+def _rows_of_csv(name: str, text: str) -> Iterator[Tuple[int, List[str]]]:
+    """Yield the cells of each row that is not blank, with the line on which it begins. Where no comma separates them,
+    decimal commas become points."""
     csv.field_size_limit(sys.maxsize)
 
     def open_csv(separator: str, *, strict: bool = True) -> Any:
         return csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=strict)
 
     separator = max(SEPARATORS, key=lambda character: len(next(filter(None, open_csv(character, strict=False)), [])))
-    reader = open_csv(separator)
-    columns: List[str] = []
-    repeated_headers: List[int] = []
-    line, num_rows = 1, 0
+    reader, line = open_csv(separator), 1
     try:
         for cells in reader:
-            place, line = f"line {line}", reader.line_num + 1
             texts = [from_csv_cell(cell.strip()) for cell in cells]
-            if not any(texts):
-                continue
-            if not columns:
-                columns = [text or f"column {number}" for number, text in enumerate(texts, start=1)]
-                _refuse_repeated_column(f"{name}, {place}", columns)
-            elif texts[: len(columns)] == columns:
-                repeated_headers.append(int(place[5:]))
-            elif len(texts) < len(columns) or any(texts[len(columns) :]):
-                names = join_some([shown_cell(column) for column in columns], limit=MAX_CHOICES)
-                raise DataError(
-                    f"{name}, {place}: the line has {len(texts)} cells, but the header has {len(columns)}: {names}. "
-                    "Give both the same cells."
-                )
-            else:
-                if separator != ",":
-                    texts = [text.replace(",", ".") if DECIMAL_COMMA.fullmatch(text) else text for text in texts]
-                num_rows += 1
-                yield Record(name, place, dict(zip(columns, texts, strict=False)))
+            if separator != ",":
+                texts = [text.replace(",", ".") if DECIMAL_COMMA.fullmatch(text) else text for text in texts]
+            if any(texts):
+                yield line, texts
+            line = reader.line_num + 1
     except csv.Error as error:
         raise DataError(f"{name}, line {line}: not a valid row: {error}.") from error
+
+
+def _records_of_csv(name: str, text: str, settings: Any) -> Iterator[Record]:
+    rows = list(_rows_of_csv(name, text))
+    if not rows:
+        raise DataError(f"{name} is empty. The first line must have the names of the columns.")
+    line, header = rows[0]
+    columns = [text or f"column {number}" for number, text in enumerate(header, start=1)]
+    _refuse_repeated_column(f"{name}, line {line}", columns)
+    repeated_headers = [number for number, texts in rows[1:] if texts[: len(columns)] == columns]
     if repeated_headers:
         problem = f"{name}, line {repeated_headers[0]}: the line repeats the header. Remove it."
         raise refusal(settings, problem, without_lines(name, repeated_headers))
-    if not columns:
-        raise DataError(f"{name} is empty. The first line must have the names of the columns.")
-    if num_rows == 0:
-        yield Record(name, "line 1", dict.fromkeys(columns, ""))
+    for number, texts in rows[1:] or [(line, [""] * len(columns))]:
+        if len(texts) < len(columns) or any(texts[len(columns) :]):
+            names = join_some([shown_cell(column) for column in columns], limit=MAX_CHOICES)
+            raise DataError(
+                f"{name}, line {number}: the line has {len(texts)} cells, but the header has {len(columns)}: {names}. "
+                "Give both the same cells."
+            )
+        yield Record(name, f"line {number}", dict(zip(columns, texts, strict=False)))
 
 
 def without_lines(file: str, lines: Sequence[int]) -> Dict[str, Any]:

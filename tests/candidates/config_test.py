@@ -58,6 +58,14 @@ def test_on_official_splits_it_is_the_candidate_with_seeds(reviews: Path) -> Non
     assert (made["evaluate_on_test"], made["test_data_path"]) == (False, config["test_data_path"])
 
 
+def test_what_each_run_sets_itself_is_noted(reviews: Path) -> None:
+    config = {**classifier_config(reviews), "random_seed": 7, "evaluate_on_test": False}
+    seed_note, test_note = type_of(config).notes(OFFICIAL_RATIOS_DIVISION)
+    assert seed_note == "each run sets random_seed itself, so 7 in the config is not used."
+    assert test_note == "each run sets evaluate_on_test itself, so false in the config is not used."
+    assert list(type_of(classifier_config(reviews)).notes(OFFICIAL_RATIOS_DIVISION)) == []
+
+
 def test_where_the_validation_set_is_scored_the_test_set_stays_out_of_the_pool(reviews: Path) -> None:
     division = Division(ratios=(0.8, 0.2), scored="validation")
     made = evaluation_config(classifier_config(reviews), REQUEST, division=division)

@@ -96,9 +96,9 @@ def test_bad_points_are_named_by_file_line_and_value(template: str, tmp_path: Pa
         (["a"], 3, "--points must be"),
         (["python train.py {train} {test}", "b=x {seed}"], None, "needs a name"),
         (
-            ["a=python train.py", "b=python train.py"],
+            ["a=python train.py --seed 42", "b=python train.py"],
             None,
-            "neither a file nor a command with a placeholder.* .python train.py --seed {seed}.",
+            "neither a file nor a command with a placeholder. Write {seed} in it instead of a fixed seed",
         ),
         (["a=python train.py {train} {test} '", "b=x y {train}"], None, "into words"),
     ],

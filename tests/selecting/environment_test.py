@@ -14,7 +14,6 @@ from fiesta_allennlp.selecting.environment import (
     count_machine_runs,
     describe_different_versions,
     describe_environment,
-    different_versions,
 )
 from tests.running.light import request
 
@@ -90,11 +89,11 @@ def test_runs_are_counted_by_machine_and_software_not_by_job() -> None:
 
 
 def test_versions_that_differ_are_named_with_their_machines() -> None:
-    assert different_versions([NEW, OLD, Origin()]) == {
-        "Python": {"3.13.0": ["new"], "3.11.7": ["old (GPU 1)"]},
-        "numpy": {"2.5": ["new"], "2.4": ["old (GPU 1)"]},
-    }, "torch is on one machine alone"
-    assert different_versions([NEW, replace(NEW, host="another")]) == {}
+    assert describe_different_versions([NEW, OLD, Origin(), OLD]) == (
+        "Runs have different versions, which can change scores: Python 3.13.0 on new and 3.11.7 on old (GPU 1); "
+        "numpy 2.5 on new and 2.4 on old (GPU 1)."
+    ), "torch is on one machine alone"
+    assert describe_different_versions([NEW, replace(NEW, host="another")]) == ""
     assert describe_different_versions([NEW, replace(NEW, host="b", python="3.12.1")]) == (
         "Runs have different versions, which can change scores: Python 3.13.0 on new and 3.12.1 on b."
     )

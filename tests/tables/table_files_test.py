@@ -10,8 +10,8 @@ import pytest
 
 from fiesta_allennlp.core.errors import DataError, FiestaError
 from fiesta_allennlp.core.files import flatten
+from fiesta_allennlp.tables.patterns import match_pattern, propose_pattern
 from fiesta_allennlp.tables.run_table import read_run_table
-from fiesta_allennlp.tables.table_files import match_pattern, propose_pattern
 from fiesta_allennlp.tables.table_settings import NextSettings
 from tests.tables.pasting import commands_of, paste, read_as_typed
 
@@ -43,6 +43,16 @@ def scores(path: str, **settings: Any) -> Any:
 )
 def test_a_pattern_names_the_parts_of_a_path(pattern: str, text: str, parts: Any) -> None:
     assert match_pattern(pattern, text, "[^/]") == parts
+
+
+def test_a_directory_and_a_decimal_comma_are_answered_with_what_to_do() -> None:
+    with pytest.raises(
+        FiestaError, match=r"^\.: is a directory\. Pass a file, .*fiesta.status \. shows a selection\.$"
+    ):
+        scores(".")
+    Path("comma.csv").write_text('candidate,seed,score\na,1,"0,91"\na,2,"0,92"\nb,1,"0,8"\n')
+    with pytest.raises(DataError, match=r"comma.csv, line 2: '0,91' has a decimal comma. Write a point: 0.91.$"):
+        scores("comma.csv")
 
 
 def test_a_path_that_matches_in_two_ways_is_refused() -> None:

@@ -10,12 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.candidates.config import absolute_paths
+from fiesta_allennlp.candidates.config import Config, absolute_paths, check_sets
 from fiesta_allennlp.candidates.programs.data_formats import FORMATS, set_file_name
 from fiesta_allennlp.candidates.splits import SET_NAMES, Division
 from fiesta_allennlp.core.directory import DATA_DIRECTORY, OUTPUT_DIRECTORY
 from fiesta_allennlp.core.errors import ConfigError, check_known_keys, did_you_mean
 from fiesta_allennlp.core.files import shown_value
+from fiesta_allennlp.core.settings.metrics import Metric
 
 PROGRAM_TYPE = "program"
 PROGRAM_KEYS = ("type", "command", "data", "metrics", "environment")
@@ -43,44 +44,6 @@ def config_of_command(command: str, data: Optional[Mapping[str, str]]) -> Dict[s
     except ValueError as error:
         raise ConfigError(f"cannot split the command '{command}' into words: {error}.") from error
     return {"type": PROGRAM_TYPE, "command": words, **({} if data is None else {"data": dict(data)})}
-
-
-def division_for(config: Mapping[str, Any], division: Division) -> Division:
-    """Return the division for a program: one that names neither {validation} nor a file of it has no validation set,
-    unless ratios give it one."""
-    data = config.get("data")
-    if data is None or data.get("validation") is not None or division.scored != "test" or division.ratios:
-        return division
-    return replace(division, has_validation="validation" in placeholders_of(config) and division.has_validation)
-
-
-def check_keys(config: Mapping[str, Any]) -> None:
-    """Refuse unknown keys and values of the wrong type."""
-    data, environment = config.get("data"), config.get("environment", {})
-    check_known_keys(config, "a program", PROGRAM_KEYS)
-    command = config.get("command")
-    is_command = bool(command) and _is_list_of_texts(command)
-    _check_type("command", command, is_command, 'a list of strings such as ["python", "train.py"]')
-    are_texts = isinstance(environment, dict) and _is_list_of_texts(list(environment.values()))
-    _check_type("environment", environment, are_texts, "an object of strings")
-    for name in environment:
-        if not name or "=" in name or name.startswith(RESERVED_PREFIX):
-            raise ConfigError(f"'environment.{name}' is not an allowed variable. Use a different name.")
-    metrics = config.get("metrics", "")
-    _check_type("metrics", metrics, isinstance(metrics, str), 'the path to a JSON file, or "stdout",')
-    if data is None:
-        return
-    _check_type("data", data, isinstance(data, dict), 'an object such as {"train": "train.jsonl", "format": "jsonl"}')
-    check_known_keys(data, "'data' of a program", DATA_KEYS)
-    for set_name in SET_NAMES:
-        path = data.get(set_name)
-        is_file = path is None or (isinstance(path, str) and "://" not in path and not Path(path).is_dir())
-        _check_type(f"data.{set_name}", path, is_file, "the path to a single file")
-    data_format = data.get("format")
-    hint = did_you_mean(str(data_format), FORMATS)
-    _check_type("data.format", data_format, data_format in FORMATS, f"one of {', '.join(FORMATS)}", hint)
-    if data.get("train") is None:
-        raise ConfigError("'data.train' is missing.")
 
 
 def _check_type(key: str, value: Any, is_valid: bool, expected: str, hint: str = "") -> None:
@@ -129,43 +92,6 @@ def fill_command(config: Mapping[str, Any], values: Mapping[str, str]) -> List[s
     return [fill_placeholders(word, values) for word in ("{python}" if program == PYTHON else program, *arguments)]
 
 
-def example_command(config: Mapping[str, Any], division: Division, directory: Path) -> str:
-    """Return the command of a candidate's first run in this directory, for a shell, with the seeds 1 and 2."""
-    data = config.get("data") or {}
-    sets = {set_name: data.get(set_name, "") for set_name in SET_NAMES}
-    if data and not division.is_official:
-        files = {name: set_file_name(name, data["train"], FORMATS[data["format"]]) for name in SET_NAMES}
-        sets = {name: f"{directory}/{DATA_DIRECTORY}/{file}" for name, file in files.items()}
-    output = f"{directory}/{OUTPUT_DIRECTORY}"
-    return shlex.join(fill_command(config, {**sets, "directory": output, "seed": "1", "split_seed": "2"}))
-
-
-# Checks before the first run.
-
-
-def check_program(config: Mapping[str, Any], *, group_by: Optional[str], division: Division) -> None:
-    """Refuse a program that cannot run, or whose scores would not be comparable."""
-    for key, text in _placeholder_texts(config):
-        for _, name in PLACEHOLDER_PATTERN.findall(text):
-            if name and name not in PLACEHOLDER_NAMES:
-                raise ConfigError(
-                    f"'{key}' contains the unknown placeholder {{{name}}}.{did_you_mean(name, PLACEHOLDER_NAMES)} "
-                    f"Valid placeholders: {', '.join(PLACEHOLDER_NAMES)}. Write {{{{{name}}}}} for literal braces."
-                )
-    metrics = config.get("metrics", STDOUT)
-    if metrics != STDOUT and "directory" not in [name for _, name in PLACEHOLDER_PATTERN.findall(metrics)]:
-        raise ConfigError(
-            f"'metrics' is {json.dumps(metrics)}, which parallel runs would overwrite. Use "
-            '"{directory}/metrics.json", or "stdout" for the last line of the output.'
-        )
-    placeholders = placeholders_of(config)
-    if config.get("data") is not None:
-        _check_sets(placeholders, division)
-    else:
-        _check_own_splits(placeholders, group_by, division)
-    _check_command_exists(config["command"])
-
-
 def _check_sets(placeholders: FrozenSet[str], division: Division) -> None:
     missing = [set_name for set_name in division.set_names if set_name not in placeholders]
     if missing:
@@ -200,15 +126,6 @@ def _check_own_splits(placeholders: FrozenSet[str], group_by: Optional[str], div
         )
 
 
-def check_group_by(config: Mapping[str, Any], group_by: Optional[str]) -> None:
-    """Refuse a group key of a program's own that is not the key of the option."""
-    key = config["data"].get("group_by")
-    if key is not None and (not isinstance(key, str) or key == "none"):
-        raise ConfigError(f"'data.group_by' must be a key but is {json.dumps(key)}. For no groups: --group-by none.")
-    if key is not None and group_by not in (None, key):
-        raise ConfigError(f"'data.group_by' is '{key}' but --group-by is '{group_by}'. Remove one.")
-
-
 def check_no_split_options(group_by: Optional[str], division: Division) -> None:
     """Refuse options about splits of data files, for a candidate without any."""
     for option, is_set in {"group-by": group_by not in (None, "none"), "split-ratios": bool(division.ratios)}.items():
@@ -217,6 +134,10 @@ def check_no_split_options(group_by: Optional[str], division: Division) -> None:
 
 
 def _check_command_exists(command: Sequence[str]) -> None:
+    if home_path := next((word for word in command if word.startswith("~/")), None):
+        raise ConfigError(
+            f"'command' has '{home_path}'. No shell reads the command, so ~ is not your home. Write the whole path."
+        )
     if PLACEHOLDER_PATTERN.search(command[0]) is None and command[0] != PYTHON and shutil.which(command[0]) is None:
         raise ConfigError(
             f"'command' begins with '{command[0]}', which is neither on the PATH nor executable."
@@ -224,35 +145,139 @@ def _check_command_exists(command: Sequence[str]) -> None:
         )
     script = next((word for word in command[1:] if not word.startswith("-")), "")
     if script.endswith(SCRIPT_SUFFIXES) and not PLACEHOLDER_PATTERN.search(script) and not os.path.isfile(script):
-        raise ConfigError(
-            f"'command' runs '{script}', which does not exist in the current directory {Path.cwd()}."
-            f"{_shell_remedy(script)}"
-        )
+        raise ConfigError(f"'command' runs '{script}', which does not exist in the current directory {Path.cwd()}.")
 
 
 def _shell_remedy(word: str) -> str:
     """Return how to write a word that only a shell understands."""
     if word == "cd":
         return " No shell reads the command. Change the directory before you type fiesta, or begin with: sh -c"
-    if word.startswith("~"):
-        return " No shell reads the command, so ~ is not your home. Write the whole path."
     return f" To set a variable, begin with: env {word}" if "=" in word else ""
 
 
-def unseeded_reasons(config: Mapping[str, Any]) -> Iterator[str]:
-    """Yield why the runs of a program may all be the same: it gets neither seed of its run."""
-    if placeholders_of(config).isdisjoint(("seed", "split_seed")):
-        yield "'command' does not use {seed}, so its runs may all be the same. Pass {seed} to the program"
+class ProgramConfig:
+    """The config of a candidate that is a program, and what can be wrong with it."""
 
+    config: Config
 
-def notes_on_program(config: Mapping[str, Any], division: Division) -> Iterator[str]:
-    placeholders = placeholders_of(config)
-    if config.get("data") is not None and "validation" in division.set_names and "validation" not in placeholders:
-        yield "'command' does not use {validation}, so the runs ignore the validation set of the other candidates."
-    if config.get("metrics") != STDOUT and "directory" not in placeholders:
-        yield "'command' does not use {directory}, so metrics are read from the last printed line alone."
+    def check_keys(self) -> None:
+        """Refuse unknown keys and values of the wrong type."""
+        config = self.config
+        data, environment = config.get("data"), config.get("environment", {})
+        check_known_keys(config, "a program", PROGRAM_KEYS)
+        command = config.get("command")
+        is_command = bool(command) and _is_list_of_texts(command)
+        _check_type("command", command, is_command, 'a list of strings such as ["python", "train.py"]')
+        are_texts = isinstance(environment, dict) and _is_list_of_texts(list(environment.values()))
+        _check_type("environment", environment, are_texts, "an object of strings")
+        for name in environment:
+            if not name or "=" in name or name.startswith(RESERVED_PREFIX):
+                raise ConfigError(f"'environment.{name}' is not an allowed variable. Use a different name.")
+        metrics = config.get("metrics", "")
+        _check_type("metrics", metrics, isinstance(metrics, str), 'the path to a JSON file, or "stdout",')
+        if data is None:
+            return
+        _check_type(
+            "data", data, isinstance(data, dict), 'an object such as {"train": "train.jsonl", "format": "jsonl"}'
+        )
+        check_known_keys(data, "'data' of a program", DATA_KEYS)
+        for set_name in SET_NAMES:
+            path = data.get(set_name)
+            is_file = path is None or (isinstance(path, str) and "://" not in path and not Path(path).is_dir())
+            _check_type(f"data.{set_name}", path, is_file, "the path to a single file")
+        data_format = data.get("format")
+        hint = did_you_mean(str(data_format), FORMATS)
+        _check_type("data.format", data_format, data_format in FORMATS, f"one of {', '.join(FORMATS)}", hint)
+        if data.get("train") is None:
+            raise ConfigError("'data.train' is missing.")
 
+    def check(self, *, metric: Metric, group_by: Optional[str] = None, division: Division) -> None:
+        """Refuse a program that cannot run, or whose scores would not be comparable."""
+        config, division = self.config, self.own_division(division)
+        if self.data_paths:
+            check_sets(self.data_paths, division, self.data_key)
+            if not division.is_official:
+                self._check_group_by(group_by)
+        for key, text in _placeholder_texts(config):
+            for _, name in PLACEHOLDER_PATTERN.findall(text):
+                if name and name not in PLACEHOLDER_NAMES:
+                    raise ConfigError(
+                        f"'{key}' contains the unknown placeholder {{{name}}}.{did_you_mean(name, PLACEHOLDER_NAMES)} "
+                        f"Valid placeholders: {', '.join(PLACEHOLDER_NAMES)}. Write {{{{{name}}}}} for literal braces."
+                    )
+        metrics = config.get("metrics", STDOUT)
+        if metrics != STDOUT and "directory" not in [name for _, name in PLACEHOLDER_PATTERN.findall(metrics)]:
+            raise ConfigError(
+                f"'metrics' is {json.dumps(metrics)}, which parallel runs would overwrite. Use "
+                '"{directory}/metrics.json", or "stdout" for the last line of the output.'
+            )
+        placeholders = placeholders_of(config)
+        if config.get("data") is not None:
+            _check_sets(placeholders, division)
+        else:
+            _check_own_splits(placeholders, group_by, division)
+        _check_command_exists(config["command"])
 
-def code_of(config: Mapping[str, Any]) -> List[str]:
-    """Return the files that a command names, such as its script, as they are typed."""
-    return [word for word in config["command"] if not PLACEHOLDER_PATTERN.search(word) and os.path.isfile(word)]
+    def _check_group_by(self, group_by: Optional[str]) -> None:
+        """Refuse a group key of a program's own that is not the key of the option."""
+        key = self.config["data"].get("group_by")
+        if key is not None and (not isinstance(key, str) or key == "none"):
+            raise ConfigError(
+                f"'data.group_by' must be a key but is {json.dumps(key)}. For no groups: --group-by none."
+            )
+        if key is not None and group_by not in (None, key):
+            raise ConfigError(f"'data.group_by' is '{key}' but --group-by is '{group_by}'. Remove one.")
+
+    def unseeded_reasons(self) -> Iterator[str]:
+        """Yield why the runs of a program may all be the same: it gets neither seed of its run."""
+        if placeholders_of(self.config).isdisjoint(("seed", "split_seed")):
+            yield "'command' does not use {seed}, so its runs may all be the same. Pass {seed} to the program"
+
+    def notes(self, division: Division) -> Iterator[str]:
+        placeholders = placeholders_of(self.config)
+        if (
+            self.config.get("data") is not None
+            and "validation" in division.set_names
+            and "validation" not in placeholders
+        ):
+            yield "'command' does not use {validation}, so the runs ignore the validation set of the other candidates."
+        if self.config.get("metrics") != STDOUT and "directory" not in placeholders:
+            yield "'command' does not use {directory}, so metrics are read from the last printed line alone."
+
+    @property
+    def data_paths(self) -> Dict[str, Any]:
+        return program_paths(self.config)
+
+    def data_key(self, set_name: str) -> str:
+        return f"data.{set_name}"
+
+    def absolute(self) -> Dict[str, Any]:
+        data = self.config.get("data")
+        return {**self.config, **({} if data is None else {"data": {**data, **self.data_paths}})}
+
+    @property
+    def code(self) -> List[str]:
+        """Return the files that a command names, such as its script, as they are typed."""
+        return [
+            word for word in self.config["command"] if not PLACEHOLDER_PATTERN.search(word) and os.path.isfile(word)
+        ]
+
+    def own_division(self, division: Division) -> Division:
+        """Return the division for a program: one that names neither {validation} nor a file of it has no validation
+        set, unless ratios give it one."""
+        data = self.config.get("data")
+        if data is None or data.get("validation") is not None or division.scored != "test" or division.ratios:
+            return division
+        return replace(
+            division, has_validation="validation" in placeholders_of(self.config) and division.has_validation
+        )
+
+    def example_command(self, division: Division, directory: Path) -> str:
+        """Return the command of a candidate's first run in this directory, for a shell, with the seeds 1 and 2."""
+        data = self.config.get("data") or {}
+        sets = {set_name: data.get(set_name, "") for set_name in SET_NAMES}
+        if data and not division.is_official:
+            files = {name: set_file_name(name, data["train"], FORMATS[data["format"]]) for name in SET_NAMES}
+            sets = {name: f"{directory}/{DATA_DIRECTORY}/{file}" for name, file in files.items()}
+        output = f"{directory}/{OUTPUT_DIRECTORY}"
+        return shlex.join(fill_command(self.config, {**sets, "directory": output, "seed": "1", "split_seed": "2"}))

@@ -1,13 +1,11 @@
 """Jsonnet as plain data, with overrides and variables as AllenNLP has them."""
 
 import copy
-import itertools
 import json
 import os
 import re
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Mapping, Optional, Union
 
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 
@@ -18,12 +16,6 @@ JsonnetSource = Union[Path, str]
 
 ExternalVariables = Mapping[str, str]
 """Texts for `std.extVar`."""
-
-_CACHE: Dict[Tuple[JsonnetSource, str], str] = {}
-"""The results of sources at variables, inside of `cached_evaluations`."""
-
-MAX_POINTS_PER_EVALUATION = 500
-"""The points of one evaluation of `cached_evaluations`."""
 
 VARIABLE_DEFAULTS = {
     "FIESTA_DATA": "data/semeval14",
@@ -72,58 +64,9 @@ def _first_reason(message: str) -> str:
 def _evaluate(source: JsonnetSource, variables: ExternalVariables) -> str:
     from _jsonnet import evaluate_file, evaluate_snippet
 
-    key = source, _cache_key(variables)
-    if key in _CACHE:
-        return _CACHE[key]
     ext_vars = {**VARIABLE_DEFAULTS, **_environment_variables(), **variables}
     is_text = isinstance(source, str)
     return evaluate_snippet("", source, ext_vars=ext_vars) if is_text else evaluate_file(str(source), ext_vars=ext_vars)
-
-
-@contextmanager
-def cached_evaluations(sources: Sequence[JsonnetSource], points: Sequence[ExternalVariables]) -> Iterator[None]:
-    """Let `read_jsonnet` know these sources at these points beforehand. No file may change meanwhile.
-
-    One evaluation of Jsonnet takes 25 ms, nearly all of it for Jsonnet's own library, so hundreds of points share one.
-    If that fails, as for a wrong point, or an imported file that reads a variable, each is evaluated alone.
-    """
-    distinct_points = list({_cache_key(point): point for point in points}.values())
-    try:
-        for source, start in itertools.product(
-            [s for s in sources if s], range(0, len(distinct_points), MAX_POINTS_PER_EVALUATION)
-        ):
-            batch = distinct_points[start : start + MAX_POINTS_PER_EVALUATION]
-            with suppress(RuntimeError, OSError, UnicodeDecodeError):
-                _CACHE.update({(source, _cache_key(point)): text for point, text in _evaluate_all(source, batch)})
-        yield
-    finally:
-        _CACHE.clear()
-
-
-def _cache_key(variables: ExternalVariables) -> str:
-    return json.dumps(variables, sort_keys=True)
-
-
-def _evaluate_all(
-    source: JsonnetSource, points: Sequence[ExternalVariables]
-) -> Iterator[Tuple[ExternalVariables, str]]:
-    """Evaluate a source at several points, with a `std.extVar` that looks into the point first. Raise a `RuntimeError`
-    if one of them fails."""
-    from _jsonnet import evaluate_snippet
-
-    text, name = (source, "") if isinstance(source, str) else (source.read_text(encoding="utf-8"), str(source))
-    snippet = f"""local _outer = std; [
-        local std = _outer {{
-            extVar(name):: if _outer.objectHas(_point, name) then _point[name] else _outer.extVar(name)
-        }};
-        {text}
-        for _point in {json.dumps(points, ensure_ascii=False)}
-    ]"""
-    point_keys = {key for point in points for key in point}
-    variables = {**VARIABLE_DEFAULTS, **_environment_variables()}
-    ext_vars = {key: value for key, value in variables.items() if key not in point_keys}
-    contents = json.loads(evaluate_snippet(name, snippet, ext_vars=ext_vars))
-    return zip(points, map(json.dumps, contents), strict=True)
 
 
 def apply_overrides(content: Any, overrides: Mapping[str, Any]) -> Any:

@@ -9,13 +9,7 @@ import pytest
 from fiesta_allennlp.candidates.candidate_set import load_candidate
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.candidate_values import CandidateSpec
-from fiesta_allennlp.candidates.programs.program import (
-    code_of,
-    division_for,
-    example_command,
-    fill_command,
-    notes_on_program,
-)
+from fiesta_allennlp.candidates.programs.program import fill_command
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.core.errors import ConfigError
@@ -68,11 +62,12 @@ def test_a_program_or_script_that_is_not_there(reviews: Path, tmp_path: Path, mo
     checked({**config, "command": ["no-such", *ALL]}, "'no-such', which is neither on the PATH")
     checked({**config, "command": ["cd", "x", "&&", *ALL]}, "'cd', .*begin with: sh -c")
     checked({**config, "command": ["LR=1", "sh", *ALL]}, "'LR=1', .*begin with: env LR=1")
-    checked({**config, "command": ["python", "~/train.py", *ALL]}, "'~/train.py', .*Write the whole path")
+    checked({**config, "command": ["python", "~/train.py", *ALL]}, "'~/train.py'.*Write the whole path")
+    checked({**config, "command": ["sh", "~/data", *ALL]}, "'~/data'.*Write the whole path")
     checked(config, "'command' runs 'train.py'")
     (tmp_path / "train.py").write_text("")
     checked(config)
-    assert code_of(config) == ["train.py"]
+    assert type_of(config).code == ["train.py"]
 
 
 def test_a_program_may_do_without_a_validation_set(reviews: Path) -> None:
@@ -83,7 +78,7 @@ def test_a_program_may_do_without_a_validation_set(reviews: Path) -> None:
     checked(config, division=OFFICIAL)
     checked(config, division=OF_TWO)
     checked(config, r"replace \{test\} with \{validation\}", division=VALIDATION_OF_TWO)
-    assert division_for(config, OFFICIAL_RATIOS_DIVISION).set_names == ("train", "test")
+    assert type_of(config).own_division(OFFICIAL_RATIOS_DIVISION).set_names == ("train", "test")
     checked(config, r"does not use \{validation\}.*--split-ratios", division=OF_THREE)
     config["command"].append("{validation}")
     checked(config, r"uses \{validation\}, but two numbers in --split-ratios", division=OF_TWO)
@@ -111,9 +106,9 @@ def test_placeholders_are_filled_and_other_braces_stay() -> None:
     filled = [sys.executable, sys.executable, '{"a": 1}', "${x}", "{seed}", "-3-3"]
     assert fill_command(config, {"seed": "3"}) == filled
     data = {"train": "in/a.csv", "test": "in/b.csv", "format": "csv"}
-    config = {"command": ["x", "{test}"], "data": data}
-    assert example_command(config, OFFICIAL_RATIOS_DIVISION, Path("DIR/a-0")) == "x DIR/a-0/data/test.csv"
-    assert example_command(config, OFFICIAL, Path("DIR/a-0")) == "x in/b.csv"
+    config = {"type": "program", "command": ["x", "{test}"], "data": data}
+    assert type_of(config).example_command(OFFICIAL_RATIOS_DIVISION, Path("DIR/a-0")) == "x DIR/a-0/data/test.csv"
+    assert type_of(config).example_command(OFFICIAL, Path("DIR/a-0")) == "x in/b.csv"
 
 
 def test_a_program_without_a_seed_is_refused_unless_that_is_allowed(reviews: Path) -> None:
@@ -132,9 +127,9 @@ def test_a_program_without_a_seed_is_refused_unless_that_is_allowed(reviews: Pat
 
 def test_a_program_that_ignores_the_validation_set_or_its_directory_is_noted() -> None:
     config = {"type": "program", "command": ["x", "{train}", "{test}", "{seed}"], "data": {"train": "a"}}
-    validation_note, directory_note = notes_on_program(config, OFFICIAL_RATIOS_DIVISION)
+    validation_note, directory_note = type_of(config).notes(OFFICIAL_RATIOS_DIVISION)
     assert "does not use {validation}" in validation_note
     assert "does not use {directory}, so metrics are read from the last printed line" in directory_note
-    assert list(notes_on_program({**config, "metrics": "stdout"}, OFFICIAL_RATIOS_DIVISION)) == [validation_note]
+    assert list(type_of({**config, "metrics": "stdout"}).notes(OFFICIAL_RATIOS_DIVISION)) == [validation_note]
     in_directory = {**config, "command": [*config["command"], "{validation}", "{directory}"]}
-    assert not list(notes_on_program(in_directory, OFFICIAL_RATIOS_DIVISION))
+    assert not list(type_of(in_directory).notes(OFFICIAL_RATIOS_DIVISION))
