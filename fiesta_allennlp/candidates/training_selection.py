@@ -38,7 +38,7 @@ from fiesta_allennlp.candidates.preparation import (
 )
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.studies import study_scores, trials_of
-from fiesta_allennlp.choosing.decision import OPEN_REASONS, Decision
+from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.choosing.strategy_building import build_strategy, build_with_packages, translated_option_errors
 from fiesta_allennlp.core.directory import RunDirectory
@@ -47,7 +47,7 @@ from fiesta_allennlp.core.files import delete
 from fiesta_allennlp.core.records import Candidate, Evaluation, History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
-from fiesta_allennlp.core.settings.metrics import check_metric_sign, have_two_units
+from fiesta_allennlp.core.settings.metrics import check_metric_sign, find_longer_names, have_two_units
 from fiesta_allennlp.core.texts import number_text
 from fiesta_allennlp.running.executor import Executor
 from fiesta_allennlp.running.slurm import end_left_jobs
@@ -278,10 +278,9 @@ class TrainingSelection(SelectionFamily):
             self.settings, self.strategy, history, decision, self.preparations, study_scores(candidates), seed=seed
         )
 
-    def conclude(self, history: History, decision: Decision) -> None:
-        may_continue = decision.best is None or decision.stopped_by in OPEN_REASONS
-        if self.settings.keep == "best" and not may_continue:
-            BestModelKeeper(self.directory, self.settings.scored_by.sign).keep_only([decision.best], history)
+    def conclude(self, history: History, result: Result) -> None:
+        if self.settings.keep == "best" and result.best is not None:
+            BestModelKeeper(self.directory, self.settings.scored_by.sign).keep_only([result.best], history)
 
 
 def training_result(
@@ -430,10 +429,6 @@ class MetricNotes(Listener):
         if self._is_done or not isinstance(outcome, Evaluation) or self._metric not in outcome.metrics:
             return
         self._is_done = True
-        others = [f"{name} = {number_text(value)}" for name, value in outcome.metrics.items() if self._is_longer(name)]
-        if others:
+        if others := find_longer_names(self._metric, outcome.metrics):
             compared = f"the metric is {self._metric} = {number_text(outcome.score)}"
             self._console.print(f"Note: {compared}. {outcome.request.candidate} also reports {join_some(others)}.")
-
-    def _is_longer(self, name: str) -> bool:
-        return name != self._metric and name.endswith(f"_{self._metric}")

@@ -6,8 +6,16 @@ from typing import Mapping, Optional, Tuple
 
 from fiesta_allennlp.choosing.beliefs.belief import Posterior
 
-OPEN_REASONS = ("max_evaluations", "max_hours", "interrupted", "no_variation")
-"""The reasons for which a selection may stop before it names a winner."""
+DECIDED_REASONS = ("confidence", "budget", "documents")
+"""The reasons for which a selection stops with a winner."""
+
+
+@dataclass(frozen=True)
+class ClassErrors:
+    """How many winners of a class of P(best) and lead were wrong in simulated selections, of how many."""
+
+    wrong: int
+    winners: int
 
 
 @dataclass(frozen=True)
@@ -26,8 +34,9 @@ class Decision:
 
     The last fields are those of `fiesta_allennlp.selecting.results.verdict.judge`: `compared` are the candidates of the
     posterior if these are not the active ones. `unresolved` candidates have left and could still be the best.
-    `questions` are about the scores. `prob_equal` is the least probability, over all pairs of those that could be
-    the best, that two are within half a run-to-run sd.
+    `questions` are about the scores. With one of them, `stopped_by` has its name instead of a reason for a winner.
+    `prob_equal` is the least probability, over all pairs of those that could be the best, that two are within half a
+    run-to-run sd. `class_errors` are the measured errors of winners such as `best`.
     """
 
     best: Optional[str]
@@ -44,6 +53,7 @@ class Decision:
     unresolved: Tuple[str, ...] = ()
     questions: Tuple[str, ...] = ()
     prob_equal: Optional[float] = None
+    class_errors: Optional[ClassErrors] = None
 
     @property
     def confidence(self) -> Optional[float]:

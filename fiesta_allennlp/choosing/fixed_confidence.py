@@ -141,7 +141,7 @@ class FixedConfidence(Strategy):
     def _has_no_variation(self, history: History, decision: Decision) -> bool:
         """Return whether the first runs of every candidate are equal: then there is no estimate of the noise."""
         is_asked = self.run_limit is None and not self.belief.needs_counts and self.may_stop(history, decision)
-        return is_asked and decision.posterior is not None and decision.posterior.noise_sd == 0
+        return is_asked and all(np.ptp(history.scores(name)) == 0 for name in history.active)
 
     def _is_at_run_limit(self, history: History, decision: Decision) -> bool:
         """Return whether all candidates that together are the best with the target confidence have made all their

@@ -276,10 +276,10 @@ the resources that you change. --recover continues them after an interruption.""
         from fiesta_allennlp.reports.terminal.confirmation_report import confirm, plan_confirmation
         from fiesta_allennlp.selecting.results.showing import show
 
-        if args.dry_run:
-            console.print(*show(plan_confirmation(settings)))
-            return 0
         resources = {name: value for name, value in typed_options(args, Settings).items() if name != "seed"}
+        if args.dry_run:
+            console.print(*show(plan_confirmation(settings, resources)))
+            return 0
         result = confirm(settings, resources, console, recover=args.recover)
         console.print(*show(result))
         if result.is_over:

@@ -8,7 +8,7 @@ from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 from fiesta_allennlp.core.names import split_names
 from fiesta_allennlp.core.settings.choice_settings import seed_option
-from fiesta_allennlp.core.settings.defaults import MIN_FRESH_RUNS, NUM_FRESH_RUNS
+from fiesta_allennlp.core.settings.defaults import MIN_FRESH_RUNS, NUM_FRESH_RUNS, POWER
 from fiesta_allennlp.core.settings.options import (
     RESOURCES_GROUP,
     check_options,
@@ -30,7 +30,7 @@ class ConfirmSettings:
     directory: Path = option(Path(), "the directory of the selection", metavar="DIR", parse=Path)
     runs: Optional[int] = option(
         None,
-        f"fresh runs of each candidate (default {NUM_FRESH_RUNS})",
+        f"fresh runs of each candidate (default: enough for a power of {POWER}; {NUM_FRESH_RUNS} if no lead was seen)",
         group=CONFIRMATION_GROUP,
         least=MIN_FRESH_RUNS,
     )

@@ -4,7 +4,7 @@ The number of fresh runs is fixed beforehand, and they choose nothing, so the te
 them. They do not hold for the runs of the selection, whose scores decided who leads and when it stopped.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Dict, List, Literal, Optional, Tuple
 
 import numpy as np
@@ -12,23 +12,17 @@ import numpy as np
 from fiesta_allennlp.choosing.t_tests import (
     CONFIRMATION_LEVEL,
     INTERVAL_LEVEL,
-    MIN_NUM_SCORES,
     Interval,
     TTest,
-    differences_on_shared_splits,
-    fresh_runs_power,
     holm,
     run_to_run_sd,
 )
 from fiesta_allennlp.core.settings.choice_settings import SHARED
-from fiesta_allennlp.core.settings.defaults import MIN_FRESH_RUNS
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.claim import SeenLead, paired_differences
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.showing import Printable
 from fiesta_allennlp.version import __version__
-
-POWER, MAX_FRESH_RUNS = 0.8, 500
-"""The probability with which the proposed number of fresh runs confirms the lead, and the largest such number."""
 
 FORMAT = 2
 """The number of the format of `confirmation.json`, raised where a key is renamed or removed."""
@@ -37,51 +31,19 @@ Verdict = Literal["confirmed", "not confirmed", "contradicted"]
 """Whether fresh runs confirm that the winner is better than a rival, or that the rival is better."""
 
 
-@dataclass(frozen=True)
-class SeenLead:
-    """By how much a selection saw the winner ahead of a rival, None if too few runs tell.
-
-    `sds` are the sd of the differences on shared splits, or the sds of the winner and the rival.
-    """
-
-    rival: str
-    lead: Optional[float] = None
-    sds: Tuple[float, ...] = ()
-
-    @classmethod
-    def of(cls, winner: CandidateResult, rival: CandidateResult, *, sign: int, is_paired: bool) -> "SeenLead":
-        differences = _differences(winner, rival, is_paired=is_paired)
-        if len(differences):
-            return cls(rival.name, sign * float(np.mean(differences)), (float(np.std(differences, ddof=1)),))
-        if winner.sd is None or rival.sd is None:
-            return cls(rival.name)
-        return cls(rival.name, sign * float(np.mean(winner.scores) - np.mean(rival.scores)), (winner.sd, rival.sd))
-
-    def power(self, num_runs: int, *, share: float = 1.0, num_rivals: int = 1) -> Optional[float]:
-        """Return the probability that `num_runs` of each confirm a true difference of this share of the lead. With
-        several rivals, it is that of the strictest step of Holm's method. None if the lead is unknown."""
-        if self.lead is None:
-            return None
-        return fresh_runs_power(share * self.lead, self.sds, num_runs, level=CONFIRMATION_LEVEL / num_rivals)
-
-    def num_runs_for_claim(self, *, num_rivals: int = 1) -> Optional[int]:
-        """Return the fewest runs of each that confirm a difference as large as the lead with probability `POWER`. None
-        if the lead is unknown, or so small that more than `MAX_FRESH_RUNS` are needed."""
-        if self.lead is None or self.lead <= 0:
-            return None
-        numbers = range(MIN_FRESH_RUNS, MAX_FRESH_RUNS + 1)
-        return next((n for n in numbers if (self.power(n, num_rivals=num_rivals) or 0.0) >= POWER), None)
-
-
 @dataclass(frozen=True, repr=False)
 class ConfirmationPlan(Printable):
     """What a confirmation fixes before its first run, and what the selection saw of the winner and its rivals.
-    `is_paired` says whether the candidates share random splits."""
+    `is_paired` says whether the candidates share random splits. `seconds` is the time of one run of each candidate, 0
+    if it is unknown; `num_runs_before` and `seconds_before` are those of the selection."""
 
     winner: str
     leads: Tuple[SeenLead, ...]
     num_runs: int
     is_paired: bool
+    seconds: float = 0.0
+    num_runs_before: int = 0
+    seconds_before: float = 0.0
 
     @property
     def names(self) -> Tuple[str, ...]:
@@ -129,7 +91,10 @@ class Confirmation(Printable):
     def from_result(cls, result: Result) -> "Confirmation":
         num_runs = result.strategy["budget"] // len(result.candidates)
         is_over = len(result.active) < 2 or all(c.num_evaluations >= num_runs for c in result.active)
-        return cls(result, num_runs, compare_with_rivals(result, num_runs) if is_over else ())
+        comparisons = compare_with_rivals(result, num_runs) if is_over else ()
+        if result.questions:
+            comparisons = tuple(replace(comparison, verdict="not confirmed") for comparison in comparisons)
+        return cls(result, num_runs, comparisons)
 
     @property
     def winner(self) -> str:
@@ -195,7 +160,7 @@ def compare_with_rivals(result: Result, num_runs: int) -> Tuple[FreshComparison,
         verdict: Verdict = (
             "confirmed" if p_value <= CONFIRMATION_LEVEL else "contradicted" if is_contradicted else "not confirmed"
         )
-        differences = _differences(winner, rival, is_paired=is_paired)
+        differences = paired_differences(winner, rival, is_paired=is_paired)
         sd = run_to_run_sd(differences, [np.array(candidate.scores) for candidate in (winner, rival)])
         comparisons.append(
             FreshComparison(
@@ -212,14 +177,7 @@ def compare_with_rivals(result: Result, num_runs: int) -> Tuple[FreshComparison,
 
 
 def _test(winner: CandidateResult, rival: CandidateResult, *, is_paired: bool) -> TTest:
-    differences = _differences(winner, rival, is_paired=is_paired)
+    differences = paired_differences(winner, rival, is_paired=is_paired)
     if len(differences):
         return TTest.paired(differences)
     return TTest.welch(np.array(winner.scores), np.array(rival.scores))
-
-
-def _differences(first: CandidateResult, second: CandidateResult, *, is_paired: bool) -> np.ndarray:
-    """Return the differences on shared splits, none if there are fewer than three: failed runs leave the other one of
-    their split alone."""
-    differences = differences_on_shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
-    return differences if is_paired and len(differences) >= MIN_NUM_SCORES else np.array([])

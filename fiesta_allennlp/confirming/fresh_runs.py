@@ -5,7 +5,7 @@ The number of runs is fixed before the first of them, so this is equal allocatio
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
+from typing import Any, Collection, Dict, Iterator, Mapping, Optional, Tuple
 
 from rich.console import Console
 
@@ -15,7 +15,7 @@ from fiesta_allennlp.candidates.training_selection import TrainingSelection
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.confirming.confirm_settings import ConfirmSettings
-from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan, SeenLead
+from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.files import write_json_file
@@ -25,7 +25,9 @@ from fiesta_allennlp.core.settings.defaults import NUM_FRESH_RUNS
 from fiesta_allennlp.core.settings.options import deciding_options, settings_to_json
 from fiesta_allennlp.selecting.environment import changed_code, check_current_directory, describe_environment
 from fiesta_allennlp.selecting.loop import Display
+from fiesta_allennlp.selecting.objections import find_questions
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.claim import SeenLead
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import judge
 from fiesta_allennlp.selecting.session import StoredState, run_selection
@@ -50,13 +52,17 @@ def read_confirmation(directory: RunDirectory) -> Optional[Confirmation]:
         settings = meta.to_settings(Settings)
         history = store.history(max_failures=settings.max_failures)
     running = is_at_work(directory, meta.environments)
-    facts = {"seed": str(meta.seed), "running": running, "directory": directory.root}
-    return _confirmation(settings, history, Decision(best=None), **facts)
-
-
-def _confirmation(settings: Settings, history: History, decision: Decision, **facts: Any) -> Confirmation:
-    facts = {"strategy": settings.strategy_params(), "splits": settings.splits, **facts}
-    return Confirmation.from_result(Result.from_decision(history, decision, settings.scored_by, **facts))
+    result = Result.from_decision(
+        history,
+        Decision(best=None, questions=tuple(find_questions(history, settings.allow))),
+        settings.scored_by,
+        strategy=settings.strategy_params(),
+        splits=settings.splits,
+        seed=str(meta.seed),
+        running=running,
+        directory=directory.root,
+    )
+    return Confirmation.from_result(result)
 
 
 @dataclass(frozen=True)
@@ -70,8 +76,9 @@ class FinishedSelection:
     result: Result
 
     @classmethod
-    def read(cls, root: Path) -> "FinishedSelection":
-        """Read a selection. Refuse what cannot be confirmed: tables, documents, and selections at work."""
+    def read(cls, root: Path, allowed: Collection[str] = ()) -> "FinishedSelection":
+        """Read a selection, with further names that are `allowed`. Refuse what cannot be confirmed: tables, documents,
+        and selections at work."""
         directory = _check_directory(root)
         with open_for_reading(directory) as store:
             meta, candidates = store.meta(), {candidate.name: candidate for candidate in store.candidates()}
@@ -80,7 +87,8 @@ class FinishedSelection:
             history = store.history(max_failures=settings.max_failures)
         with packages_named_in_errors(settings.include_package):
             strategy = build_strategy(settings, list(candidates), minimise=settings.scored_by.minimise)
-        decision = judge(history, strategy.recommend(history), strategy, allowed=settings.allow)
+        allowed = (*settings.allow, *allowed)
+        decision = judge(history, strategy.recommend(history), strategy, allowed=allowed)
         result = Result.from_decision(history, decision, settings.scored_by)
         return cls(directory, meta, settings, candidates, result)
 
@@ -92,10 +100,22 @@ class FinishedSelection:
                 f"{self.directory.root}: no candidate leads another one yet, so there is nothing to confirm. Continue "
                 f"with {full_command('select')} --recover."
             )
+        if self.result.questions:
+            raise ConfigError(f"{self.directory.root}: {' '.join(self.result.questions)}")
         rivals = [self._find_rival(name, winner.name) for name in dict.fromkeys(options.against)] or [self.result.rival]
         sign = self.result.parsed_metric.sign
         leads = tuple(SeenLead.of(winner, rival, sign=sign, is_paired=is_paired) for rival in rivals)
-        return ConfirmationPlan(winner.name, leads, options.runs or NUM_FRESH_RUNS, is_paired)
+        proposed = [lead.num_runs_for_claim(num_rivals=len(leads)) for lead in leads]
+        num_runs = options.runs or (NUM_FRESH_RUNS if None in proposed else max(filter(None, proposed)))
+        return ConfirmationPlan(
+            winner.name,
+            leads,
+            num_runs,
+            is_paired,
+            seconds=sum(candidate.mean_seconds or 0.0 for candidate in (winner, *rivals)),
+            num_runs_before=self.result.num_evaluations,
+            seconds_before=self.result.seconds,
+        )
 
     def _find_rival(self, name: str, winner: str) -> CandidateResult:
         if name == winner:
@@ -185,10 +205,10 @@ class ConfirmationSelection(TrainingSelection):
     def load(cls, settings: Settings, stored: StoredState, *, min_count: int) -> Mapping[str, Candidate]:
         return {candidate.name: candidate for candidate in stored.candidates}
 
-    def conclude(self, history: History, decision: Decision) -> None:
-        super().conclude(history, decision)
-        confirmation = _confirmation(self.settings, history, decision, directory=self.directory.root)
-        write_json_file(self.directory.confirmation_json, confirmation.content(), indent=2, allow_nan=False)
+    def conclude(self, history: History, result: Result) -> None:
+        super().conclude(history, result)
+        content = Confirmation.from_result(result).content()
+        write_json_file(self.directory.confirmation_json, content, indent=2, allow_nan=False)
 
 
 def resume_confirmation(

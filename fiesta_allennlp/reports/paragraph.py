@@ -13,6 +13,7 @@ from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_in_words
 from fiesta_allennlp.reports.words import changes_in_words, min_score_in_words
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.facts import describe_errors
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.version import __version__
 
@@ -48,13 +49,13 @@ has its registered name, and comes from this software."""
 
 
 def compose_paragraph(report: Report) -> str:
-    """Return three sentences to copy: the comparison, its outcome, and what it claims. Empty while there is nothing to
-    report, and for two candidates of a report."""
+    """Return the sentences to copy: the comparison, its outcome, what limits it, and what it claims. Empty while there
+    is nothing to report, and for two candidates of a report."""
     result = report.result
     is_over = result.stopped_by not in (None, "failures") if report.is_selection else not report.is_pair
     if result.leading is None or result.running or not is_over:
         return ""
-    return f"{_comparison(report)} {_outcome(report)} {_claim(report)}"
+    return " ".join([_comparison(report), _outcome(report), *_limits(report), _claim(report)])
 
 
 def compose_appendix(report: Report) -> Tuple[str, ...]:
@@ -64,15 +65,7 @@ def compose_appendix(report: Report) -> Tuple[str, ...]:
         sentences += changes_in_words(report.selection.meta.changes, result.words) or (
             "The options that decide were set before the selection began.",
         )
-    sentences += [
-        f"{c.name} {'was removed by us' if c.removed else 'dropped out'}." for c in result.ranked if c.withdrawn
-    ]
     sentences += filter(None, [min_score_in_words(result)])
-    brought_facts = report.selection.meta.brought_facts if report.selection is not None else None
-    if left_out := (brought_facts or {}).get("left_out"):
-        sentences.append(f"Of the table of earlier runs, {join_some(left_out)} did not take part.")
-    if result.num_brought:
-        sentences.append(f"{result.num_brought} of the {count_text(result.num_evaluations, 'run')} were made earlier.")
     if report.comparisons and report.is_selection:
         sentences.append("The interval takes the number of runs as fixed, and ignores how the scores chose them.")
     if result.leader and result.leader.prob_best is not None:
@@ -115,6 +108,23 @@ def _outcome(report: Report) -> str:
         share = f"{result.single_runs_wrong:.0%}"
         text += f"; one run of each would have named another {result.words.model} in {share} of cases"
     return f"{text}."
+
+
+def _limits(report: Report) -> List[str]:
+    """Name the models that were left out, the runs that were made before, and the bias and the measured error of the
+    outcome."""
+    result = report.result
+    sentences = [
+        f"{c.name} {'was removed by us' if c.removed else 'dropped out'}." for c in result.ranked if c.withdrawn
+    ]
+    brought_facts = report.selection.meta.brought_facts if report.selection is not None else None
+    if left_out := (brought_facts or {}).get("left_out"):
+        sentences.append(f"Of the table of earlier runs, {join_some(left_out)} did not take part.")
+    if result.num_brought:
+        sentences.append(f"{result.num_brought} of the {count_text(result.num_evaluations, 'run')} were made earlier.")
+    if report.is_selection and result.rival is not None and report.strategy.budget is None:
+        sentences.append("The difference tends to be too large, because the scores decided when to stop.")
+    return [*sentences, *describe_errors(result)]
 
 
 def _claim(report: Report) -> str:

@@ -4,8 +4,6 @@ import json
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.choosing import Strategy
-from fiesta_allennlp.choosing.decision import OPEN_REASONS
-from fiesta_allennlp.confirming.confirmation import POWER, SeenLead
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
 from fiesta_allennlp.core.settings.options import flag
 from fiesta_allennlp.core.texts import (
@@ -40,21 +38,8 @@ def decision_in_words(result: Result) -> Tuple[str, ...]:
     """Describe the decision or the state of a selection, and what it rests on."""
     state_text = running_in_words(result) if result.running else ended_in_words(result)
     state_text = " ".join((state_text, *fact_sentences(result, STATE)))
-    notes = (*fact_sentences(result, NOTES), claim_in_words(result), scored_on_text(result))
+    notes = (*fact_sentences(result, NOTES), scored_on_text(result))
     return tuple(filter(None, (state_text, *notes)))
-
-
-def claim_in_words(result: Result) -> str:
-    """State what it takes to claim in a paper that the winner is better than its rival; empty without a winner."""
-    if not result.is_decided or result.running or not result.compared or result.rival is None or not result.leader:
-        return ""
-    is_paired = not result.on_official_splits
-    lead = SeenLead.of(result.leader, result.rival, sign=result.parsed_metric.sign, is_paired=is_paired)
-    num_runs = lead.num_runs_for_claim()
-    if num_runs is None:
-        return ""
-    effort = f"{num_runs} fresh runs of each, with power {POWER:.2f} if the lead is as large as it looks"
-    return f"To write that {result.leading} is better than {lead.rival}: {effort} (fiesta confirm)."
 
 
 def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Comparison] = None) -> Tuple[str, ...]:
@@ -75,8 +60,8 @@ def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Compar
         lead = verdict_in_words(result, after)
     else:
         lead = f"{leading} leads with P(best) {chance}, by {metric}, {after}. It is not decided."
-    notes = (*fact_sentences(result, NOTES), *filter(None, [claim_in_words(result)]))
-    return (" ".join((lead, *fact_sentences(result, STATE))), *notes, scored_on_text(result))
+    state_text = " ".join((lead, *fact_sentences(result, STATE)))
+    return (state_text, *fact_sentences(result, NOTES), scored_on_text(result))
 
 
 def _difference_in_words(pair: Comparison, decimals: int) -> str:
@@ -173,11 +158,11 @@ def verdict_in_words(result: Result, after: str) -> str:
 
 def _open_in_words(result: Result) -> str:
     """Say what keeps a selection without a winner open."""
-    if result.questions:
+    if result.stopped_by == "questions":
         return "the scores raise a question"
     if result.stopped_by == "no_variation":
-        return "there is no estimate of the noise"
-    if result.stopped_by in OPEN_REASONS:
+        return "all runs of each candidate are equal"
+    if result.stopped_by != "unresolved":
         limit = "leaves too few runs to decide" if result.gave_up else "was reached"
         return f"{flag(str(result.stopped_by))} {limit}"
     means = {c.name: result.parsed_metric.sign * c.mean for c in result.candidates if c.mean is not None}

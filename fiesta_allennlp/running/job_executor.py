@@ -1,7 +1,6 @@
 """The executors whose runs are jobs of a cluster, and the one table of how a job may end."""
 
 import json
-import shutil
 from abc import abstractmethod
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -134,23 +133,22 @@ class JobExecutor(QueueingExecutor):
         wanted."""
         attempts = [attempt for attempts in self._earlier_attempts().values() for attempt in attempts]
         self._attempts_left = {}
-        if attempts:
-            self.stop_jobs(attempts)
-            for attempt in attempts:
-                shutil.rmtree(attempt.directory, ignore_errors=True)
+        self._drop(attempts)
+
+    def _drop(self, attempts: Collection[Attempt]) -> None:
+        self.stop_jobs(attempts)
+        for attempt in attempts:
+            attempt.discard()
 
     @abstractmethod
     def stop_jobs(self, attempts: Collection[Attempt]) -> None:
         """Stop the jobs of these attempts without waiting for their end."""
 
     def stop_runs(self, runs: Mapping[Any, ActiveRun]) -> None:
-        self.stop_jobs([*runs])
-        for attempt in runs:
-            shutil.rmtree(attempt.directory, ignore_errors=True)  # its job may be writing yet
+        self._drop([*runs])
 
     def abandon(self, requests: Sequence[Request]) -> None:
-        left = [attempt for request in requests for attempt in self._earlier_attempts().pop(request.name, [])]
-        self.stop_jobs(left)
+        self._drop([attempt for request in requests for attempt in self._earlier_attempts().pop(request.name, [])])
         super().abandon(requests)
 
     def shut_down(self, runs: Mapping[Any, ActiveRun]) -> None:

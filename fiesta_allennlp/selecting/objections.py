@@ -58,7 +58,7 @@ def _find_repeats(history: "History") -> Iterator[str]:
     for first, second in combinations(others, 2):
         number = min(len(others[first]), len(others[second]))
         if number >= MIN_REPEATS and others[first][:number] == others[second][:number]:
-            yield f"the first {number} scores of {first} and {second} are equal"
+            yield f"the first {number} scores of {first} and {second} are equal (the same model?)"
 
 
 def _are_equal(runs: Sequence["Evaluation"]) -> bool:

@@ -121,8 +121,8 @@ class SelectionFamily(ABC):
     def result(self, history: History, decision: Decision, *, seed: str) -> Result:
         """Return the result of the decision."""
 
-    def conclude(self, history: History, decision: Decision) -> None:
-        """Tidy up after the decision."""
+    def conclude(self, history: History, result: Result) -> None:
+        """Tidy up after the result."""
         return None
 
 
@@ -261,7 +261,7 @@ class _Session(Generic[Family]):
         result = replace(result, directory=self.directory.root)
         store.check_ownership()
         try:
-            selection.conclude(history, decision)
+            selection.conclude(history, result)
             write_csv(store.rows(), self.directory.evaluations_csv)
             store.check_ownership()
             result.write()

@@ -9,7 +9,7 @@ from typing import Any, DefaultDict, Dict, List, Mapping, Optional, Sequence, Tu
 
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.names import comparison_key
-from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.core.settings.metrics import Metric, find_longer_names
 from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.tables.columns import Roles, RunRow
 from fiesta_allennlp.tables.table_files import shown_cell
@@ -142,6 +142,10 @@ def _name_notes(scored: Mapping[str, Sequence[RunRow]], roles: Roles) -> List[st
         notes.append(
             f"each candidate has one run: is '{shown_cell(column)}' the candidate? Name it: --columns candidate=COLUMN"
         )
+    first = next((rows[0].record for rows in scored.values()), None)
+    if first is not None and (others := find_longer_names(roles.score_text, first.cells)):
+        others_text = f"{first.place} also has {join_some(others)}"
+        notes.append(f"the score is the column of exactly the name {roles.score_text}; {others_text}")
     for _, group in groupby(sorted(scored, key=comparison_key), comparison_key):  # case, blanks, the form of accents
         same = list(group)
         if len(same) > 1:

@@ -18,7 +18,6 @@ from fiesta_allennlp.core.settings.choice_settings import (
     seed_option,
     splits_option,
 )
-from fiesta_allennlp.core.settings.defaults import MIN_FRESH_RUNS
 from fiesta_allennlp.core.settings.options import (
     RESOURCES_GROUP,
     SELECTION_GROUP,
@@ -28,7 +27,6 @@ from fiesta_allennlp.core.settings.options import (
     option_words,
     resource_option,
     restated_option,
-    selection_option,
 )
 from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED, allow_option
 
@@ -334,12 +332,6 @@ class PlanSettings(TableSettings, ChoiceSettings):
     belief: Any = restated_option(ChoiceSettings, "belief", help="model of the scores, as in a selection")
     budget: Optional[int] = restated_option(
         ChoiceSettings, "budget", help="fixed budget for comparison (default: the mean number of runs)", least=1
-    )
-    confirm: Optional[int] = selection_option(
-        None,
-        "add the cost of `fiesta confirm` with this number of fresh runs of the best two",
-        metavar="N",
-        least=MIN_FRESH_RUNS,
     )
     preset: Optional[str] = preset_option()
     splits: Optional[str] = splits_option(PROBLEM_GROUP, default=None)

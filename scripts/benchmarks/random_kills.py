@@ -2,10 +2,11 @@
 
     python scripts/benchmarks/random_kills.py --engine slurm --number 20
 
-Runs the real command with programs that sleep, whose scores follow from their seeds, as local processes, in jobs of a
-Slurm of one node, or on a Ray cluster of two nodes, all on this machine. It kills (SIGKILL) the command, the process of
-a run, the job above one or a node, equally often and at random moments; resumes the selection with `--recover` until it
-is done; and compares the final store with that of an undisturbed selection with the same seed.
+Runs the real command with programs that sleep, whose scores follow from their seeds, or with AllenNLP configs, as local
+processes, in jobs of a Slurm of one node, or on a Ray cluster of two nodes, all on this machine. It kills (SIGKILL) the
+command, the process of a run, the job above one or a node, equally often and at random moments; resumes the selection
+with `--recover` until it is done; and compares the final store with that of an undisturbed selection with the same
+seed.
 """
 
 import itertools
@@ -37,7 +38,8 @@ KILLS_PER_SELECTION = 10
 MAX_RUNS_BETWEEN = 3  # finished runs between two kills
 LONGEST_WAIT = 2.0  # seconds after the last of them: about as long as two runs
 LONGEST_END = 30.0  # seconds in which the processes of a selection that has ended may end
-SLEEP = "sleep $(($1 % 2)).$(($1 % 10)); echo '{\"accuracy\": '0.$(($1 % 1000))$(($2 % 1000))$3'}'"
+SLEEP = "sleep $(($1 % 2)).$(($1 % 10))"
+SCORE = "echo '{\"accuracy\": '0.$(($1 % 1000))$(($2 % 1000))$3'}'"
 
 ENGINES: Dict[str, Callable[[], ContextManager[Engine]]] = {
     "processes": local_processes,
@@ -180,20 +182,20 @@ def num_twice(directory: RunDirectory) -> int:
     return len(keys) - len(set(keys))
 
 
-def write_programs(directory: Path) -> List[str]:
-    """Write four candidates that sleep. Return their paths."""
+def write_programs(directory: Path, work: str = SLEEP) -> List[str]:
+    """Write four candidates that do this work in a shell. Return their paths."""
     directory.mkdir(parents=True, exist_ok=True)
     paths = [directory / f"program{number}.json" for number in range(4)]
     for number, path in enumerate(paths):
-        command = ["sh", "-c", SLEEP, "sh", "{seed}", "{split_seed}", str(number)]
+        command = ["sh", "-c", f"{work}; {SCORE}", "sh", "{seed}", "{split_seed}", str(number)]
         path.write_text(json.dumps({"type": "program", "command": command, "metrics": "stdout"}))
     return [str(path) for path in paths]
 
 
-def kill_many(number: int, engine: Engine, root: Path, *, runs: int) -> Counts:
+def kill_many(number: int, engine: Engine, root: Path, *, candidates: Sequence[str], runs: int) -> Counts:
     """Kill so often in all, every target equally often, over as many selections as it takes."""
     told = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", str(runs), "--seed", "5"]
-    options = [*write_programs(root / "programs"), *told, "--max-failures", "1000"]
+    options = [*candidates, *told, "--max-failures", "1000"]
     whole = KilledSelection(RunDirectory(root / "whole"), [*options, "--workers", "4"])
     whole.run([])
     counts, waiting = Counts(), Counter(itertools.islice(itertools.cycle(engine.targets), number))
@@ -234,10 +236,12 @@ def main() -> None:
     parser.add_argument("--engine", choices=ENGINES, default="processes", help="what makes the runs")
     parser.add_argument("--number", type=int, default=20, help="kills in all (default 20)")
     parser.add_argument("--runs", type=int, default=24, help="of each selection that is killed (default 24)")
+    parser.add_argument("--configs", nargs="+", help="with `accuracy` among their metrics (default: programs)")
     parser.add_argument("--directory", type=Path, help="where to keep the runs (default: a temporary one)")
     args = parser.parse_args()
     with _root(args.directory) as root, ENGINES[args.engine]() as engine:
-        show(str(kill_many(args.number, engine, root, runs=args.runs)))
+        candidates = args.configs or write_programs(root / "programs")
+        show(str(kill_many(args.number, engine, root, candidates=candidates, runs=args.runs)))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 import numpy as np
 from common import ROOT, final_rule, replace_tables, share_text
@@ -92,7 +92,7 @@ def cells(results: Sequence[ResultRow]) -> Tuple[str, ...]:
     )
 
 
-def interval(results: Sequence[ResultRow], key: str, total_key: str) -> Tuple[float, float]:
+def interval(results: Sequence[Any], key: str, total_key: str) -> Tuple[float, float]:
     """Compute the 95% interval of a share by a bootstrap over data sets. Where the count is 0, it is Wilson's for 0 of
     that many data sets, and for a single data set Wilson's for its selections."""
     by_data_set: Dict[str, np.ndarray] = defaultdict(lambda: np.zeros(2))

@@ -10,7 +10,9 @@ from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
+from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.terminal.dry_run import trial_table
+from fiesta_allennlp.selecting.results.result import Result
 
 
 def finished(directory: RunDirectory, *scores: Tuple[str, float]) -> List[Evaluation]:
@@ -62,16 +64,23 @@ def test_lost_archives_are_no_trouble_and_the_lowest_score_may_be_the_best(tmp_p
 
 @pytest.mark.parametrize(
     ("best", "stopped_by", "kept"),
-    [("a", "confidence", {"a-0"}), ("a", "interrupted", {"a-0", "b-0"}), (None, "failures", {"a-0", "b-0"})],
+    [
+        ("a", "confidence", {"a-0"}),
+        ("a", "interrupted", {"a-0", "b-0"}),
+        ("a", "unresolved", {"a-0", "b-0"}),
+        ("a", "max_evaluations", {"a-0", "b-0"}),
+        (None, "failures", {"a-0", "b-0"}),
+    ],
 )
-def test_a_selection_that_may_go_on_keeps_the_models_of_all(
+def test_a_selection_without_a_winner_keeps_the_models_of_all(
     tmp_path: Path, best: Optional[str], stopped_by: str, kept: Set[str]
 ) -> None:
     directory = RunDirectory(tmp_path)
     history = History(("a", "b"), tuple(finished(directory, ("a", 0.5), ("b", 0.4))))
     settings = Settings(candidates=("a.jsonnet", "b.jsonnet"), keep="best")
     selection: Any = SimpleNamespace(settings=settings, directory=directory)
-    TrainingSelection.conclude(selection, history, Decision(best, stopped_by=stopped_by))
+    decision = Decision(best, stopped_by=stopped_by)
+    TrainingSelection.conclude(selection, history, Result.from_decision(history, decision, Metric("f1")))
     assert there(tmp_path) == kept
 
 

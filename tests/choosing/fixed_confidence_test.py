@@ -145,6 +145,16 @@ def test_removed_candidates_have_no_part_in_the_default_limit() -> None:
     assert given.room(history(scores, removed=["c"])) == 20 - 10
 
 
+def test_equal_differences_of_runs_that_vary_end_nothing() -> None:
+    strategy = built("top_two", belief="moderated_t")
+    rounded = {"a": [0.90, 0.95, 0.85], "b": [0.85, 0.90, 0.80]}
+    decision = strategy.recommend(history(rounded))
+    assert decision.stopped_by is None and decision.confidence == 0.5
+    assert strategy.recommend(history({"a": [0.9] * 3, "b": [0.85] * 3})).stopped_by == "no_variation"
+    rounded["a"][2] = 0.80
+    assert strategy.recommend(history(rounded)).posterior.noise_sd > 0
+
+
 def test_a_selection_that_ends_before_its_limit_gave_up() -> None:
     near = {"a": [0.60, 0.62, 0.64], "b": [0.58, 0.63, 0.65]}
     for limit, stopped_by, gave_up in ((6, "max_evaluations", False), (7, "max_evaluations", True), (100, None, False)):

@@ -8,9 +8,11 @@ import pytest
 from scipy import stats
 
 from fiesta_allennlp.choosing.decision import Decision
-from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan, SeenLead
+from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_in_words
+from fiesta_allennlp.selecting.results.claim import SeenLead
 from fiesta_allennlp.selecting.results.result import Result
 from tests.reports.made_up import candidate
 
@@ -43,6 +45,17 @@ def test_the_verdict_about_all_rivals_is_confirmed_only_against_each_of_them() -
     for verdict, (b, c) in cases.items():
         assert confirmed(history(a=BETTER, b=b, c=c), splits="official").verdict == verdict
     assert confirmed(history(a=BETTER, b=better, c=())).verdict is None
+
+
+def test_a_question_about_the_scores_confirms_nothing() -> None:
+    past = history(a=[0.9] * 4, b=WORSE)
+    decision = Decision(best=None, questions=("All 4 runs of a are equal.",))
+    strategy = {"type": "non_adaptive_fb", "budget": 8}
+    result = Result.from_decision(past, decision, Metric("accuracy"), strategy=strategy, splits="official")
+    asked = Confirmation.from_result(result)
+    assert (asked.verdict, asked.comparisons[0].verdict) == ("not confirmed", "not confirmed")
+    assert confirmation_in_words(asked)[-1] == "All 4 runs of a are equal."
+    assert confirmed(past, splits="official").verdict == "confirmed"
 
 
 def test_paired_numbers_are_those_of_scipy() -> None:
@@ -138,18 +151,3 @@ def test_what_a_plan_can_show_is_the_noncentral_t(is_paired: bool) -> None:
     strict = stats.nct.sf(stats.t.isf(0.0125, df), df, 0.25 * 0.0325 / error)
     two = ConfirmationPlan("a", (seen, seen), 10, is_paired)
     assert two.power(seen, 10, share=0.25) == pytest.approx(strict, abs=1e-6)
-
-
-def test_too_few_runs_say_nothing_about_a_plan() -> None:
-    seen = SeenLead.of(candidate("a", [0.9]), candidate("b", [0.8]), sign=1, is_paired=True)
-    assert seen.lead is None and seen.power(10) is None
-
-
-def test_a_claim_takes_the_fewest_runs_that_confirm_the_lead_with_power_80() -> None:
-    for sds in ((0.02,), (0.02, 0.03)):
-        lead = SeenLead("b", 0.015, sds)
-        needed = lead.num_runs_for_claim()
-        assert needed is not None and lead.power(needed) >= 0.8 > lead.power(needed - 1)
-        assert needed < lead.num_runs_for_claim(num_rivals=3)
-    assert SeenLead("b", -0.1, (0.02,)).num_runs_for_claim() is SeenLead("b").num_runs_for_claim() is None
-    assert SeenLead("b", 1e-6, (0.02,)).num_runs_for_claim() is None

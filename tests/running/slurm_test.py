@@ -259,6 +259,7 @@ def test_a_command_that_comes_back_finds_its_jobs_and_cancels_those_that_nobody_
     (tmp_path / "go").touch()
     (outcome,) = executor.completed()
     assert scores([outcome]) == [1] and outcome.origin.job == number
+    assert not list(directory.jobs.iterdir())
 
 
 def test_a_job_of_another_task_is_not_taken_over(make: Make, directory: RunDirectory, tmp_path: Path) -> None:

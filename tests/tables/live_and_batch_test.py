@@ -50,4 +50,4 @@ def test_both_end_without_a_winner_where_only_splits_vary() -> None:
     source = ScorePreset("constant leads", {"a": 0.5, "b": 0.6}, split_sd=0.05, noise_sd=0.0)
     simulator = prepare_simulator(ReplaySettings(scores="", seed=1), source)
     (together,), alone = simulator.run_all(range(1)), simulator.simulate_alone(0)
-    assert together == alone and (alone.is_named, alone.num_evaluations) == (False, 6)
+    assert together == alone and (alone.is_named, alone.num_evaluations) == (False, 32)

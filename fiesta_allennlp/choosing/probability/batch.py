@@ -116,7 +116,8 @@ def look(numbers: np.ndarray, is_open: np.ndarray, room: np.ndarray, rules: Rule
     is_met = 1 - prob <= rules.allowed_error(units_of_pair, rules.confidence)
     is_short = units_of_pair < rules.min_runs
     is_sure, is_lacking = is_met & ~is_short, is_met & is_short & rules.runs_missing
-    is_over = is_sure | (room < 1) | ~leads.noise.varied
+    is_constant = (np.nanmax(numbers, axis=2) == np.nanmin(numbers, axis=2)).all(axis=1)
+    is_over = is_sure | (room < 1) | is_constant
     if rules.gives_up:
         is_over |= ~is_met & gives_up(leads, rival, num_units, margin=margin, room=room, confidence=rules.confidence)
     return Look(leads.leader, rival, prob, margin, is_sure, is_over, is_lacking, tails)

@@ -4,7 +4,7 @@ import math
 import re
 from dataclasses import dataclass
 from statistics import median
-from typing import Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.files import shorten
@@ -96,6 +96,12 @@ def have_two_units(scores: Sequence[float]) -> bool:
         return False
     low, high = median(fractions), median(percents)
     return low > 0 and MIN_UNIT_RATIO <= high / low <= MAX_UNIT_RATIO
+
+
+def find_longer_names(metric: str, values: Mapping[str, Any]) -> Tuple[str, ...]:
+    """Return the values, as `NAME = VALUE`, whose names end with that of the metric. The metric is the one of exactly
+    this name, but in `accuracy` beside `test_accuracy`, the first may be of the training set."""
+    return tuple(f"{name} = {value}" for name, value in values.items() if name.endswith(f"_{metric}"))
 
 
 UNNAMED = Metric("score")

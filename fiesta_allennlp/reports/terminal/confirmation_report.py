@@ -5,13 +5,22 @@ from typing import Any, Mapping, Sequence, Tuple
 from rich.console import Console
 
 from fiesta_allennlp.confirming.confirm_settings import ConfirmSettings, check_resources
-from fiesta_allennlp.confirming.confirmation import POWER, Confirmation, ConfirmationPlan, FreshComparison, SeenLead
+from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan, FreshComparison
 from fiesta_allennlp.confirming.fresh_runs import FinishedSelection, read_confirmation, resume_confirmation
 from fiesta_allennlp.core.errors import StoreError
-from fiesta_allennlp.core.texts import count_text, interval_text, names_text, number_text, probability_text
+from fiesta_allennlp.core.settings.defaults import POWER
+from fiesta_allennlp.core.texts import (
+    count_text,
+    duration_text,
+    interval_text,
+    names_text,
+    number_text,
+    probability_text,
+)
 from fiesta_allennlp.reports.latex_and_html import MISSING_TEXT, Columns, make_table
 from fiesta_allennlp.reports.terminal.live_table import LiveTable
 from fiesta_allennlp.selecting.results.candidate_table import Table
+from fiesta_allennlp.selecting.results.claim import SeenLead
 from fiesta_allennlp.selecting.results.showing import TerminalLines, show
 
 NUMBERS_OF_RUNS = (5, 10, 20, 40)
@@ -43,7 +52,7 @@ def confirmation_in_words(confirmation: Confirmation) -> Tuple[str, ...]:
         done = f"{state} {result.num_evaluations} of {num_planned} fresh runs"
         return (f"The confirmation of {confirmation.winner} in {result.directory} {done}, so it has no verdict yet.",)
     verdicts = (verdict_in_words(confirmation, comparison) for comparison in confirmation.comparisons)
-    return (*verdicts, *failed_in_words(confirmation))
+    return (*verdicts, *failed_in_words(confirmation), *result.questions)
 
 
 def verdict_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:
@@ -97,7 +106,16 @@ def plan_in_words(plan: ConfirmationPlan) -> Tuple[str, ...]:
     num_runs = plan.num_runs * len(plan.names)
     new = "new splits and seeds" if plan.is_paired else "new seeds"
     fixed = f"Confirming {plan.winner} against {rivals}: {plan.num_runs} runs each, {num_runs} in all, with {new}."
-    return (fixed, *(power_in_words(plan, lead) for lead in plan.leads))
+    return (fixed, *cost_in_words(plan), *(power_in_words(plan, lead) for lead in plan.leads))
+
+
+def cost_in_words(plan: ConfirmationPlan) -> Tuple[str, ...]:
+    """State what choosing took and what the claim adds; nothing if the time of a run is unknown."""
+    if not plan.seconds:
+        return ()
+    chosen = f"Choosing took {count_text(plan.num_runs_before, 'run')} and {duration_text(plan.seconds_before)}"
+    total = count_text(plan.num_runs * len(plan.names), "run")
+    return (f"{chosen}, and the claim takes {total} and {duration_text(plan.num_runs * plan.seconds)} of all workers.",)
 
 
 def power_in_words(plan: ConfirmationPlan, lead: SeenLead) -> str:
@@ -148,9 +166,9 @@ def _(confirmation: Confirmation) -> TerminalLines:
     ]
 
 
-def plan_confirmation(settings: ConfirmSettings) -> ConfirmationPlan:
+def plan_confirmation(settings: ConfirmSettings, resources: Mapping[str, Any]) -> ConfirmationPlan:
     """Return what a confirmation fixes, and what it can show. Start nothing."""
-    return FinishedSelection.read(settings.directory).plan(settings)
+    return FinishedSelection.read(settings.directory, resources.get("allow", ())).plan(settings)
 
 
 def confirm(
@@ -163,7 +181,7 @@ def confirm(
     if recover:
         directory = resume_confirmation(settings, resources, console, LiveTable)
     else:
-        selection = FinishedSelection.read(settings.directory)
+        selection = FinishedSelection.read(settings.directory, resources.get("allow", ()))
         plan = selection.plan(settings)
         console.print(*plan_in_words(plan))
         directory = selection.begin(plan, seed=settings.seed, resources=resources, console=console, display=LiveTable)

@@ -87,6 +87,7 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
     last_sentences = (
         *_describe_jobs(pending_runs),
         error_text,
+        "Continue with --recover." if pending_runs and not result.running else None,
         *report.legend,
         *report.confirmation_sentences,
         None if report.confirmations else _last_finish_text(report.history),
@@ -126,9 +127,9 @@ def _describe_jobs(pending_runs: Sequence[PendingRun]) -> Iterator[str]:
     if slurm_runs:
         yield f"Running: {join_some(slurm_runs)}."
     queued_runs = [run for run in pending_runs if run.state == "queued"]
-    if queued_runs:
-        reason = queued_runs[0].reason
-        yield f"Queued: {join_some([run.run for run in queued_runs])}{f' (Slurm: {reason})' if reason else ''}."
+    for reason in dict.fromkeys(run.reason for run in queued_runs):
+        runs_text = join_some([run.run for run in queued_runs if run.reason == reason])
+        yield f"Queued: {runs_text}{f' (Slurm: {reason})' if reason else ''}."
 
 
 def _last_finish_text(history: History) -> Optional[str]:

@@ -1,6 +1,7 @@
 """The folders of runs in jobs of a cluster: `jobs/RUN/ATTEMPT`, which the command and the job share."""
 
 import os
+import shutil
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -110,6 +111,12 @@ class Attempt:
             lines = self.log.read_text(errors="replace").splitlines()
             return next((line.strip() for line in reversed(lines) if line.strip()), "")
         return ""
+
+    def discard(self) -> None:
+        """Delete the folder as far as possible: its job may be writing yet."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+        with suppress(OSError):
+            self.directory.parent.rmdir()  # unless there are other attempts
 
     def move_run(self, target: Path) -> None:
         """Move the directory of the run in one step, so that an existing target is complete; delete what is left."""

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequ
 
 import numpy as np
 
-from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.decision import ClassErrors, Decision
 from fiesta_allennlp.choosing.forecast import Forecast, count_runs, forecast_selection
 from fiesta_allennlp.choosing.probability.collapsed_runs import CollapsedRuns, find_collapsed_runs
 from fiesta_allennlp.choosing.probability.rules import nearest_rival
@@ -15,12 +15,11 @@ from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
+from fiesta_allennlp.core.settings.metrics import find_longer_names
 from fiesta_allennlp.core.texts import count_text, duration_text, probability_text
 from fiesta_allennlp.selecting.results.candidate_table import num_decimals
+from fiesta_allennlp.selecting.results.claim import describe_claim
 from fiesta_allennlp.selecting.results.result_words import describe_collapsed_runs, forecast_text
-
-DECIDED_REASONS = ("confidence", "budget", "documents")
-"""The reasons for which a selection stops with a winner, unless something else is open."""
 
 JSON, NEXT, STATE, NOTES, FIRST = "json", "next", "state", "notes", "first"
 """The outputs: JSON, `fiesta next`, the state of a selection in status and report, notes below, and the facts to see
@@ -59,6 +58,8 @@ class DecisionFacts:
         unresolved: candidates that left and could still be the best.
         questions: what is asked about the scores before a winner is named.
         prob_equal: the least probability, over all pairs of `best_set`, that two are within half a run-to-run sd.
+        class_errors: how many winners with such a P(best) and lead were wrong in simulated selections.
+        other_metrics: what a run reports by longer names than that of the metric, such as `test_accuracy = 0.9`.
         collapsed: runs far below (or above) their candidate's others, by candidate.
         forecast: how many more runs an open selection makes, where that is known.
     """
@@ -73,6 +74,8 @@ class DecisionFacts:
     unresolved: Tuple[str, ...] = ()
     questions: Tuple[str, ...] = ()
     prob_equal: Optional[float] = None
+    class_errors: Optional[ClassErrors] = None
+    other_metrics: Tuple[str, ...] = ()
     collapsed: Tuple[CollapsedRuns, ...] = ()
     forecast: Optional[Forecast] = None
 
@@ -153,6 +156,16 @@ def _find_collapsed(history: History, decision: Decision) -> Tuple[CollapsedRuns
     return find_collapsed_runs(history)
 
 
+def _find_other_metrics(history: History, decision: Decision) -> Tuple[str, ...]:
+    run = next((run for run in history.evaluations if run.metric in run.metrics), None)
+    return () if run is None else find_longer_names(run.metric, run.metrics)
+
+
+def _describe_other_metrics(result: Any) -> List[str]:
+    others = join_some(result.other_metrics)
+    return [f"The metric is {result.metric_name}, by exactly this name. Runs also report {others}."] if others else []
+
+
 def _is_open(result: Any) -> bool:
     """Return whether candidates are compared, and none is named yet."""
     return result.leading is not None and not result.decided and result.stopped_by != "failures"
@@ -183,8 +196,7 @@ def _describe_leading(result: Any) -> List[str]:
 
 def _describe_target(result: Any) -> List[str]:
     """Say what a selection without a winner misses."""
-    is_elsewhere = result.questions or result.unresolved or result.stopped_by == "no_variation"
-    is_elsewhere = is_elsewhere or result.verdict == "equal"
+    is_elsewhere = result.stopped_by in ("questions", "unresolved", "no_variation") or result.verdict == "equal"
     if is_elsewhere or not _is_open(result) or result.running or result.lacking or result.confidence is None:
         return []
     is_below = result.confidence < result.target
@@ -199,13 +211,10 @@ def _describe_open(result: Any) -> List[str]:
 
 
 def _describe_constant(result: Any) -> List[str]:
-    """Ask why nothing varied."""
+    """Say why there is no estimate."""
     if result.varied or result.leading is None or result.questions:
         return []
-    return [
-        "Nothing varied: the candidates differ by the same on every split, so there is no estimate. Does each run use "
-        "its own seed and split?"
-    ]
+    return ["There is no estimate of the noise: the differences between the candidates have not varied."]
 
 
 def _describe_loss(result: Any) -> List[str]:
@@ -237,6 +246,15 @@ def _describe_lead(result: Any) -> List[str]:
         better = "lower" if result.minimise else "higher"
         sentences.append(f"{lead.rival} has a {better} mean, but on other splits.")
     return sentences
+
+
+def describe_errors(result: Any) -> List[str]:
+    """State how often winners of this class are wrong."""
+    errors = result.class_errors
+    if errors is None or not result.is_decided or result.running:
+        return []
+    share = f"{errors.wrong / errors.winners:.1%}"
+    return [f"Of {errors.winners:,} simulated winners with such a P(best) and lead, {share} were wrong."]
 
 
 def describe_collapsed(result: Any) -> List[str]:
@@ -302,7 +320,10 @@ FACTS: List[Fact] = [
     Fact(
         "questions", frozenset({JSON, NEXT, NOTES}), lambda history, decision: decision.questions, _describe_questions
     ),
+    Fact("other_metrics", frozenset({JSON, NOTES}), _find_other_metrics, _describe_other_metrics),
     Fact("prob_equal", value=lambda history, decision: decision.prob_equal),
+    Fact("class_errors", SHOWN, lambda history, decision: decision.class_errors, describe_errors),
+    Fact("runs_to_claim", SHOWN, sentences=describe_claim, of_documents=False),
     Fact("margin", value=lambda history, decision: decision.margin),
     Fact("expected_loss", SHOWN, expected_loss, _describe_loss),
     Fact("lacking", SHOWN, lambda history, decision: dict(Counter(decision.lacking)), _describe_lacking),

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Literal, Mapping, Optional, Tuple, Type, TypeVar, Union
 
-from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.decision import DECIDED_REASONS, Decision
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.core.files import check_format, from_csv_cell, read_json, write_json_file
@@ -17,8 +17,8 @@ from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.environment import MachineRuns, count_machine_runs
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.candidate_table import JSON, candidate_values
+from fiesta_allennlp.selecting.results.claim import runs_to_claim
 from fiesta_allennlp.selecting.results.facts import (
-    DECIDED_REASONS,
     DecisionFacts,
     computed_facts,
     fact_values,
@@ -149,7 +149,7 @@ class Result(DecisionFacts, Printable):
     def verdict(self) -> Verdict:
         """The end: `best` names a winner; `equal` means that all pairs of `best_set` are within half a run-to-run sd
         with the target confidence; anything else is `open`."""
-        if self.stopped_by in DECIDED_REASONS and not self.unresolved and not self.questions:
+        if self.stopped_by in DECIDED_REASONS:
             return "best"
         is_over = self.stopped_by not in (None, "failures", "interrupted") and not self.running
         return "equal" if is_over and not self.questions and (self.prob_equal or 0.0) >= self.target else "open"
@@ -213,6 +213,11 @@ class Result(DecisionFacts, Printable):
     def confidence(self) -> Optional[float]:
         """The probability that `leading` is the best (within `margin`), or None if unknown."""
         return self.leader and self.leader.prob_within_margin
+
+    @cached_property
+    def runs_to_claim(self) -> Optional[int]:
+        """How many fresh runs of each it takes to claim that the winner is better than its rival; None if unknown."""
+        return runs_to_claim(self)
 
     @property
     def single_runs_wrong(self) -> Optional[float]:

@@ -5,11 +5,12 @@ from itertools import combinations
 from typing import Collection, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
-from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.decision import DECIDED_REASONS, Decision
 from fiesta_allennlp.choosing.strategy import Margin, Strategy, analyse
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.selecting.objections import find_questions
+from fiesta_allennlp.selecting.results.measured_errors import find_class_errors
 
 EQUAL_SDS = 0.5
 """Candidates whose means differ by less than this share of the run-to-run sd are equal."""
@@ -24,7 +25,7 @@ def judge(history: History, decision: Decision, strategy: Strategy, *, allowed: 
     """
     decision = replace(decision, questions=tuple(find_questions(history, allowed)))
     if decision.best is None or decision.posterior is None:
-        return decision
+        return _with_reason(decision)
     target, compared = strategy.confidence or CONFIDENCE, with_everybody(history, strategy.belief)
     names, left = history.active, [name for name in compared.active if name in history.withdrawn]
     if left:
@@ -37,7 +38,20 @@ def judge(history: History, decision: Decision, strategy: Strategy, *, allowed: 
     is_open = sum(chance_by_name.values()) > 1 - target
     unresolved = [name for name, chance in chance_by_name.items() if is_open and chance > (1 - target) / len(left)]
     best = [names.index(name) for name in smallest_set(decision.prob_best, target)]
-    return replace(decision, unresolved=tuple(unresolved), prob_equal=prob_equal(decision.posterior, best))
+    return _with_reason(
+        replace(
+            decision,
+            unresolved=tuple(unresolved),
+            prob_equal=prob_equal(decision.posterior, best),
+            class_errors=find_class_errors(decision, strategy),
+        )
+    )
+
+
+def _with_reason(decision: Decision) -> Decision:
+    """Return the decision, which names no winner while something else is open."""
+    reason = "questions" if decision.questions else "unresolved" if decision.unresolved else decision.stopped_by
+    return replace(decision, stopped_by=reason) if decision.stopped_by in DECIDED_REASONS else decision
 
 
 def with_everybody(history: History, belief: Belief) -> History:

@@ -2,16 +2,17 @@
 
 import time
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
 
 from fiesta_allennlp.choosing.beliefs.student_t import StudentT
 from fiesta_allennlp.choosing.fixed_budget import SequentialHalving
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import TimeForecast, count_runs
-from fiesta_allennlp.choosing.t_tests import CONFIRMATION_LEVEL, fresh_runs_power
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT, SHARED
 from fiesta_allennlp.core.settings.options import deciding_options
+from fiesta_allennlp.selecting.results.claim import fresh_runs_needed
 from fiesta_allennlp.selecting.results.showing import Printable
 from fiesta_allennlp.tables.score_sources import ScoreSource
 from fiesta_allennlp.tables.simulation.outlook import Outlook, find_best
@@ -24,16 +25,17 @@ MARGIN_SHARES = (0.1, 0.2, 0.4)
 
 
 @dataclass(frozen=True)
-class ConfirmationCost:
-    """What a confirmation of the best two candidates adds to a plan: `num_runs` fresh runs, which take `seconds` of all
-    workers if that is known. `power` is the probability to confirm the `gap` of the two true means, None if the noise
-    is unknown."""
+class ClaimCost:
+    """What it takes to claim that the best candidate is better than the second: `num_runs` fresh runs, `runs_each` of
+    both, which confirm the `gap` of the two true means with probability 0.8. `total_runs` are the median runs of the
+    selection and these. Times are of all workers, None if they are unknown."""
 
     runs_each: int
     num_runs: int
+    total_runs: float
     gap: float
     seconds: Optional[float] = None
-    power: Optional[float] = None
+    total_seconds: Optional[float] = None
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,7 @@ class Simulation(Printable):
     allocation, and `halving` a fixed budget of `budget` runs. What an interrupt cut off is missing from `margins`, and
     None in the last two. `limit` is the most runs of the default in a plan, and `margin` its margin in units of the
     score. `simulator` has the settings with everything filled in, the source of the scores and the true means.
-    `seconds` is wall-clock time, and `max_hours` those for which the outlooks have `prob_decided`. With `confirm`, the
-    plan includes a confirmation with this number of fresh runs of two candidates.
+    `seconds` is wall-clock time, and `max_hours` those for which the outlooks have `prob_decided`.
     """
 
     simulator: Simulator
@@ -67,21 +68,25 @@ class Simulation(Printable):
     equal: Optional[Outlook] = None
     halving: Optional[Outlook] = None
     max_hours: Optional[float] = None
-    confirm: Optional[int] = None
 
-    @property
-    def confirmation(self) -> Optional[ConfirmationCost]:
-        """The confirmation that the plan includes."""
-        if self.confirm is None:
-            return None
+    @cached_property
+    def claim(self) -> Optional[ClaimCost]:
+        """What a claim adds to a plan; None if the noise is unknown, or too many runs would be needed."""
         best, second = sorted(self.simulator.true_means.values(), reverse=not self.simulator.minimise)[:2]
         gap, noise_sd = abs(best - second), self.source.noise_sd
-        is_paired, power = self.settings.splits == SHARED, None
-        if noise_sd and not self.source.takes_logits and self.settings.splits != INDEPENDENT:
-            sds = [noise_sd * 2**0.5] if is_paired else [noise_sd, noise_sd]
-            power = fresh_runs_power(gap, sds, self.confirm, level=CONFIRMATION_LEVEL)
-        seconds = 2 * self.confirm * self.seconds_per_run if self.source.knows_seconds else None
-        return ConfirmationCost(self.confirm, 2 * self.confirm, gap, seconds, power)
+        if self.budget is None or not noise_sd or self.source.takes_logits or self.settings.splits == INDEPENDENT:
+            return None
+        sds = [noise_sd * 2**0.5] if self.settings.splits == SHARED else [noise_sd, noise_sd]
+        runs_each = fresh_runs_needed(gap, sds)
+        if runs_each is None:
+            return None
+        cost = ClaimCost(
+            runs_each, 2 * runs_each, self.default.runs.median - self.simulator.num_done + 2 * runs_each, gap
+        )
+        if not self.source.knows_seconds:
+            return cost
+        seconds = cost.num_runs * self.seconds_per_run
+        return replace(cost, seconds=seconds, total_seconds=self.default.seconds.median + seconds)
 
     @property
     def seconds_per_run(self) -> float:
@@ -149,7 +154,7 @@ class Simulation(Printable):
             "budget": self.budget,
             "time": self.time_forecast and asdict(self.time_forecast),
             "halving": self.halving and asdict(self.halving),
-            "confirmation": self.confirmation and asdict(self.confirmation),
+            "claim": self.claim and asdict(self.claim),
             "table": source.read_back and source.read_back.data,
             "notes": list(source.notes),
             "interrupted": self.interrupted,
@@ -237,7 +242,6 @@ def plan(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda numbe
         equal=outlooks.get("equal"),
         halving=outlooks.get("halving"),
         max_hours=settings.max_hours,
-        confirm=settings.confirm,
     )
 
 

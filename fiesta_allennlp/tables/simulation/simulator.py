@@ -7,10 +7,10 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 import numpy as np
 
 from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT, count_on_units
-from fiesta_allennlp.choosing.decision import OPEN_REASONS
+from fiesta_allennlp.choosing.decision import DECIDED_REASONS
 from fiesta_allennlp.choosing.fixed_budget import NonAdaptiveFixedConfidence
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
-from fiesta_allennlp.choosing.probability.batch import Batch, OutOfScores, Rules
+from fiesta_allennlp.choosing.probability.batch import Batch, Ends, OutOfScores, Rules
 from fiesta_allennlp.choosing.strategy import Margin, Strategy
 from fiesta_allennlp.choosing.strategy_building import build_strategy
 from fiesta_allennlp.core.records import Evaluation, Failure, History
@@ -124,7 +124,12 @@ class Simulator:
             return [self.simulate_alone(repetition) for repetition in repetitions]
         return self._simulate_together(self.rules, [self.draw(repetition) for repetition in repetitions])
 
-    def _simulate_together(self, rules: Rules, drawn: Sequence[DrawnScores]) -> List[Repetition]:
+    def run_batch(self, rules: Rules, drawn: Sequence[DrawnScores]) -> Ends:
+        """Make selections with these scores side by side.
+
+        Raises:
+            OutOfScoresError: if a selection needs more scores than there are.
+        """
         history, names = self.first_history, self.first_history.active
         tables = [scores.further_runs(history) for scores in drawn]
         is_open = np.array([name not in self.strategy.done for name in names])
@@ -136,9 +141,12 @@ class Simulator:
             start=count_on_units(history, names),
         )
         try:
-            ends = batch.run()
+            return batch.run()
         except OutOfScores as error:
             raise drawn[0].out_of_scores(names[error.candidate]) from None
+
+    def _simulate_together(self, rules: Rules, drawn: Sequence[DrawnScores]) -> List[Repetition]:
+        ends, names = self.run_batch(rules, drawn), self.first_history.active
         num_batches = -(-rules.num_slots // self.settings.batch_size)
         seconds = ends.num_runs @ np.array([drawn[0].seconds.get(name, 0.0) for name in names])
         return [
@@ -179,7 +187,7 @@ class Simulator:
         return self._repetition(
             scores,
             decision.best,
-            decision.stopped_by not in OPEN_REASONS,
+            decision.stopped_by in DECIDED_REASONS,
             decision.margin,
             num_evaluations=len(history.evaluations) + len(history.failures),
             num_rounds=num_rounds,

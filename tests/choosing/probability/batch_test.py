@@ -8,6 +8,7 @@ from scipy import stats
 from fiesta_allennlp.choosing.probability.batch import Batch, Ends, Rules
 from fiesta_allennlp.choosing.probability.leads import compute_leads, prob_best
 from fiesta_allennlp.choosing.probability.rules import (
+    FLOOR_UNITS,
     MAX_RUNS_PER_WINNER,
     MIN_POWER,
     allowed_error,
@@ -173,7 +174,8 @@ def test_the_power_to_decide() -> None:
 
 
 def test_a_selection_in_which_nothing_varies_ends_without_a_winner() -> None:
-    scores = np.broadcast_to(np.array([[[0.7], [0.6]]]), (1, 2, LIMIT)) + np.linspace(0, 1, LIMIT)
-    ends = select(scores)
-    assert not ends.is_named[0]
-    assert_array_equal(ends.num_runs, [[3, 3]])
+    equal_runs = np.broadcast_to(np.array([[[0.7], [0.6]]]), (1, 2, LIMIT))
+    for scores, num_units in ((equal_runs, 3), (equal_runs + np.linspace(0, 1, LIMIT), FLOOR_UNITS)):
+        ends = select(scores)
+        assert not ends.is_named[0]
+        assert_array_equal(ends.num_runs, [[num_units, num_units]])

@@ -235,8 +235,8 @@ def test_the_best_set_is_the_smallest_that_reaches_the_target() -> None:
     assert Result(None, None, "f1", (CandidateResult("a"),)).best_set == ()
 
 
-def test_it_is_asked_why_nothing_varied() -> None:
+def test_differences_that_have_not_varied_are_a_fact_and_no_question() -> None:
     constant, varied = decided({"a": (0.5, 0.6), "b": (0.4, 0.5)}), decided({"a": (0.5, 0.6), "b": (0.4, 0.55)})
     assert (constant.varied, varied.varied) == (False, True)
-    assert "Does each run use its own seed and split?" in " ".join(selection_in_words(constant))
+    assert "There is no estimate of the noise: the differences" in " ".join(selection_in_words(constant))
     assert "Does each run" not in " ".join(selection_in_words(varied))

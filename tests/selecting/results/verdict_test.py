@@ -42,7 +42,7 @@ def sentence(result: Result) -> str:
 def test_a_better_candidate_that_left_keeps_the_end_open() -> None:
     for removed, left in ((frozenset(), "dropped out"), (frozenset({"svm"}), "was removed")):
         made = result_of({"a": BAD, "b": GOOD, "svm": BETTER}, withdrawn=frozenset({"svm"}), removed=removed)
-        assert (made.stopped_by, made.verdict, made.best, made.unresolved) == ("confidence", "open", None, ("svm",))
+        assert (made.stopped_by, made.verdict, made.best, made.unresolved) == ("unresolved", "open", None, ("svm",))
         assert sentence(made) == f"Open after 9 runs: svm, which has the highest mean, {left}."
         assert made.candidates[2].prob_best > 0.99 and made.best_set == ("svm",)
 
@@ -63,7 +63,7 @@ def test_a_candidate_that_left_without_scores_is_named_in_the_sentence() -> None
 def test_equal_runs_are_asked_about_before_a_winner_is_named() -> None:
     scores = {"a": GOOD, "b": BAD, "perfect": [1.0] * 4}
     made = result_of(scores)
-    assert (made.stopped_by, made.verdict, made.best) == ("confidence", "open", None)
+    assert (made.stopped_by, made.verdict, made.best) == ("questions", "open", None)
     (question,) = made.questions
     assert question.startswith("All 4 runs of perfect are equal (f1 1). Is the seed used, or are results cached?")
     assert made.candidates[2].sd == 0 and not made.candidates[2].withdrawn
@@ -80,7 +80,7 @@ def test_where_nothing_varies_there_is_no_certainty() -> None:
 
 def test_two_candidates_with_equal_scores_are_asked_about() -> None:
     made = result_of({"a": GOOD, "b": GOOD, "c": BAD})
-    assert made.questions[0].startswith("The first 4 scores of a and b are equal. ")
+    assert made.questions[0].startswith("The first 4 scores of a and b are equal (the same model?). ")
 
 
 def test_percents_among_fractions_are_asked_about() -> None:

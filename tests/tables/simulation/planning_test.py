@@ -40,19 +40,19 @@ def test_a_clear_gap_takes_the_fewest_runs_that_a_winner_needs() -> None:
     assert "Expect 6 runs" in repr(estimate) and "1 h 30 min with 2 workers" in repr(estimate)
 
 
-def test_a_confirmation_is_part_of_the_cost() -> None:
-    """Ten runs each confirm a gap of one sd with the probability 0.514, paired, and 0.562 on official splits."""
-    options: Dict[str, Any] = {"gap": 0.01, "sd": 0.01, "repetitions": 2, "seed": 1, "confirm": 10}
+def test_a_claim_is_part_of_the_cost() -> None:
+    """A gap of one sd takes 18 runs each, paired, and 17 on official splits, by G*Power for t-tests at 0.025."""
+    options: Dict[str, Any] = {"gap": 0.01, "sd": 0.01, "repetitions": 2, "seed": 1}
     shared = plan(**options, seconds=1800, workers=2)
-    assert shared.confirmation is not None and shared.summary["confirmation"]["num_runs"] == 20
-    assert (shared.confirmation.seconds, shared.confirmation.power) == pytest.approx((20 * 1800, 0.514), abs=0.001)
-    assert "A confirmation adds 20 runs, 10 of each of the best two, or 5 h 0 min; it confirms" in repr(shared)
-    official = plan(**options, splits="official").confirmation
-    assert official is not None and official.power == pytest.approx(0.562, abs=0.001)
-    independent = plan(**options, splits="independent").confirmation
-    assert independent is not None and (independent.power, independent.seconds) == (None, None)
-    with pytest.raises(FiestaError, match="--confirm must be at least 3"):
-        plan(**{**options, "confirm": 2})
+    median = shared.default.runs.median
+    assert shared.claim is not None and (shared.claim.runs_each, shared.claim.seconds) == (18, 36 * 1800)
+    assert shared.summary["claim"]["total_runs"] == median + 36
+    assert shared.claim.total_seconds == shared.default.seconds.median + 36 * 1800
+    said = "18 fresh runs of each, power 0.80 (9 h 0 min). Choosing and claiming: "
+    assert f"{said}{median + 36:.0f} runs, " in repr(shared)
+    official = plan(**options, splits="official").claim
+    assert official is not None and (official.runs_each, official.seconds) == (17, None)
+    assert plan(**options, splits="independent").claim is plan(**{**options, "gap": 1e-5}).claim is None
 
 
 def test_hours_say_what_is_decided_by_then_for_every_way_to_choose() -> None:
