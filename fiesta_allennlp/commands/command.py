@@ -4,7 +4,6 @@ import argparse
 import errno
 import logging
 import os
-import resource
 import signal
 import sys
 import traceback
@@ -45,10 +44,6 @@ REMEDY_BY_ERRNO = {
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Ask its owner for access, or use another directory."),
 }
 """What to do about errors of the machine that can occur anywhere, by their number."""
-
-
-MIN_ADDRESS_SPACE = 2**29
-"""The memory in bytes that a command and the libraries that it loads need."""
 
 
 class FiestaCommand:
@@ -164,7 +159,6 @@ def run_and_exit(function: Callable[["Console"], int], *, debug: bool, interrupt
         logging.getLogger().setLevel(logging.WARNING)
         console = PipeSafeConsole()
         try:
-            _check_memory_limit()
             status = function(console)
         except (FiestaError, OSError) as error:
             message = str(error)
@@ -181,14 +175,6 @@ def run_and_exit(function: Callable[["Console"], int], *, debug: bool, interrupt
             PipeSafeConsole(stderr=True).print(interrupt_text())  # what reads the output expects JSON, CSV or a table
             status = EXIT_INTERRUPTED
         sys.exit(status)
-
-
-def _check_memory_limit() -> None:
-    """Refuse a limit with which the libraries for matrices wait for memory without end, deaf to signals."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if 0 <= limit < MIN_ADDRESS_SPACE:
-        remedy = f"Raise it: ulimit -v {MIN_ADDRESS_SPACE // 2**10}"
-        raise FiestaError(f"the memory limit of {limit // 2**20} MiB is too low. {remedy}")
 
 
 @contextmanager

@@ -146,14 +146,13 @@ def join_some(
     texts: Collection[str],
     separator: str = ", ",
     *,
-    num_all: int = 0,
     limit: int = MAX_SHOWN,
     max_characters: int = MAX_NAME_CHARACTERS,
 ) -> str:
     """Join names that users chose, or what is said about them: the first `limit`, each cut if long, and the number of
-    the others. `num_all` is the number of all if `texts` are the first of them."""
+    the others."""
     shown = [cut_text(text, max_characters) for text in islice(texts, limit)]
-    num_more = max(len(texts), num_all) - len(shown)
+    num_more = len(texts) - len(shown)
     return separator.join([*shown, f"and {num_more} more"] if num_more else shown)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any, Dict, Mapping, NamedTuple, Protocol, Sequence, Set, Tuple
+from typing import Any, Mapping, NamedTuple, Tuple
 
 
 class Machine(NamedTuple):
@@ -93,43 +93,3 @@ def package_source() -> PackageSource:
         done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_TIMEOUT_SECONDS, check=True)
         return PackageSource(done.stdout.strip())
     return PackageSource()
-
-
-RunKey = Tuple[str, int]
-"""The candidate and the replicate of a run."""
-
-
-class MadeRun(Protocol):
-    """An outcome, as far as it is looked at here."""
-
-    @property
-    def origin(self) -> Origin: ...
-
-
-class FailedRun(MadeRun, Protocol):
-    """A failure, as far as it is looked at here."""
-
-    @property
-    def run(self) -> RunKey: ...
-
-    @property
-    def kind(self) -> str: ...
-
-
-class MachineHistory:
-    """The machines behind the outcomes of a selection. Those of unknown origin count as one machine alone."""
-
-    def __init__(self, evaluations: Sequence[MadeRun], failures: Sequence[FailedRun]) -> None:
-        finished: Sequence[MadeRun] = [*evaluations, *(f for f in failures if f.kind == "score")]
-        self._working_machines = {run.origin.machine for run in finished}
-        self._working_hosts = {machine.host for machine in self._working_machines}
-        self._machines_by_run: Dict[RunKey, Set[Machine]] = {}
-        for failure in failures:
-            if failure.kind != "score":
-                self._machines_by_run.setdefault(failure.run, set()).add(failure.origin.machine)
-
-    def is_of_candidate(self, failure: FailedRun) -> bool:
-        """Return whether a failure counts against its candidate. Of a job that died, the GPU may be unknown."""
-        origin = failure.origin
-        is_working = origin.machine in self._working_machines or (not origin.gpu and origin.host in self._working_hosts)
-        return origin.is_only_machine or is_working or len(self._machines_by_run.get(failure.run, ())) > 1

@@ -3,11 +3,11 @@
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
 
-from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, MachineHistory, Origin, RunKey
+from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, Machine, Origin
 
 COUNT_PREFIX = "count:"
 """The prefix of metrics that count right and wrong answers, for beliefs that use them."""
@@ -73,7 +73,7 @@ class Request:
     pytorch_seed: int
 
     @property
-    def key(self) -> RunKey:
+    def key(self) -> Tuple[str, int]:
         return self.candidate, self.replicate
 
     @property
@@ -127,11 +127,6 @@ class Failure:
     log_path: Optional[str] = None
     origin: Origin = UNKNOWN_ORIGIN
 
-    @property
-    def run(self) -> RunKey:
-        """The key of its request."""
-        return self.request.key
-
 
 Outcome = Union[Evaluation, Failure]
 
@@ -141,6 +136,25 @@ def outcome_from_data(fields: Mapping[str, Any]) -> Outcome:
     outcome_class = Evaluation if "score" in fields else Failure
     parts = {"request": Request(**fields["request"]), "origin": Origin(**fields.get("origin", {}))}
     return outcome_class(**{**fields, **parts})
+
+
+class MachineHistory:
+    """The machines behind the outcomes of a selection. Those of unknown origin count as one machine alone."""
+
+    def __init__(self, evaluations: Sequence[Evaluation], failures: Sequence[Failure]) -> None:
+        finished: Sequence[Outcome] = [*evaluations, *(f for f in failures if f.kind == "score")]
+        self._working_machines = {run.origin.machine for run in finished}
+        self._working_hosts = {machine.host for machine in self._working_machines}
+        self._machines_by_run: Dict[Tuple[str, int], Set[Machine]] = {}
+        for failure in failures:
+            if failure.kind != "score":
+                self._machines_by_run.setdefault(failure.request.key, set()).add(failure.origin.machine)
+
+    def is_of_candidate(self, failure: Failure) -> bool:
+        """Return whether a failure counts against its candidate. Of a job that died, the GPU may be unknown."""
+        origin = failure.origin
+        is_working = origin.machine in self._working_machines or (not origin.gpu and origin.host in self._working_hosts)
+        return origin.is_only_machine or is_working or len(self._machines_by_run.get(failure.request.key, ())) > 1
 
 
 LOW_SCORES_PER_FINISHED_RUN = 3

@@ -4,11 +4,10 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections import defaultdict
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, DefaultDict, Dict, Iterator, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.selecting.storage.database import connect_read_only
@@ -48,7 +47,6 @@ class AnswerStore:
         self._path = path
         self._run = run
         self._lock = threading.Lock()
-        self._question_locks: DefaultDict[Tuple[str, str], threading.Lock] = defaultdict(threading.Lock)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(
@@ -76,11 +74,6 @@ class AnswerStore:
                 (system, sha256_key(question)),
             ).fetchone()
         return None if row is None else Answer(json.loads(row[0]), row[1], row[2])
-
-    def question_lock(self, system: str, question: Any) -> threading.Lock:
-        """Return the lock of a question to a system, so that no two threads ask and pay for it."""
-        with self._lock:
-            return self._question_locks[system, sha256_key(question)]
 
     def record(self, system: str, question: Any, answer: Answer, *, asker: str, cost: float) -> None:
         """Record an answer and its cost; `asker` is the selection's name for the system."""

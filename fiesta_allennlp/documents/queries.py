@@ -28,11 +28,7 @@ MAX_LABEL_LENGTH = 60  # characters
 
 
 class CachedSystem:
-    """An open system at work, with its key among the kept answers. It is asked one question at a time.
-
-    Systems of equal identity in one selection never ask one question at the same time: the later one gets the kept
-    answer.
-    """
+    """An open system at work, with its key among the kept answers. It is asked one question at a time."""
 
     def __init__(self, name: str, system: System, answers: AnswerStore) -> None:
         self.name = name
@@ -44,13 +40,12 @@ class CachedSystem:
 
     def answer(self, question: Any) -> Answer:
         """Return the kept answer, or a new one, which is kept before it is used, because it may have been paid for."""
-        if not self.system.keeps_answers:
-            return self._ask(question)
-        with self._answers.question_lock(self.key, question):
-            answer = self._answers.find_answer(self.key, question)
+        with self._lock:
+            answer = self._answers.find_answer(self.key, question) if self.system.keeps_answers else None
             if answer is None:
                 answer = self._ask(question)
-                self._answers.record(self.key, question, answer, asker=self.name, cost=self.system.cost)
+                if self.system.keeps_answers:
+                    self._answers.record(self.key, question, answer, asker=self.name, cost=self.system.cost)
             return answer
 
     def stop(self) -> None:
@@ -58,12 +53,11 @@ class CachedSystem:
         self._stop_event.set()
 
     def _ask(self, question: Any) -> Answer:
-        with self._lock:
-            if self._stop_event.is_set():
-                raise Unanswered(STOP_REASON)
-            asked_at, start = datetime.now(timezone.utc), time.monotonic()
-            value = self.system.ask(question)
-            return Answer(value, time.monotonic() - start, asked_at.isoformat(timespec="milliseconds"))
+        if self._stop_event.is_set():
+            raise Unanswered(STOP_REASON)
+        asked_at, start = datetime.now(timezone.utc), time.monotonic()
+        value = self.system.ask(question)
+        return Answer(value, time.monotonic() - start, asked_at.isoformat(timespec="milliseconds"))
 
 
 @dataclass(frozen=True)

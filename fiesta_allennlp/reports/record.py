@@ -3,7 +3,7 @@ number that does not exist is None."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Tuple
 
 import numpy as np
 
@@ -192,10 +192,6 @@ class Report(Printable):
         if name not in candidates_by_name:
             raise ConfigError(f"the report has no candidate '{name}'; its candidates: {join_some(candidates_by_name)}.")
         return candidates_by_name[name]
-
-    def restricted(self, candidates: Sequence[Any]) -> "Report":
-        """Return the report with these candidates of the result alone."""
-        return replace(self, result=replace(self.result, candidates=tuple(candidates)))
 
 
 @show.register

@@ -74,7 +74,7 @@ def _read_source(settings: ReportSettings, content: Any) -> Report:
 
 
 def default_output(source: Optional[PathLike], compare: Optional[Sequence[str]]) -> Path:
-    """Return the default output directory: inside the selection, or next to the table. Refuse a symbolic link."""
+    """Return the default output directory: inside the selection, or next to the table."""
     is_directory = source is None or Path(source).is_dir()
     path = Path(source or "") if is_directory else Path(re.split(r"[{*]", str(source))[0].strip("-") or "table")
     parent = path if is_directory else path.parent
@@ -82,14 +82,7 @@ def default_output(source: Optional[PathLike], compare: Optional[Sequence[str]])
         output = parent / re.sub(r"[^\w.-]+", "-", "-".join(["compare", *compare]))
     else:
         output = RunDirectory(parent).report if is_directory else parent / f"{path.stem}-report"
-    _refuse_symbolic_link(output)
     return output
-
-
-def _refuse_symbolic_link(directory: Path) -> None:
-    """Refuse a symbolic link, with which somebody else could redirect the files."""
-    if directory.is_symlink():
-        raise ConfigError(f"{directory} is a symbolic link. Delete it, or use another directory with --output.")
 
 
 def write_report(report: Report, directory: Path, *, long_table: bool = False) -> None:
@@ -97,7 +90,6 @@ def write_report(report: Report, directory: Path, *, long_table: bool = False) -
     from fiesta_allennlp.reports.figures.drawing import draw_all, registered_figures
 
     figures_directory = directory / FIGURES_DIRECTORY
-    _refuse_symbolic_link(figures_directory)
     pictures: Dict[str, Any] = {}
     try:
         directory.mkdir(parents=True, exist_ok=True)

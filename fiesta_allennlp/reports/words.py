@@ -90,8 +90,7 @@ def failures_in_words(result: Result) -> List[str]:
                 runs_by_reason.setdefault(reason_text(failed_run, result), []).append(failed_run.run)
         shown_reasons = list(runs_by_reason.items())[:MAX_SHOWN]
         sentences += [f"failed: {join_some(run_names)} {reason}" for reason, run_names in shown_reasons]
-        num_shown = sum(len(run_names) for _, run_names in shown_reasons)
-        if num_rest := candidate.failures - candidate.num_missed - num_shown:
+        if num_rest := candidate.failures - candidate.num_missed - sum(len(names) for _, names in shown_reasons):
             sentences.append(f"failed: {count_text(num_rest, 'more run')} of {candidate.name}")
         if candidate.num_missed:
             sentences.append(

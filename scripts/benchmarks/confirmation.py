@@ -208,8 +208,8 @@ def table_rows(results: Sequence[ResultRow]) -> List[Tuple[str, ...]]:
 
 
 def with_tables(page: str) -> str:
-    """The page with the table of all recorded lines: fresh runs do not depend on the rule that ended a selection."""
-    rows = table_rows(read_rows(RESULTS, ResultRow))
+    """The page with the table of shared splits: fresh runs do not depend on the rule that ended a selection."""
+    rows = table_rows([row for row in read_rows(RESULTS, ResultRow) if row.splits == "shared"])
     page_rows = [tuple(row[column] for column in PAGE_COLUMNS) for row in (HEADINGS, *rows)]
     return replace_tables(page, TABLE_PATTERN, lambda block: page_rows)
 

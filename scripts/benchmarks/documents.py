@@ -4,8 +4,7 @@
     python scripts/benchmarks/documents.py --pool
 
 DIRECTORY/TASK has `documents.jsonl` and the answers `NAME.jsonl` of each system. A selection draws as many documents as
-there are with replacement, in most cells as many as the file has. Its best system has the highest metric on the whole
-file. Every call draws a new seed, prints it, and appends its counts to `results/documents.csv`, by how many documents a
+there are with replacement. Its best system has the highest metric on the whole file. Every call draws a new seed, prints it, and appends its counts to `results/documents.csv`, by how many documents a
 t-test of the best two systems needs (`power_analysis.py`): half of the documents, all of them, or more. `--pool` adds
 up the lines of the final rule and writes the table of the page.
 """
@@ -53,13 +52,12 @@ HEADINGS = ("the test needs", "selections", "named", "wrong", "documents ran out
 @dataclass(frozen=True)
 class Benchmark:
     """Selections on the file of a task. `systems` are names, or how many are drawn each time; `options` are those of
-    `fiesta documents`; `size` is how many documents are drawn, by default as many as there are."""
+    `fiesta documents`."""
 
     name: str
     task: str
     systems: Any
     options: Mapping[str, Any]
-    size: Optional[int] = None
 
 
 REVIEWS = ("union", "svm_narrow", "neighbours", "logistic_tenth", "tree")
@@ -75,7 +73,7 @@ BENCHMARKS_OF_DOCUMENTS = (
     Benchmark("sentiment, any pair, macro-F1", "sentiment", 2, {}),
     Benchmark("category, any pair, accuracy", "category", 2, {"metric": "accuracy"}),
     Benchmark("spans, any pair", "spans", 2, {"task": "spans"}),
-    Benchmark("synthetic, any pair of 40, macro-F1", "synthetic", 2, {}, 400),
+    Benchmark("synthetic, any pair, macro-F1", "synthetic", 2, {}),
 )
 
 
@@ -150,19 +148,16 @@ class Replayer:
         second, best = sorted(names, key=lambda name: self.measures[name])[-2:]
         lead = self.pseudo_scores[best] - self.pseudo_scores[second]
         number = num_documents(float(lead.mean() / lead.std(ddof=1)))
-        ratio = self.size / number if number else 0
+        ratio = len(lead) / number if number else 0
         return "twice" if ratio >= 2 else "once" if ratio >= 1 else "near tie"
-
-    @property
-    def size(self) -> int:
-        return self.benchmark.size or len(next(iter(self.counts.values())))
 
     def simulate(self, rng: np.random.Generator) -> Tuple[str, bool, bool, int]:
         """Make a selection. Return its class, whether it named a system, whether a wrong one, and its queries."""
         systems = self.benchmark.systems
         names = tuple(rng.choice(sorted(self.counts), systems, replace=False)) if isinstance(systems, int) else systems
         strategy, history = self.selection.setup.strategy, History(tuple(map(str, names)))
-        order = rng.integers(len(self.counts[names[0]]), size=self.size)
+        num_documents = len(self.counts[names[0]])
+        order = rng.integers(num_documents, size=num_documents)
         while (decision := strategy.recommend(history)).stopped_by is None:
             for name in strategy.propose(history, 1, rng):
                 replicate = history.num_started(name)

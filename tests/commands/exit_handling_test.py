@@ -121,12 +121,3 @@ def test_a_signal_during_the_imports_ends_a_command_with_one_line(tmp_path: Path
     process.send_signal(ending)
     output, _ = process.communicate(timeout=50)
     assert (process.returncode, output) == (130, "Interrupted before the command began.\n")
-
-
-def test_too_little_memory_is_told_before_a_library_waits_for_more() -> None:
-    code = "import resource, runpy; resource.setrlimit(resource.RLIMIT_AS, (150_000 * 1024,) * 2); "
-    code += "runpy.run_module('fiesta_allennlp', run_name='__main__', alter_sys=True)"
-    command = [sys.executable, "-c", code, "status", "."]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "the memory limit of 146 MiB is too low" in done.stderr and "ulimit -v 524288" in done.stderr

@@ -81,16 +81,6 @@ def test_a_link_in_the_report_is_not_followed(in_process: Callable[[str], Call],
     assert not (foreign / "report" / "scores.csv").is_symlink()
 
 
-@pytest.mark.parametrize("name", ["report", "report/figures"])
-def test_a_directory_that_is_a_link_is_refused(in_process: Callable[[str], Call], foreign: Path, name: str) -> None:
-    elsewhere = foreign.parent / "elsewhere"
-    elsewhere.mkdir()
-    (foreign / name).parent.mkdir(exist_ok=True)
-    (foreign / name).symlink_to(elsewhere)
-    assert f"{name} is a symbolic link" in in_process("report").refused(foreign)
-    assert list(elsewhere.iterdir()) == []
-
-
 # What is left of an earlier selection.
 
 

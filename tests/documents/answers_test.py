@@ -61,14 +61,6 @@ def test_charges_are_read_from_outside_and_nothing_changes(store: Any, tmp_path:
     assert read_charges(path, run="first") is None
 
 
-def test_one_question_to_a_system_has_one_lock(store: Any) -> None:
-    answers = store()
-    with answers.question_lock("s", QUESTION):
-        assert answers.question_lock("s", dict(QUESTION)).locked()
-        assert not answers.question_lock("other", QUESTION).locked()
-        assert not answers.question_lock("s", {"text": "b"}).locked()
-
-
 def test_a_file_of_another_kind_is_refused(store: Any, tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "answers.sqlite")) as database:
         database.execute("CREATE TABLE other (x)")

@@ -15,11 +15,8 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import atomic_replacement
 from fiesta_allennlp.reports.figures import scores, standing  # noqa: F401  # they register their figures
 from fiesta_allennlp.reports.figures.figure import FONT_SIZE
-from fiesta_allennlp.reports.figures.report_figure import ReportFigure, registered_figures
+from fiesta_allennlp.reports.figures.report_figure import registered_figures
 from fiesta_allennlp.reports.record import Report
-
-MAX_CANDIDATES, NUM_CANDIDATES_SHOWN = 40, 30
-"""Of more candidates than the first number, a figure shows as many as the second."""
 
 FIGURE_STYLE = {
     "font.family": "DejaVu Sans",
@@ -53,30 +50,13 @@ def figure_style() -> ContextManager[None]:
 def draw_all(report: Report, directory: Path) -> Mapping[str, Picture]:
     """Draw every figure that has something to show, by name in the order of registration, and as PDF into a
     directory."""
-    shown_report = restrict_to_best(report)
     with figure_style():
-        drawings = ((name, figure, figure.draw(shown_report)) for name, figure in registered_figures().items())
+        drawings = ((name, figure, figure.draw(report)) for name, figure in registered_figures().items())
         return {
-            name: _save_picture(drawing, directory / f"{name}.pdf", full_caption(figure, report))
+            name: _save_picture(drawing, directory / f"{name}.pdf", figure.caption(report))
             for name, figure, drawing in drawings
             if drawing is not None
         }
-
-
-def restrict_to_best(report: Report) -> Report:
-    """Return the report of the best 30 of more than 40 candidates."""
-    if len(report.result.candidates) <= MAX_CANDIDATES:
-        return report
-    return report.restricted(report.result.ranked[:NUM_CANDIDATES_SHOWN])
-
-
-def full_caption(figure: ReportFigure, report: Report) -> str:
-    """Return the caption of a figure, and how many candidates it leaves out."""
-    shown_report, num_candidates = restrict_to_best(report), len(report.result.candidates)
-    caption, num_shown = figure.caption(shown_report), len(shown_report.result.candidates)
-    if num_candidates > num_shown:
-        caption += f" The figure shows the best {num_shown} of {num_candidates} {report.result.words.candidates}."
-    return caption
 
 
 def _save_picture(drawing: Figure, pdf: Path, caption: str) -> Picture:

@@ -1,7 +1,7 @@
 """A candidate in numbers: an entry of `candidates` in `selection.json`."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Mapping, Optional, Tuple, Type, TypeVar
 
 import numpy as np
@@ -19,10 +19,6 @@ State = Literal["taking part", "failed", "removed"]
 FailedBecause = Literal["unfit", "min_score", "max_failures"]
 """The reason for which a candidate failed: its runs alone lacked something of the machine, such as memory, its scores
 missed `--min-score`, or it had as many failures as `--max-failures` allows."""
-
-
-MAX_FAILED_RUNS = 20
-"""How many failures of a candidate are listed. The store has all of them."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +40,10 @@ class CandidateResult:
 
     A number that does not exist, such as the sd of one score, is None. `sd` has ddof 1. `prob_best` and
     `prob_within_margin` come from the posterior. `state` is `taking part`, `failed` (too often), or `removed` by you.
-    `failed_runs` has the first `MAX_FAILED_RUNS` failures, `further_failures` the number of the others by kind, and
-    `num_counted_failures` is the number of those that count for `--max-failures`. Besides the `num_pending`, no job or
-    worker has taken `num_queued` runs yet, and `num_waiting` wait for another try. `num_brought` of the finished runs
-    were made before the selection began. `seconds` is the sum over the candidate's finished runs. `study_score` is the
-    score of a trial in its study, which does not count.
+    `failed_runs` has every failure, and `num_counted_failures` is the number of those that count for `--max-failures`.
+    Besides the `num_pending`, no job or worker has taken `num_queued` runs yet, and `num_waiting` wait for another try.
+    `num_brought` of the finished runs were made before the selection began. `seconds` is the sum over the candidate's
+    finished runs. `study_score` is the score of a trial in its study, which does not count.
 
     `interval` is the 95% credible interval of the mean from the candidate's own scores, mean +- t(.975; n - 1) sd /
     sqrt(n), the posterior under the prior 1 / sigma. It includes the variance of the splits, so two intervals may
@@ -66,7 +61,6 @@ class CandidateResult:
     prob_within_margin: Optional[float] = None
     state: State = "taking part"
     failed_runs: Tuple[FailedRun, ...] = ()
-    further_failures: Mapping[str, int] = field(default_factory=dict)
     num_counted_failures: int = 0
     seconds: float = 0.0
     num_pending: int = 0
@@ -99,9 +93,8 @@ class CandidateResult:
             state="taking part" if name not in history.withdrawn else "removed" if is_removed else "failed",
             failed_runs=tuple(
                 FailedRun(f.request.name, f.kind, shorten(f.error, MAX_ERROR_CHARACTERS), str(f.origin.machine))
-                for f in failures[:MAX_FAILED_RUNS]
+                for f in failures
             ),
-            further_failures=dict(Counter(f.kind for f in failures[MAX_FAILED_RUNS:])),
             num_counted_failures=history.num_counted_failures(name),
             seconds=sum(run.seconds for run in runs),
             num_pending=history.num_pending(name),
@@ -137,11 +130,11 @@ class CandidateResult:
     @property
     def failures(self) -> int:
         """The number of failures."""
-        return sum(self.num_failures_by_kind.values())
+        return len(self.failed_runs)
 
     @property
     def num_failures_by_kind(self) -> Mapping[str, int]:
-        return Counter(failed_run.kind for failed_run in self.failed_runs) + Counter(self.further_failures)
+        return Counter(failed_run.kind for failed_run in self.failed_runs)
 
     @property
     def num_missed(self) -> int:

@@ -133,7 +133,7 @@ def missed_text(candidate: Any) -> str:
 def missed_runs_text(candidate: Any) -> str:
     """Name the runs of a `CandidateResult` that missed `--min-score`."""
     names = [failed_run.run for failed_run in candidate.failed_runs if failed_run.kind == "score"]
-    return join_some(names, num_all=candidate.num_missed)
+    return join_some(names)
 
 
 def failures_text(candidate: Any) -> str:

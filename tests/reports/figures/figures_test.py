@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from scipy.stats import gaussian_kde
 
-from fiesta_allennlp.reports.figures import drawing
-from fiesta_allennlp.reports.figures.drawing import draw_all, figure_style, registered_figures, restrict_to_best
+from fiesta_allennlp.reports.figures.drawing import draw_all, figure_style, registered_figures
 from fiesta_allennlp.reports.figures.scores import _violin_outline
 from fiesta_allennlp.reports.figures.standing import find_start_of_lead, space_out
 from fiesta_allennlp.reports.record import PathPoint, Report
@@ -34,11 +33,15 @@ REPORTS.update(some=made_up(40, num_evaluations=120))
 
 def drawn(report: Report, name: str) -> Any:
     with figure_style():
-        return registered_figures()[name].draw(restrict_to_best(report))
+        return registered_figures()[name].draw(report)
+
+
+def restricted(report: Report, candidates: Any) -> Report:
+    return replace(report, result=replace(report.result, candidates=tuple(candidates)))
 
 
 def caption(name: str, report: Report) -> str:
-    return drawing.full_caption(registered_figures()[name], report)
+    return registered_figures()[name].caption(report)
 
 
 def points(figure: Figure) -> List[float]:
@@ -55,7 +58,7 @@ def test_every_score_is_a_point_and_eight_make_a_violin_unless_equal() -> None:
     assert len(violins) == sum(candidate.num_evaluations >= 8 for candidate in report.result.candidates)
     report = made_up(2)
     same = replace(report.result.candidates[1], scores=(0.5,) * 9, mean=0.5, interval=(0.5, 0.5))
-    figure = drawn(report.restricted((report.result.candidates[0], same)), "distributions")
+    figure = drawn(restricted(report, (report.result.candidates[0], same)), "distributions")
     assert len(figure.axes[0].collections) == 1
     scores = np.random.default_rng(3).normal(0.6, 0.02, 9)
     at, density = _violin_outline(scores)
@@ -75,7 +78,7 @@ def test_differences_are_those_of_the_comparisons() -> None:
         comparison.second for comparison in report.comparisons
     ]
     assert {"unpaired", "splits ahead"} <= {text.get_text() for text in figure.axes[0].texts}
-    unpaired = report.restricted([c for c in report.result.candidates if c.name != "model_1"])
+    unpaired = restricted(report, [c for c in report.result.candidates if c.name != "model_1"])
     for shown, has_pairs in ((report, True), (unpaired, False)):
         (legend,) = drawn(shown, "differences").legends
         assert ("split" in {text.get_text() for text in legend.get_texts()}) is has_pairs
@@ -140,16 +143,6 @@ def test_files_are_written_and_the_same_report_gives_the_same_ones(
         one, two = ((tmp_path / place / f"{name}.pdf").read_bytes() for place in ("first", "second"))
         assert one == two and one.startswith(b"%PDF")
     assert draw_all(just_begun(), tmp_path / "new") == {}
-
-
-@pytest.mark.parametrize(("name", "first"), [("distributions", 0), ("differences", 1)])
-def test_of_more_than_40_candidates_the_best_30_are_shown(name: str, first: int) -> None:
-    report = made_up(45)
-    report = report.restricted(report.result.candidates[::-1])
-    shown = [text.get_text() for text in drawn(report, name).axes[-1].get_yticklabels()]
-    assert shown == [candidate.name for candidate in report.result.ranked[first:30]]
-    assert "The figure shows the best 30 of 45 candidates." in caption(name, report)
-    assert "The figure shows" not in caption(name, made_up(40))
 
 
 def test_the_caption_of_the_path_says_who_leads_since_when() -> None:
