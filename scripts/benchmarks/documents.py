@@ -4,9 +4,10 @@
     python scripts/benchmarks/documents.py --pool
 
 DIRECTORY/TASK has `documents.jsonl` and the answers `NAME.jsonl` of each system. A selection draws as many documents as
-there are with replacement. Its best system has the highest metric on the whole file. Every call draws a new seed, prints it, and appends its counts to `results/documents.csv`, by how many documents a
-t-test of the best two systems needs (`power_analysis.py`): half of the documents, all of them, or more. `--pool` adds
-up the lines of the final rule and writes the table of the page.
+there are with replacement. Its best system has the highest metric on the whole file. Every call draws a new seed,
+prints it, and appends its counts to `results/documents.csv`, by how many documents a t-test of the best two systems
+needs (`power_analysis.py`): half of the documents, all of them, or more. `--pool` adds up the lines of the final rule
+and writes the table of the page.
 """
 
 import re
