@@ -10,28 +10,17 @@ few further degrees of freedom come from the noise of all candidates (Smyth, 200
 """
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Optional
 
 import numpy as np
-from scipy.special import digamma, gammaln, polygamma, stdtr
+from scipy.special import gammaln, stdtr
 
-PRIOR_DF = 4.0
-"""d0, the degrees of freedom that the noise of all candidates adds to the variance of a lead."""
-
-MIN_VARIANCE_SHARE = 0.001
-"""The least of the variances that are pooled, as a share of their mean: a constant candidate would pull them to 0."""
-
-MAX_UNIT_SHARE = 0.98
-"""The greatest share of the variance that effects of units explain."""
-
-ROUNDING = 1e-13
-"""Deviations smaller than this share of the numbers are rounding errors."""
+from fiesta_allennlp.choosing.probability.pooled_noise import PooledNoise, Table, pool_noise
 
 MAX_TAIL = 1 - 1e-12
 """The greatest probability that a rival is better: its odds must be finite."""
 
 
+<<<<<<< HEAD
 @dataclass(frozen=True, eq=False)
 class PooledNoise:
     """The noise that all candidates have in common. Shape of each: `(num_selections,)`.
@@ -160,6 +149,8 @@ def find_leader(means: np.ndarray, noise: PooledNoise, num_units: np.ndarray) ->
     return np.asarray(np.where(is_highest, num_units, 0).argmax(axis=1))
 
 
+=======
+>>>>>>> main
 class TwoWayModel:
     """The means of candidates by a two-way model, in which the effects of units are shrunk.
 
