@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
-from common import BENCHMARKS, append_rows, make_parser, print_table, rule_commit, show
+from common import BENCHMARKS, append_rows, make_parser, print_table, rule_id, show
 from published_scores import Problem, read_problems
 from real_results import SETS, TUNED
 
@@ -198,7 +198,7 @@ def measure_lists(problems: Sequence[Problem], number: int, num_selections: int,
             counts[name] += np.array([size, *(value.sum() for value in values)])
     return [
         Row(
-            rule_commit(), seed, "data sets", procedure=name, number=int(total[0]), runs=total[1] / total[0],
+            rule_id(), seed, "data sets", procedure=name, number=int(total[0]), runs=total[1] / total[0],
             named=int(total[2]), wrong=int(total[3]), by_quarter=int(total[4]), changed=int(total[5]), **cell,
         )
         for name, total in counts.items()
@@ -270,7 +270,7 @@ def measure_gates(problems: Sequence[Problem], number: int, seed: int) -> List[R
                 counts = (verdict != OPEN), is_wrong, (verdict == BETTER), flips
                 setting = f"drop of {drop:g} sd, true drop {times * drop:g}"
                 sums = [int(each.sum()) for each in counts]
-                rows.append(Row(rule_commit(), seed, "gate", "all", setting, name, number, float(runs.mean()), *sums))
+                rows.append(Row(rule_id(), seed, "gate", "all", setting, name, number, float(runs.mean()), *sums))
     return rows
 
 
@@ -302,7 +302,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--record", action="store_true", help="append the lines to the results")
     args = parser.parse_args(arguments)
     seed = secrets.randbits(32) if args.seed is None else args.seed
-    show(f"rule {rule_commit()}, seed {seed}")
+    show(f"rule {rule_id()}, seed {seed}")
     problems = read_problems(SETS[TUNED].scores)
     for new in measure(problems, args.only, args.selections, seed):
         print_table(HEADINGS, [row.cells for row in new])

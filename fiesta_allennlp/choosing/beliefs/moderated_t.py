@@ -5,13 +5,9 @@ import numpy as np
 
 from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
 from fiesta_allennlp.choosing.beliefs.student_t import ScoreBelief
-<<<<<<< HEAD
-from fiesta_allennlp.choosing.probability.leads import Leads, Table, TwoWayModel, find_leader, pool_noise, prob_best
-from fiesta_allennlp.choosing.probability.task_leads import average_leads, average_noise
-=======
-from fiesta_allennlp.choosing.probability.leads import Leads, TwoWayModel, prob_best
+from fiesta_allennlp.choosing.probability.leads import Leads, TwoWayModel, find_leader, prob_best
 from fiesta_allennlp.choosing.probability.pooled_noise import Table, pool_noise
->>>>>>> main
+from fiesta_allennlp.choosing.probability.task_leads import average_leads, average_noise
 from fiesta_allennlp.core.errors import ScoreError
 from fiesta_allennlp.core.records import History
 

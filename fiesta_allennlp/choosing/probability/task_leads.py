@@ -8,14 +8,8 @@ from typing import List, Sequence
 import numpy as np
 from scipy.special import stdtr
 
-from fiesta_allennlp.choosing.probability.leads import (
-    Leads,
-    PooledNoise,
-    Table,
-    TwoWayModel,
-    find_leader,
-    pool_noise,
-)
+from fiesta_allennlp.choosing.probability.leads import Leads, TwoWayModel, find_leader
+from fiesta_allennlp.choosing.probability.pooled_noise import PooledNoise, Table, pool_noise
 
 
 class TaskModels:
