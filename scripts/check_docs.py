@@ -39,6 +39,7 @@ sys.path.append(str(Path(__file__).parent / "benchmarks"))
 TABLE_SCRIPTS = (
     "calibration",
     "confirmation",
+    "documents",
     "pairs",
     "real_tables",
     "paper_variants",

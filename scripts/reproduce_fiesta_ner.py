@@ -32,13 +32,13 @@ from common import (
     BENCHMARKS,
     add_page_options,
     append_rows,
-    final_rules,
+    final_rule,
     last_line,
     make_parser,
     print_table,
     read_rows,
     replace_tables,
-    rule_commit,
+    rule_id,
     share_text,
     split_table,
     write_tables,
@@ -198,13 +198,13 @@ def measure(label: str, tables: Sequence[Scores], procedure: str, *, repetitions
     shares = np.mean([(outlook.correct, outlook.wrong, outlook.open) for outlook in results], axis=0)
     error = np.sqrt((np.mean([outlook.runs.sd**2 for outlook in results]) + np.var(means)) / (number - 1))
     numbers = (round(float(value), 4) for value in (np.mean(means), error, *shares))
-    return Measured(rule_commit(), label, procedure, SEED, number, *numbers)
+    return Measured(rule_id(), label, procedure, SEED, number, *numbers)
 
 
 def with_tables(page: str) -> str:
     """The page with the table of the recorded lines of the final rule, for the default alone."""
-    rules, default = final_rules(), PROCEDURES[0][0]
-    lines = [line for line in read_rows(RESULTS, Measured) if line.rule in rules]
+    rule, default = final_rule(), PROCEDURES[0][0]
+    lines = [line for line in read_rows(RESULTS, Measured) if line.rule == rule]
     rows = [last_line(lines, RESULTS, scores=label, procedure=default).cells for label in UNCONVERGED_LABELS]
     return replace_tables(page, TABLE_PATTERN, lambda match: [REPLAY_HEADINGS, *rows])
 

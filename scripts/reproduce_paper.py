@@ -32,14 +32,14 @@ from common import (
     MODELS_12,
     add_page_options,
     append_rows,
-    final_rules,
+    final_rule,
     last_line,
     make_parser,
     print_table,
     read_rows,
     released_table,
     replace_tables,
-    rule_commit,
+    rule_id,
     share_text,
     show,
     write_tables,
@@ -165,10 +165,10 @@ class Results:
     traced: Sequence[Traced]
 
     @classmethod
-    def read(cls, directory: Path, rules: Sequence[str]) -> "Results":
-        """Read the lines of these rules."""
+    def read(cls, directory: Path, rule: str) -> "Results":
+        """Read the lines of this rule."""
         measured, traced = read_rows(directory / MEASURED, Measured), read_rows(directory / TRACED, Traced)
-        return cls([line for line in measured if line.rule in rules], [line for line in traced if line.rule in rules])
+        return cls([line for line in measured if line.rule == rule], [line for line in traced if line.rule == rule])
 
     def line(self, table: str, procedure: str, goal: float) -> Measured:
         return last_line(self.measured, RESULTS / MEASURED, table=table, procedure=procedure, goal=goal)
@@ -208,7 +208,7 @@ class Reproduction:
             raise KeyboardInterrupt
         runs, rounds = result.default.runs, round(result.default.mean_rounds, 2)
         numbers = (runs.min, round(runs.mean, 2), runs.low, runs.high, runs.max, rounds, result.default.correct)
-        return Measured(rule_commit(), procedure.table, procedure.name, goal, repetitions, SEED, *numbers)
+        return Measured(rule_id(), procedure.table, procedure.name, goal, repetitions, SEED, *numbers)
 
     def trace(self, table: str, source: Optional[ScoreSource] = None, **options: Any) -> Iterator[Traced]:
         """Follow one selection, round by round."""
@@ -220,7 +220,7 @@ class Reproduction:
                 own = history.scores(name)
                 mean = round(float(own.mean()), 4) if len(own) else np.nan
                 chance = round(prob_best.get(name, np.nan), 4)
-                yield Traced(rule_commit(), table, SEED, number, name, len(own), mean, chance)
+                yield Traced(rule_id(), table, SEED, number, name, len(own), mean, chance)
 
     def traces(self) -> Iterator[Traced]:
         """The selections of table 1 and of figure 2."""
@@ -329,7 +329,7 @@ TABLES: Mapping[str, Callable[[Results], Rows]] = {
 
 def with_tables(page: str) -> str:
     """The page with the tables of the recorded lines of the final rule."""
-    results = Results.read(RESULTS, final_rules())
+    results = Results.read(RESULTS, final_rule())
     return replace_tables(page, TABLE_PATTERN, lambda match: TABLES[match[2]](results))
 
 
@@ -444,7 +444,7 @@ def main() -> None:
         scores, metric = released_table(args.source).scores, "test macro-F1"
         directory = args.results or args.output
         measure(Reproduction(args.source, args.repetitions), directory)
-        results = Results.read(directory, [rule_commit()])
+        results = Results.read(directory, rule_id())
         draw_figure_2(
             {"synthetic": results.trace("figure 2"), "released scores": results.trace("figure 2, released")},
             args.output / "figure2.png",

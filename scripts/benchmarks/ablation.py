@@ -3,8 +3,9 @@
     OMP_NUM_THREADS=1 python scripts/benchmarks/ablation.py --selections 8 --repetitions 400
 
 The columns are the 306 real problems of `real_problems.py` that the rule was chosen on, the released scores, and
-families of two candidates, equal or half a run-to-run sd apart, and of unequal noise. All rows have the same draws, by
-a seed that is printed.
+families of two candidates, equal or half a run-to-run sd apart, and of unequal noise. A cell has the mean runs, the
+share that names a winner and the share of wrong ones among these. All rows have the same draws, by a seed that is
+printed.
 """
 
 import re
@@ -12,7 +13,7 @@ import secrets
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from importlib import import_module
+from types import ModuleType
 from typing import Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -24,88 +25,81 @@ from published_scores import TIE, read_problems
 from real_problems import group_problems, select_all
 from real_results import SETS, TUNED
 
+from fiesta_allennlp.choosing import stopping_rules
+from fiesta_allennlp.choosing.probability import pooled_noise, rules
+
 FAMILIES = (
     Family("two equal", means_at_gaps(0, 0)),
     Family("half a sd apart", means_at_gaps(0, 0.5)),
     Family("best of 7 noisy", means_at_gaps(*LEAD_OF_7), noisier(5, "a")),
     Family("second of 7 noisy", means_at_gaps(*LEAD_OF_7), noisier(5, "b")),
+    Family("two of 4 constant", means_at_gaps(0, 0.5, 2, 3), noisier(0, "c", "d")),
 )
-HEADINGS = ("number", "306 problems: runs, named, wrong", "released: runs", *(family.name for family in FAMILIES))
+HEADINGS = ("number", "306 problems", "released scores", *(family.name for family in FAMILIES))
 
 
 @dataclass(frozen=True)
 class Constant:
-    """A constant of a module of the package, and its other values. The last one switches it off."""
+    """A constant of a module of the package, and its other values. The last one switches it off, where one does."""
 
-    label: str
-    module: str
+    module: ModuleType
     name: str
     values: Tuple[float, ...]
 
     @contextmanager
     def set_to(self, value: float) -> Iterator[None]:
         """Replace the number for a while."""
-        module = import_module(f"fiesta_allennlp.{self.module}")
-        before = getattr(module, self.name)
-        setattr(module, self.name, value)
+        before = getattr(self.module, self.name)
+        setattr(self.module, self.name, value)
         try:
             yield
         finally:
-            setattr(module, self.name, before)
+            setattr(self.module, self.name, before)
 
 
-CONSTANTS = (
-    Constant("degrees of freedom of the pooled noise", "choosing.probability.leads", "PRIOR_DF", (2.0, 8.0, 0.0)),
-    Constant(
-        "least variance, as a share of the mean", "choosing.probability.leads", "MIN_VARIANCE_SHARE", (5e-4, 2e-3, 1e-9)
-    ),
-    Constant("most that units explain", "choosing.probability.leads", "MAX_UNIT_SHARE", (0.49, 0.99, 0.0)),
-    Constant("units from which the target is enough", "choosing.probability.rules", "FLOOR_UNITS", (8.0, 32.0, 1e-9)),
-    Constant("probability below which it gives up", "choosing.probability.rules", "MIN_POWER", (0.175, 0.7, 0.0)),
-    Constant(
-        "runs per winner above which it does",
-        "choosing.probability.rules",
-        "MAX_RUNS_PER_WINNER",
-        (250.0, 1000.0, 1e-9),
-    ),
-    Constant("starting units", "choosing.stopping_rules", "NUM_STARTS", (2.0, 6.0)),
-)
+CONSTANTS = {
+    "degrees of freedom of the pooled noise": Constant(pooled_noise, "PRIOR_DF", (2.0, 8.0, 0.0)),
+    "least variance, as a share of the mean": Constant(pooled_noise, "MIN_VARIANCE_SHARE", (5e-4, 2e-3, 1e-9)),
+    "most that units explain": Constant(pooled_noise, "MAX_UNIT_SHARE", (0.49, 0.999, 0.0)),
+    "units from which the target is enough": Constant(rules, "FLOOR_UNITS", (8.0, 32.0, 1e-9)),
+    "probability below which it gives up": Constant(rules, "MIN_POWER", (0.175, 0.7, 0.0)),
+    "runs per winner above which it does": Constant(rules, "MAX_RUNS_PER_WINNER", (250.0, 1000.0, 1e-9)),
+    "starting units": Constant(stopping_rules, "NUM_STARTS", (2.0, 6.0)),
+}
 
 
 def on_real_problems(num_selections: int, seed: int) -> str:
-    """Return mean runs, the share that names a winner, and the share of wrong ones of these, of the default."""
-    outcomes = [
-        outcome
-        for group in group_problems(read_problems(SETS[TUNED].scores), num_selections, seed)
-        for outcome in select_all(DEFAULT, group, num_selections)
-    ]
-    named = [outcome for outcome in outcomes if outcome.is_named]
-    wrong = np.mean([outcome.loss > TIE for outcome in named])
-    return f"{np.mean([o.num_runs for o in outcomes]):.1f}, {len(named) / len(outcomes):.3f}, {wrong:.3f}"
+    """Return the cell of the default on the real problems."""
+    groups = group_problems(read_problems(SETS[TUNED].scores), num_selections, seed)
+    outcomes = [outcome for group in groups for outcome in select_all(DEFAULT, group, num_selections)]
+    wrong = [outcome.loss > TIE for outcome in outcomes if outcome.is_named]
+    return cell([outcome.num_runs for outcome in outcomes], wrong)
 
 
 def on_family(problem: Problem, repetitions: int, seed: int) -> str:
-    """Return the share that names a winner and the share of wrong ones of these; for released scores the mean runs."""
-    options = {"confidence": CONFIDENCE, "stop": DEFAULT, "seed": seed}
-    ends = problem.simulate(range(repetitions), **options)
-    if problem.source is None or problem.name.startswith("released"):
-        return f"{np.mean([end.num_evaluations for end in ends]):.0f}"
-    named = [end for end in ends if end.is_named]
-    if len(set(problem.source.true_means().values())) == 1:
-        return f"named {len(named) / len(ends):.2f}"
-    return f"named {len(named) / len(ends):.2f}, wrong {np.mean([not end.correct for end in named]):.2f}"
+    """Return the cell of the default on a family, or on the released scores."""
+    ends = problem.simulate(range(repetitions), confidence=CONFIDENCE, stop=DEFAULT, seed=seed)
+    return cell([end.num_evaluations for end in ends], [not end.correct for end in ends if end.is_named])
 
 
-def row(constant: Optional[Constant], value: float, *, seed: int, repetitions: int, selections: int) -> Tuple[str, ...]:
-    """Return the label, then what each column has."""
-    label = "as it is" if constant is None else f"{constant.label}: {value:g}"
+def cell(num_runs: Sequence[int], wrong: Sequence[bool]) -> str:
+    """Return mean runs, the share of named winners, and of wrong ones among these. `wrong` has a value for each."""
+    return f"{np.mean(num_runs):.1f}, {len(wrong) / len(num_runs):.3f}, {np.mean(wrong) if wrong else 0:.3f}"
+
+
+def row(label: Optional[str], value: float, *, seed: int, repetitions: int, selections: int) -> Tuple[str, ...]:
+    """Return a label, then what each column has with this value of the constant with that label."""
     columns = [
         problems(RELEASED_SET)[0],
         *(Problem(family.name, {"scores": "", "batch_size": 1}, family) for family in FAMILIES),
     ]
-    with nullcontext() if constant is None else constant.set_to(value):
-        real = on_real_problems(selections, seed)
-        return label, real, *(on_family(problem, repetitions, seed) for problem in columns)
+    with nullcontext() if label is None else CONSTANTS[label].set_to(value):
+        title = "as it is" if label is None else f"{label}: {value:g}"
+        return (
+            title,
+            on_real_problems(selections, seed),
+            *(on_family(problem, repetitions, seed) for problem in columns),
+        )
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:
@@ -116,9 +110,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     args = parser.parse_args(arguments)
     seed = secrets.randbits(32) if args.seed is None else args.seed
     show(f"seed {seed}")
-    constants = [constant for constant in CONSTANTS if re.search(args.only, constant.label)]
-    settings: List[Tuple[Optional[Constant], float]] = [(None, 0.0)]
-    settings += [(constant, value) for constant in constants for value in constant.values]
+    settings: List[Tuple[Optional[str], float]] = [(None, 0.0)]
+    for label, constant in CONSTANTS.items():
+        settings += [(label, value) for value in constant.values if re.search(args.only, label)]
     with ProcessPoolExecutor(args.processes) as pool:
         futures = [
             pool.submit(row, *setting, seed=seed, repetitions=args.repetitions, selections=args.selections)

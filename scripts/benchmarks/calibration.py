@@ -19,13 +19,13 @@ from common import (
     MODELS_8,
     ROOT,
     append_rows,
-    final_rules,
+    final_rule,
     make_parser,
     print_table,
     read_rows,
     released_table,
     replace_tables,
-    rule_commit,
+    rule_id,
     share_text,
     show,
     write_tables,
@@ -117,34 +117,34 @@ def problems(set_name: str) -> List[Problem]:
 
 def pool_rows(
     results: Sequence[ResultRow],
-    rules: Sequence[str],
+    rule: str,
     set_name: str,
     highest: Optional[int] = None,
     stop: str = DEFAULT,
 ) -> List[Tuple[str, ...]]:
-    """The counts of every family of a set, added up over the lines of these rules, or only of those with the highest
+    """The counts of every family of a set, added up over the lines of this rule, or only of those with the highest
     share of wrong winners. One text for each of `HEADINGS`."""
     names = {problem.name for problem in problems(set_name)}
     by_family: Dict[str, List[ResultRow]] = defaultdict(list)
     for result in results:
-        if result.rule in rules and result.family in names and (result.confidence, result.stop) == (CONFIDENCE, stop):
+        if result.rule == rule and result.family in names and (result.confidence, result.stop) == (CONFIDENCE, stop):
             by_family[result.family].append(result)
     table_rows = [cells(family, group) for family, group in by_family.items()]
     return sorted(table_rows, key=lambda row: row[3], reverse=True)[:highest] if highest else table_rows
 
 
-def update_page(page: str, results: Sequence[ResultRow], rules: Sequence[str]) -> str:
+def update_page(page: str, results: Sequence[ResultRow], rule: str) -> str:
     """The page with the pooled table of each set in its place."""
 
     def table(match: "re.Match[str]") -> List[Tuple[str, ...]]:
-        return [HEADINGS, *pool_rows(results, rules, match[2], int(match[3] or 0) or None, match[4] or DEFAULT)]
+        return [HEADINGS, *pool_rows(results, rule, match[2], int(match[3] or 0) or None, match[4] or DEFAULT)]
 
     return replace_tables(page, TABLE_PATTERN, table)
 
 
 def with_tables(page: str) -> str:
     """The page with the tables of all recorded lines of the final rule."""
-    return update_page(page, read_rows(RESULTS, ResultRow), final_rules())
+    return update_page(page, read_rows(RESULTS, ResultRow), final_rule())
 
 
 def cells(family: str, results: Sequence[ResultRow]) -> Tuple[str, ...]:
@@ -174,7 +174,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.pool:
         return write_tables([PAGE], with_tables)
-    rule, seed = rule_commit(), secrets.randbits(32)
+    rule, seed = rule_id(), secrets.randbits(32)
     show(f"rule {rule}, seed {seed}")
     options = {"confidence": args.confidence, "stop": args.stop, "seed": seed}
     chosen = [problem for problem in problems(args.set) if re.search(args.only, problem.name)]

@@ -2,19 +2,21 @@
 
 import argparse
 import csv
+import hashlib
 import os
 import re
-import subprocess
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Type, TypeVar
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
 
 import numpy as np
 
 from fiesta_allennlp.core.files import read_json
 from fiesta_allennlp.tables.run_table import read_run_table
+from fiesta_allennlp.tables.score_sources import TDSA_MEANS, ScorePreset
 from fiesta_allennlp.tables.simulation.outlook import Distribution
+from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table import ScoreTable, make_score_table
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 
@@ -45,28 +47,40 @@ def released_table(path: Path = RELEASED) -> ScoreTable:
 ROOT = Path(__file__).parent.parent.parent
 BENCHMARKS = Path(__file__).resolve().parent
 FINAL_RULE = BENCHMARKS / "results" / "final_rule.txt"
-"""Commits of the final rule, one on each line."""
+"""The `rule_id` of the recorded results."""
 
-RULE_FOLDERS = ("fiesta_allennlp/choosing",)
-"""Folders whose last commit is recorded with every result."""
+ID_SOURCES = (
+    ScorePreset("eight", TDSA_MEANS),
+    ScorePreset("equal", {"a": 0.5, "b": 0.5}, noise_sd=0.01),
+    ScorePreset("hard splits", {"a": 0.5, "b": 0.505, "c": 0.49}, split_sd=0.5, noise_sd=0.01),
+    ScorePreset("constant", {"a": 0.5, "b": 0.505, "c": 0.4, "d": 0.4}, {"c": 0.0, "d": 0.0}, noise_sd=0.01),
+)
+"""Problems whose ends identify a rule: each number that decides changes some of them."""
+
+NUM_ID_SELECTIONS = 50
 
 Row = TypeVar("Row")
 
 
+def ends_of(source: ScorePreset, **settings: Any) -> List[Tuple[Optional[str], bool, int]]:
+    """Return candidate, whether it was named, and number of runs of some selections; of one if it is made alone."""
+    simulator = prepare_simulator(ReplaySettings.from_layers({"scores": "", "seed": 1, **settings}), source)
+    number = NUM_ID_SELECTIONS if simulator.rules else 1
+    return [(end.best, end.is_named, end.num_evaluations) for end in simulator.run_all(range(number))]
+
+
 @cache
-def rule_commit() -> str:
-    """The last commit that changed the rule, with a + where there are changes that are not committed."""
-
-    def git(*args: str) -> str:
-        command = ("git", *args, "--", *RULE_FOLDERS)
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
-
-    return git("log", "-1", "--format=%h") + "+" * bool(git("status", "--porcelain"))
+def rule_id() -> str:
+    """Hash the ends of selections by the default, `glr` and the paper's procedure: an id of what the rules do, wherever
+    their code is."""
+    ends = [ends_of(source) for source in ID_SOURCES]
+    ends += [ends_of(ID_SOURCES[0], stop="glr"), ends_of(ID_SOURCES[0], preset="paper")]
+    return hashlib.sha256(repr(ends).encode()).hexdigest()[:8]
 
 
-def final_rules() -> List[str]:
-    """The commits under which the rule is the final one."""
-    return FINAL_RULE.read_text(encoding="utf-8").split()
+def final_rule() -> str:
+    """The `rule_id` of the recorded results."""
+    return FINAL_RULE.read_text(encoding="utf-8").strip()
 
 
 def append_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:

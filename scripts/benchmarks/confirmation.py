@@ -6,7 +6,7 @@
 Scores are normal, with a run-to-run sd of 1 on one split; random splits have an effect with an sd of 1, too. Each
 selection ends, decided or not, and then its leader and the other model have ten fresh runs each. The verdicts come from
 the code of the command. Every call draws a new seed, prints it, and appends its counts to `results/confirmation.csv`.
-`--table` prints the table of all lines whose rule is in `results/final_rule.txt`; docs/report.md has the columns of
+`--table` prints the table of all lines; docs/report.md has the columns of
 `PAGE_COLUMNS` between `<!-- confirmation -->` and `<!-- end -->`.
 """
 
@@ -22,12 +22,10 @@ import numpy as np
 from common import (
     ROOT,
     append_rows,
-    final_rules,
     make_parser,
     print_table,
     read_rows,
     replace_tables,
-    rule_commit,
     share_text,
     show,
 )
@@ -85,7 +83,6 @@ class ResultRow:
     as large as the selection saw.
     """
 
-    rule: str
     splits: str
     gap: float
     seed: int
@@ -164,10 +161,10 @@ def measure(splits: str, gap: float, repetitions: int, seed: int) -> ResultRow:
         numbers = range(start, min(start + SELECTIONS_PER_GROUP, repetitions))
         for history in (last_history(replayer, number) for number in numbers):
             sums.update(count(confirm(replayer.strategy, history, gap, splits, rng), gap))
-    return ResultRow(rule_commit(), splits, gap, seed, **{name: sums[name] for name in COUNTS})
+    return ResultRow(splits, gap, seed, **{name: sums[name] for name in COUNTS})
 
 
-COUNTS = [name for name in ResultRow.__dataclass_fields__ if name not in ("rule", "splits", "gap", "seed")]
+COUNTS = [name for name in ResultRow.__dataclass_fields__ if name not in ("splits", "gap", "seed")]
 
 
 def power_by_formula(splits: str, gap: float) -> float:
@@ -210,15 +207,9 @@ def table_rows(results: Sequence[ResultRow]) -> List[Tuple[str, ...]]:
     return [cells(group) for _, group in sorted(groups.items())]
 
 
-def final_rows(path: Path) -> List[ResultRow]:
-    """The lines of a results file whose rule is the final one."""
-    rules = final_rules()
-    return [row for row in read_rows(path, ResultRow) if row.rule in rules]
-
-
 def with_tables(page: str) -> str:
-    """The page with the table of all recorded lines of the final rule on shared splits."""
-    rows = table_rows([row for row in final_rows(RESULTS) if row.splits == "shared"])
+    """The page with the table of shared splits: fresh runs do not depend on the rule that ended a selection."""
+    rows = table_rows([row for row in read_rows(RESULTS, ResultRow) if row.splits == "shared"])
     page_rows = [tuple(row[column] for column in PAGE_COLUMNS) for row in (HEADINGS, *rows)]
     return replace_tables(page, TABLE_PATTERN, lambda block: page_rows)
 
@@ -231,11 +222,11 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
     args = parser.parse_args()
     if args.table:
-        print_table(HEADINGS, table_rows(final_rows(args.results)))
+        print_table(HEADINGS, table_rows(read_rows(args.results, ResultRow)))
         PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
         return
     seed = secrets.randbits(32)
-    show(f"rule {rule_commit()}, seed {seed}")
+    show(f"seed {seed}")
 
     def rows() -> Iterator[Tuple[str, ...]]:
         for splits, gap in itertools.product(args.splits, args.gaps):

@@ -23,11 +23,11 @@ import numpy as np
 from common import (
     BENCHMARKS,
     append_rows,
-    final_rules,
+    final_rule,
     make_parser,
     read_rows,
     replace_tables,
-    rule_commit,
+    rule_id,
     share_text,
     show,
     write_tables,
@@ -128,7 +128,7 @@ def count_ends(ends: Sequence[End], *, rule: str, set_name: str, seed: int) -> I
 
 def read_ends() -> List[EndRow]:
     """Return the recorded lines of the final rule."""
-    return [row for row in read_rows(RESULTS, EndRow) if row.rule in final_rules()]
+    return [row for row in read_rows(RESULTS, EndRow) if row.rule == final_rule()]
 
 
 def count_classes(rows: Sequence[EndRow]) -> List[List[Tuple[int, int]]]:
@@ -229,12 +229,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         return write_tables([PAGE], with_tables)
     seed = secrets.randbits(32) if args.seed is None else args.seed
     problems = read_problems(args.scores or SETS[args.set].scores)
-    show(f"rule {rule_commit()}, seed {seed}, {len(problems)} problems")
+    show(f"rule {rule_id()}, seed {seed}, {len(problems)} problems")
     with ProcessPoolExecutor(args.processes) as pool:
         groups = group_problems(problems, args.selections, seed)
         futures = [pool.submit(judge_ends, group, args.selections) for group in groups]
         ends = [end for future in futures for end in future.result()]
-    rows = list(count_ends(ends, rule=rule_commit(), set_name=args.set, seed=seed))
+    rows = list(count_ends(ends, rule=rule_id(), set_name=args.set, seed=seed))
     append_rows([asdict(row) for row in rows], args.results)
     for verdict in ("best", "equal", "open"):
         found = [row for row in rows if row.verdict == verdict]

@@ -171,8 +171,15 @@ NOISE_FAMILIES = (
         RandomFamily(f"noise of {number} drawn with a log sd of 0.7", means_at_gaps(*range(number)))
         for number in (5, 8)
     ),
+    Family(
+        "two near copies, 8",
+        means_at_gaps(0, 0.2, 1, 1.5, 2, 2.5, 3, 3.5),
+        noisier(0.1, *"abcdefgh"),
+        clusters={name: max(0, number - 1) for number, name in enumerate("abcdefgh")},
+    ),
 )
-"""Families of unequal noise. The leads are 0.7 sds, or means and noise are drawn."""
+"""Families of unequal noise. The leads are 0.7 sds, or means and noise are drawn, or the best two share all but a tenth
+of their noise and are 0.2 sds apart."""
 
 CLEAR_FAMILIES = (
     Family("2 candidates, 3 sds apart", means_at_gaps(0, 3)),

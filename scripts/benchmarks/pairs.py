@@ -19,11 +19,11 @@ import numpy as np
 from common import (
     ROOT,
     append_rows,
-    final_rules,
+    final_rule,
     make_parser,
     print_table,
     replace_tables,
-    rule_commit,
+    rule_id,
     share_text,
     show,
     write_tables,
@@ -111,13 +111,13 @@ def cells(sums: Dict[str, Any]) -> List[str]:
     ]
 
 
-def update_page(page: str, path: Path, rules: Sequence[str]) -> str:
-    """The page with the counts of shared splits, added up over the lines of these rules."""
+def update_page(page: str, path: Path, rule: str) -> str:
+    """The page with the counts of shared splits, added up over the lines of this rule."""
     sums_by_key: Dict[Tuple[str, float], Dict[str, Any]] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             key = row["stop"], float(row["gap"])
-            if row["rule"] in rules and row["splits"] == "shared":
+            if row["rule"] == rule and row["splits"] == "shared":
                 group = sums_by_key.setdefault(key, {"stop": key[0], "gap": key[1]})
                 for name in SUMMED_COLUMNS:
                     group[name] = group.get(name, 0) + float(row[name])
@@ -131,7 +131,7 @@ def update_page(page: str, path: Path, rules: Sequence[str]) -> str:
 
 def with_tables(page: str) -> str:
     """The page with the table of all recorded lines of the final rule."""
-    return update_page(page, RESULTS, final_rules())
+    return update_page(page, RESULTS, final_rule())
 
 
 def main() -> None:
@@ -143,7 +143,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.pool:
         return write_tables([PAGE], with_tables)
-    seed, rule = secrets.randbits(32), rule_commit()
+    seed, rule = secrets.randbits(32), rule_id()
     show(f"rule {rule}, seed {seed}, {args.splits}")
 
     def rows() -> Iterator[List[str]]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Iterator, List
 
-from common import ROOT, final_rules
+from common import ROOT, final_rule
 from real_results import GAPS, OPENED, SETS, class_label, read_results
 from real_tables import count_runs, group_rows, sum_of
 
@@ -36,7 +36,7 @@ def find_bars(kind: str, *key: str) -> List[Bar]:
     # Raises
         ValueError: if a procedure has no recorded lines of the final rule; the message has its name.
     """
-    groups = group_rows(read_results(OPENED), final_rules(), kind)
+    groups = group_rows(read_results(OPENED), final_rule(), kind)
     lines_of = {procedure: groups.get((procedure, *key), []) for procedure in COLOURS}
     if missing := [procedure for procedure, lines in lines_of.items() if not lines]:
         raise ValueError(

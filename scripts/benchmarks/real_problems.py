@@ -22,7 +22,7 @@ from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from baselines import BASELINES, MAX_RUNS
 from calibration import CONFIDENCE
-from common import append_rows, make_parser, print_table, rule_commit, show, write_tables
+from common import append_rows, make_parser, print_table, rule_id, show, write_tables
 from procedures import GLR, PAPER_PROCEDURE, PROCEDURES, SELECTIONS
 from published_scores import Problem, read_problems
 from real_bars import write_bars
@@ -114,7 +114,7 @@ def measure(
         futures_by_name = {name: start(pool, name, problems, num_selections, seed) for name in names}
         for name, futures in futures_by_name.items():
             outcomes = [outcome for future in futures for outcome in future.result()]
-            lines = list(count_outcomes(outcomes, rule=rule_commit(), procedure=name, seed=seed))
+            lines = list(count_outcomes(outcomes, rule=rule_id(), procedure=name, seed=seed))
             append_rows([asdict(line) for line in lines], path)
             yield name, *cells(lines)
 
@@ -139,7 +139,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     seed = secrets.randbits(32) if args.seed is None else args.seed
     all_problems = read_problems(args.scores or chosen_set.scores)
     problems = [problem for problem in all_problems if re.search(args.problems or "", problem.name)]
-    show(f"rule {rule_commit()}, seed {seed}, {len(problems)} problems")
+    show(f"rule {rule_id()}, seed {seed}, {len(problems)} problems")
     rows = measure(
         [name for name in PROCEDURES if re.search(args.only, name)],
         problems,

@@ -5,9 +5,8 @@ from collections import Counter, defaultdict
 from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 import numpy as np
-from baselines import BASELINES
-from common import ROOT, final_rules, replace_tables, share_text
-from procedures import PAPER_PROCEDURE, PROCEDURES
+from common import ROOT, final_rule, replace_tables, share_text
+from procedures import PROCEDURES
 from real_results import APART, GAPS, REPORTED, SETS, TUNED, ResultRow, class_label, read_results
 
 from fiesta_allennlp.tables.simulation.outlook import wilson_interval
@@ -42,7 +41,6 @@ FIELDS_BY_TABLE: Mapping[str, Tuple[str, ...]] = {
     "gaps": ("gap",),
     "reported": ("reported",),
     "problems": ("problem",),
-    "rules": ("rule",),
 }
 """Tables on the pages, and the fields that have a row each beside the procedure."""
 
@@ -113,29 +111,27 @@ def interval(results: Sequence[Any], key: str, total_key: str) -> Tuple[float, f
 
 
 def group_rows(
-    results: Iterable[ResultRow], rules: Sequence[str], kind: str, names: Sequence[str] = PROCEDURES
+    results: Iterable[ResultRow], rule: str, kind: str, names: Sequence[str] = PROCEDURES
 ) -> Dict[Tuple[str, ...], List[ResultRow]]:
-    """Group the lines of these rules and procedures by the fields of this table. Procedures without the default
-    posterior count for every rule, and a table of rules has all of them."""
+    """Group the lines of this rule and these procedures by the fields of this table."""
     groups: Dict[Tuple[str, ...], List[ResultRow]] = defaultdict(list)
     for result in results:
         key = (result.procedure, *(getattr(result, field) for field in FIELDS_BY_TABLE[kind]))
-        is_counted = kind == "rules" or result.rule in rules or result.procedure in (*BASELINES, PAPER_PROCEDURE)
-        if result.procedure in names and is_counted and all(key):
+        if result.procedure in names and result.rule == rule and all(key):
             groups[key].append(result)
     keys = sorted(groups, key=lambda key: (names.index(key[0]), ORDER.index(key[-1]) if key[-1] in ORDER else 0, key))
     return {key: groups[key] for key in keys}
 
 
 def pool_rows(
-    results: Iterable[ResultRow], rules: Sequence[str], kind: str, names: Sequence[str] = PROCEDURES
+    results: Iterable[ResultRow], rule: str, kind: str, names: Sequence[str] = PROCEDURES
 ) -> List[Tuple[str, ...]]:
     """Return a row for each group of `group_rows`."""
-    groups = group_rows(results, rules, kind, names)
+    groups = group_rows(results, rule, kind, names)
     return [(*(SOURCES.get(text, text) for text in key), *cells(group)) for key, group in groups.items()]
 
 
-def update_page(page: str, results_by_set: Mapping[str, Sequence[ResultRow]], rules: Sequence[str]) -> str:
+def update_page(page: str, results_by_set: Mapping[str, Sequence[ResultRow]], rule: str) -> str:
     """Return the page with each pooled table in its place.
 
     # Raises
@@ -148,7 +144,7 @@ def update_page(page: str, results_by_set: Mapping[str, Sequence[ResultRow]], ru
             raise ValueError(f"{match[1].strip()} has an unknown procedure: {unknown[0]}.")
         results = results_by_set[match[2] or (APART if kind == "problems" else TUNED)]
         key_headings = ("procedure", *(HEADING_OF.get(field, field) for field in FIELDS_BY_TABLE[kind]))
-        rows = [(*key_headings, *HEADINGS), *pool_rows(results, rules, kind, names)]
+        rows = [(*key_headings, *HEADINGS), *pool_rows(results, rule, kind, names)]
         columns = BRIEF_COLUMNS.get(kind, DEFAULT_BRIEF_COLUMNS) if match[5] else range(len(HEADINGS))
         return [(*row[: len(key_headings)], *(row[len(key_headings) + column] for column in columns)) for row in rows]
 
@@ -157,4 +153,4 @@ def update_page(page: str, results_by_set: Mapping[str, Sequence[ResultRow]], ru
 
 def with_tables(page: str) -> str:
     """Return the page with the tables of all recorded lines of the final rule."""
-    return update_page(page, {name: read_results(name) for name in SETS}, final_rules())
+    return update_page(page, {name: read_results(name) for name in SETS}, final_rule())

@@ -117,7 +117,6 @@ def test_a_run_whose_job_is_taken_away_starts_again_with_the_same_seeds(
     lost_and_found(executor, directory, tmp_path, preempt)
 
 
-@with_and_without_accounting
 def test_a_node_that_goes_down_costs_nothing(
     make: Make, slurm: LocalSlurm, directory: RunDirectory, tmp_path: Path
 ) -> None:

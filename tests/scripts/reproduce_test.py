@@ -30,11 +30,11 @@ def test_the_paper_is_reproduced_beside_its_numbers(
 
     page = "".join(f"<!-- paper: {title} -->\n<!-- end -->\n" for title in script.TABLES)
     monkeypatch.setattr(script, "RESULTS", tmp_path)
-    monkeypatch.setattr(script, "final_rules", lambda: [script.rule_commit()])
+    monkeypatch.setattr(script, "final_rule", lambda: script.rule_id())
     written = script.with_tables(page)
     assert all(row in cells_of(written) for row in rows if row[0] in ("table 2", "table 3"))
     assert script.with_tables(written) == written
-    monkeypatch.setattr(script, "final_rules", lambda: ["another"])
+    monkeypatch.setattr(script, "final_rule", lambda: "another")
     with pytest.raises(ValueError, match="reproduce_paper.csv has no line of default, 1, 0.8 whose rule is in"):
         script.with_tables("<!-- paper: default -->\n<!-- end -->\n")
 

@@ -376,6 +376,18 @@ def test_numbers_that_are_splits_and_seeds_may_be_seeds_of_one_official_split(tm
     assert official.result.on_official_splits and not paired.result.on_official_splits
 
 
+def test_longer_names_of_the_score_are_noted() -> None:
+    rows = [
+        {"candidate": name, "seed": seed, "accuracy": 0.99, "val_accuracy": start + seed / 128}
+        for name, start in (("a", 0.75), ("b", 0.5))
+        for seed in range(3)
+    ]
+    (note,) = next_runs(rows, score="accuracy").read_back.notes
+    assert note.startswith("the score is the column of exactly the name accuracy; ")
+    assert note.endswith(" also has val_accuracy = 0.75")
+    assert next_runs(rows, score="val_accuracy").read_back.notes == ()
+
+
 def test_a_candidate_that_drops_out_with_scores_is_noted() -> None:
     rows = [{"candidate": name, "seed": seed, "score": 0.8 + seed / 100} for name in "ab" for seed in range(5)]
     rows += [{"candidate": "a", "seed": seed, "score": "failed"} for seed in range(5, 8)]

@@ -4,7 +4,8 @@ import numpy as np
 
 from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
 from fiesta_allennlp.choosing.beliefs.student_t import ScoreBelief
-from fiesta_allennlp.choosing.probability.leads import Leads, Table, TwoWayModel, pool_noise, prob_best
+from fiesta_allennlp.choosing.probability.leads import Leads, TwoWayModel, prob_best
+from fiesta_allennlp.choosing.probability.pooled_noise import Table, pool_noise
 from fiesta_allennlp.core.errors import ScoreError
 from fiesta_allennlp.core.records import History
 

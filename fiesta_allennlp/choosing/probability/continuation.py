@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fiesta_allennlp.choosing.probability.leads import PRIOR_DF, TwoWayModel
+from fiesta_allennlp.choosing.probability.leads import TwoWayModel
+from fiesta_allennlp.choosing.probability.pooled_noise import PRIOR_DF
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from fiesta_allennlp.tables.table_settings import MAX_REPEATS, MIN_REPEATS, Repl
 NUM_ROUNDS = 2000
 """The number of rounds to simulate where the number of repetitions is open."""
 
-MAX_CHUNK_SIZE = 100
+MAX_CHUNK_SIZE = 200
 """The most repetitions to simulate at once: enough for arrays to pay, and few enough for a bar that moves."""
 
 OnRepetitions = Callable[[int, Optional[int]], None]

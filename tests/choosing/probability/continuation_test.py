@@ -3,7 +3,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fiesta_allennlp.choosing.probability.continuation import draw_continuation, next_units
-from fiesta_allennlp.choosing.probability.leads import Table, TwoWayModel, pool_noise
+from fiesta_allennlp.choosing.probability.leads import TwoWayModel
+from fiesta_allennlp.choosing.probability.pooled_noise import Table, pool_noise
 
 
 def model_of(numbers: np.ndarray) -> TwoWayModel:

@@ -38,6 +38,6 @@ def test_every_call_draws_another_seed_and_appends_its_counts(tmp_path: Path, ru
     first, second = lines = calibration.read_rows(results, calibration.ResultRow)
     assert first.seed != second.seed and f"seed {second.seed}" in printed[1]
     assert all(line.named + line.inconclusive == line.repetitions == 2 for line in lines)
-    (row,) = calibration.pool_rows(lines, [first.rule], "tuning")
+    (row,) = calibration.pool_rows(lines, first.rule, "tuning")
     assert row[:2] == ("near tie, 4", "4")
-    assert not calibration.pool_rows(lines, ["another"], "tuning")
+    assert not calibration.pool_rows(lines, "another", "tuning")

@@ -21,7 +21,7 @@ def test_a_clear_lead_is_confirmed_and_its_counts_are_added_up(tmp_path: Path, r
 
 def test_every_verdict_about_equal_models_is_wrong() -> None:
     module = import_module("confirmation")
-    row = module.ResultRow("rule", "shared", 0.0, 1, 100, 40, 50, 1, 3, 2, 95, 20.0)
+    row = module.ResultRow("shared", 0.0, 1, 100, 40, 50, 1, 3, 2, 95, 20.0)
     assert [cell.split()[0] for cell in module.cells([row])[7:10]] == ["0.050", "0.020", "0.030"]
 
 

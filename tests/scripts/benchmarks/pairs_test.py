@@ -19,5 +19,5 @@ def test_a_clear_pair_is_named_and_its_counts_are_pooled(tmp_path: Path, run_scr
     module, results = import_module("pairs"), tmp_path / "pairs.csv"
     for _ in range(2):
         run_script("pairs", "--only", "early", "--gaps", 40, "--repetitions", 5, "--results", results)
-    page = module.update_page("<!-- pairs -->\n<!-- end -->", results, [module.rule_commit()])
+    page = module.update_page("<!-- pairs -->\n<!-- end -->", results, module.rule_id())
     assert "| early_looks | 40 | 6.0 |" in page and " | 1.000 (0.722-1.000) | 0.000 (0.000-0.278) |" in page
