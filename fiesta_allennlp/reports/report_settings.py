@@ -5,16 +5,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Optional, Tuple
 
-from fiesta_allennlp.core.settings.choice_settings import CONFIG_METAVAR, splits_option
+from fiesta_allennlp.core.settings.choice_settings import CONFIG_METAVAR, ChoiceSettings, splits_option
 from fiesta_allennlp.core.settings.defaults import BELIEF, MAX_FAILURES
-from fiesta_allennlp.core.settings.options import check_options, option
-from fiesta_allennlp.tables.table_settings import SCORES_GROUP, TABLE_OPTIONS, TableSettings
+from fiesta_allennlp.core.settings.options import check_options, option, restated_option
+from fiesta_allennlp.tables.table_settings import SCORES_GROUP, TABLE_OPTIONS, TableSettings, prefer_option
 
 FOLLOW_GROUP = "Following"
 REPORT_GROUP = "Report"
 _report_option = partial(option, group=REPORT_GROUP)
 
-UNRECORDED_OPTIONS = (*TABLE_OPTIONS, "done", "splits", "belief", "max_failures", "min_score")
+UNRECORDED_OPTIONS = (*TABLE_OPTIONS, "done", "splits", "belief", "margin", "max_failures", "min_score")
 """The settings of a report that a selection has recorded."""
 
 
@@ -68,6 +68,8 @@ class ReportSettings(TableSettings):
         group=SCORES_GROUP,
         metavar=CONFIG_METAVAR,
     )
+    margin: Any = restated_option(ChoiceSettings, "margin", group=SCORES_GROUP)
+    prefer: Optional[str] = prefer_option(REPORT_GROUP)
     max_failures: Optional[int] = option(
         None,
         f"for a table of scores: drop a candidate after this number of failed runs (default {MAX_FAILURES})",

@@ -24,6 +24,7 @@ from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report_settings import UNRECORDED_OPTIONS, ReportSettings
 from fiesta_allennlp.reports.stored_selection import StoredSelection, open_selection
+from fiesta_allennlp.selecting.results.preference import with_preference
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.result_words import failed_notes
 from fiesta_allennlp.selecting.results.verdict import judge
@@ -38,6 +39,7 @@ def read_selection(root: Path, settings: ReportSettings) -> Report:
     confirmation, which is in the report of its selection."""
     refuse_table_options(settings, UNRECORDED_OPTIONS, root)
     report = read_directory(root)
+    report = replace(report, result=with_preference(report.result, settings.prefer, {}))
     if report.is_confirmation:
         raise ConfigError(f"{root}: this is a confirmation. Pass the directory of its selection, {root.parent}.")
     return report
@@ -118,14 +120,15 @@ def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Rep
     history = _table_history(rows, settings)
     belief = to_config(settings.belief or BELIEF, "--belief")
     try:
-        strategy = build(Strategy, {**NextSettings().strategy_params(), "belief": belief})
+        strategy = build(Strategy, {**NextSettings(margin=settings.margin).strategy_params(), "belief": belief})
     except ConfigError as error:
         raise ConfigError(f"--belief {belief['type']}: {error}") from error
     for name in settings.done:
         check_name(str(path), history, name)
+    result = _table_result(history, strategy, settings, table.metric, belief, on_official=table.on_official_splits)
     return Report(
         source=str(path),
-        result=_table_result(history, strategy, settings, table.metric, belief, on_official=table.on_official_splits),
+        result=with_preference(result, settings.prefer, rows.costs(settings.prefer or "")),
         history=history,
         strategy=strategy,
         table_notes=(*done_note(settings.done), *failed_notes(history)),
@@ -164,7 +167,7 @@ def _table_result(
     refuse_unequal_scales(settings, recommendation.posterior, tuple(history.by_task))
     is_decided = recommendation.stopped_by == "confidence"
     decision = replace(
-        analyse(history, strategy.belief),
+        analyse(history, strategy.belief, margin=Margin.parse(settings.margin or 0.0)),
         lacking=recommendation.lacking,
         stopped_by="confidence" if is_decided else None,
     )

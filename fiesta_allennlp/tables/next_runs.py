@@ -19,6 +19,7 @@ from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
+from fiesta_allennlp.selecting.results.preference import with_preference
 from fiesta_allennlp.selecting.results.result import Result, Verdict
 from fiesta_allennlp.selecting.results.result_words import failed_notes
 from fiesta_allennlp.selecting.results.verdict import judge
@@ -136,6 +137,7 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
         target=strategy.confidence or CONFIDENCE,
         forecast=make_forecast(),
     )
+    result = with_preference(result, settings.prefer, table.costs(settings.prefer or ""))
     return NextRuns(
         decision=decision,
         result=result,

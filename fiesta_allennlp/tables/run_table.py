@@ -18,7 +18,7 @@ from fiesta_allennlp.selecting.storage.earlier_runs import BroughtRuns
 from fiesta_allennlp.tables.columns import RoleFinder, Roles, RunRow, read_rows
 from fiesta_allennlp.tables.read_back import ReadBack, describe_columns, find_notes, is_binary
 from fiesta_allennlp.tables.run_identity import identify_runs
-from fiesta_allennlp.tables.table_files import STANDARD_INPUT_NAME, Content, read_records
+from fiesta_allennlp.tables.table_files import STANDARD_INPUT_NAME, Content, cell_number, read_records
 from fiesta_allennlp.tables.table_settings import BroughtSettings, NextSettings, refusal
 from fiesta_allennlp.tables.task_scales import scale_rows
 
@@ -87,6 +87,15 @@ class RunTable:
             if isinstance(row.outcome, float):
                 scores[row.candidate].append(row.outcome)
         return dict(scores)
+
+    def costs(self, column: str) -> Dict[str, float]:
+        """Return the mean of a column of numbers for each candidate that has any."""
+        costs: DefaultDict[str, List[float]] = defaultdict(list)
+        for row in self.rows:
+            number = cell_number(row.record.cells.get(column, ""))
+            if number is not None:
+                costs[row.candidate].append(number)
+        return {name: sum(own) / len(own) for name, own in costs.items()}
 
     def with_candidates(self, names: Sequence[str]) -> "RunTable":
         """Return the table with candidates that may have no row yet."""

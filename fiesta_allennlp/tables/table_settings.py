@@ -181,6 +181,14 @@ class TableSettings:
     )
 
 
+def prefer_option(group: str) -> Any:
+    help = (
+        "with --margin: name the cheapest candidate within it of the best with the target probability, by seconds, "
+        "parameters, or a column of numbers"
+    )
+    return option(None, help, group=group, metavar="COLUMN")
+
+
 BROUGHT_GROUP = "Runs that exist already"
 
 
@@ -306,6 +314,7 @@ class NextSettings(TableSettings, ChoiceSettings):
         "a baseline: ask not for the best, but whether others are better, no worse, or worse by more than --max-drop",
         metavar="NAME",
     )
+    prefer: Optional[str] = prefer_option(SELECTION_GROUP)
     max_drop: Optional[float] = selection_option(
         None, "with --against: the drop below the baseline that is allowed, in units of the score", metavar="X", least=0
     )

@@ -13,17 +13,20 @@ import re
 import secrets
 from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
+from itertools import permutations
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 from common import BENCHMARKS, append_rows, make_parser, print_table, rule_id, show
 from published_scores import Problem, read_problems
 from real_results import SETS, TUNED
+from scipy import stats
 
 from fiesta_allennlp.choosing.gate import BETTER, NO_WORSE, OPEN, WORSE, judge_against
 from fiesta_allennlp.choosing.probability.batch import NUM_STARTS, Batch, Rules, look
 from fiesta_allennlp.choosing.probability.rules import allowed_error, gives_up
 from fiesta_allennlp.choosing.probability.task_leads import TaskModels, average_leads, choose_task
+from fiesta_allennlp.choosing.tiers import tell_apart
 
 RESULTS = BENCHMARKS / "results" / "decision_errors.csv"
 CONFIDENCE, NUM_TASKS, MAX_RUNS_EACH, SEEDS_EVERYWHERE = 0.95, (3, 5), 50, 10
@@ -37,6 +40,8 @@ class Row:
     a quarter of a sd, and those of which leaving out one task names another.
 
     Of gates, `named` have a verdict, `by_quarter` are called better, and in `changed` a later look says the opposite.
+    Of tiers, `named` are the pairs that are told apart, `by_quarter` all pairs, and `changed` the tables with such a
+    pair.
     """
 
     rule: str
@@ -274,6 +279,51 @@ def measure_gates(problems: Sequence[Problem], number: int, seed: int) -> List[R
     return rows
 
 
+def tails_of_tests(scores: np.ndarray, is_paired: bool) -> np.ndarray:
+    """Return the one-sided p-values of t-tests of all pairs, paired or Welch's. Shape: `(num_candidates,) * 2`."""
+    tails = np.full((len(scores), len(scores)), 0.5)
+    for i, j in permutations(range(len(scores)), 2):
+        difference = scores[i] - scores[j]
+        if difference.std() > 1e-12:
+            test = (
+                stats.ttest_rel(scores[j], scores[i])
+                if is_paired
+                else stats.ttest_ind(scores[j], scores[i], equal_var=False)
+            )
+            tails[i, j] = stats.t.sf(-test.statistic, test.df)
+    return tails
+
+
+def measure_tiers(problems: Sequence[Problem], number: int, seed: int) -> List[Row]:
+    """Count pairs that are told apart by 10 units of each candidate: with the published means, and with equal ones."""
+    rng = np.random.default_rng(seed)
+    counts: Dict[Tuple[str, str], np.ndarray] = defaultdict(lambda: np.zeros(5))
+    for _ in range(number):
+        problem = problems[rng.integers(len(problems))]
+        listed = TaskList([problem], np.ones(1))
+        numbers, means = listed.numbers(SEEDS_EVERYWHERE, rng)[:, 0], listed.means[:, 0]
+        for setting, scores, truth in (
+            ("published means", numbers, means),
+            ("equal means", numbers - means[:, None], means * 0),
+        ):
+            table = complete_tables(scores[None, :, None], problem.paired, SEEDS_EVERYWHERE)
+            models = TaskModels([table])
+            leads = [models.leads(np.array([index]))[0].tails()[0] for index in range(len(scores))]
+            tests = tails_of_tests(scores, problem.paired)
+            is_behind = truth[:, None] < truth - 1e-12
+            num_pairs = len(scores) * (len(scores) - 1) / 2
+            for name, tails in (("tiers", np.array(leads)), ("t-tests, Holm", tests), ("t-tests alone", tests)):
+                is_small = np.minimum(tails, 1 - tails) < (1 - CONFIDENCE) / 2
+                apart = is_small if name == "t-tests alone" else tell_apart(tails, 1 - CONFIDENCE)
+                np.fill_diagonal(apart, False)
+                is_wrong = apart & (tails < 0.5) & is_behind
+                counts[setting, name] += (scores.size, apart.sum() / 2, is_wrong.sum(), num_pairs, apart.any())
+    return [
+        Row(rule_id(), seed, "tiers", "all", setting, name, number, total[0] / number, *map(int, total[1:]))
+        for (setting, name), total in counts.items()
+    ]
+
+
 def lists_of_sources(problems: Sequence[Problem]) -> Iterator[Tuple[str, List[Problem]]]:
     """Yield each source with the tables of its most frequent candidates."""
     groups: Dict[str, Dict[Tuple[str, ...], List[Problem]]] = defaultdict(lambda: defaultdict(list))
@@ -289,6 +339,8 @@ def measure(problems: Sequence[Problem], only: str, number: int, seed: int) -> I
     """Yield the rows of each part and source whose name matches."""
     if re.search(only, "gate"):
         yield measure_gates(problems, number, seed)
+    if re.search(only, "tiers"):
+        yield measure_tiers(problems, number, seed)
     for source, tables in lists_of_sources(problems):
         for num_tasks in NUM_TASKS if re.search(only, source) else ():
             setting = f"{num_tasks}, scaled" if source in ("tser", "automl") else f"{num_tasks}"
@@ -296,7 +348,7 @@ def measure(problems: Sequence[Problem], only: str, number: int, seed: int) -> I
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:
-    parser = make_parser(__doc__, only="parts (data sets, gate) or sources whose name")
+    parser = make_parser(__doc__, only="parts (gate, tiers) or sources whose name")
     parser.add_argument("--selections", type=int, default=1000, help="selections of each cell")
     parser.add_argument("--seed", type=int, help="repeat a recorded call, instead of a new seed")
     parser.add_argument("--record", action="store_true", help="append the lines to the results")

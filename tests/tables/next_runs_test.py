@@ -133,6 +133,7 @@ def test_the_answer_prints_as_a_table_with_the_runs_to_make(tmp_path: Path) -> N
         "mean",
         "sd",
         "P(best)",
+        "tier",
     ]
     assert [f"  {run.candidate}, seed {run.seed}" for run in answer.runs] == lines[-2:]
     assert "--workers" in lines[-3] or "repeat this command" in lines[-3]

@@ -1,12 +1,13 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Optional, Sequence
+from typing import List, Optional, Sequence
 
 import numpy as np
 
 from fiesta_allennlp.choosing.probability.leads import Leads
 from fiesta_allennlp.choosing.probability.pooled_noise import PooledNoise
+from fiesta_allennlp.choosing.tiers import tell_apart, tier_letters
 from fiesta_allennlp.core.errors import ScoreError
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable
@@ -74,6 +75,12 @@ class Posterior(ABC):
             return None
         prob_behind, error = float(leads.tails()[0, rival]), float(np.sqrt(leads.variance[0, rival]))
         return Lead(float(leads.difference[0, rival]), error, float(leads.df[0, rival]), prob_behind)
+
+    def tiers(self, confidence: float) -> List[str]:
+        """Return the letters of the tier of each candidate; see `choosing.tiers`."""
+        leads = [self.leads_of(index) for index in range(self.leads.difference.shape[1])]
+        tails = np.array([each.tails()[0] for each in leads])
+        return tier_letters(tell_apart(tails, 1 - confidence), -self.leads.difference[0])
 
     def expected_loss(self, chosen: int) -> Optional[float]:
         """Compute what choosing a candidate costs on average at least, the greatest E[max(0, mean_j - mean_chosen)], in

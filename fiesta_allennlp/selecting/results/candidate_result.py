@@ -48,6 +48,8 @@ class CandidateResult:
     Over several tasks, `mean` is the mean of the means on each, `sd` is the root mean square of the sds, and there is
     no `interval`.
 
+    Two candidates share a letter of `tier` unless all scores tell them apart; it is empty without P(best).
+
     `interval` is the 95% credible interval of the mean from the candidate's own scores, mean +- t(.975; n - 1) sd /
     sqrt(n), the posterior under the prior 1 / sigma. It includes the variance of the splits, so two intervals may
     overlap although the paired comparison is clear.
@@ -73,6 +75,7 @@ class CandidateResult:
     interval: Optional[Interval] = None
     num_parameters: Optional[int] = None
     study_score: Optional[float] = None
+    tier: str = ""
     scores: Tuple[float, ...] = ()
     split_seeds: Tuple[int, ...] = ()
     replicates: Tuple[int, ...] = ()

@@ -119,6 +119,7 @@ COLUMNS: List[Column] = [
     ),
     Column("measure", "{metric}", text=lambda value, decimals: number_text(value), of_documents=True),
     Column("prob_best", "P(best)", cell=_standing_text),
+    Column("tier", "tier", text=_plain, is_shown=_any_value("tier")),
     Column(
         "prob_within_margin",
         "P(within {margin:g})",

@@ -19,6 +19,7 @@ from fiesta_allennlp.core.settings.metrics import find_longer_names
 from fiesta_allennlp.core.texts import count_text, duration_text, probability_text
 from fiesta_allennlp.selecting.results.candidate_table import num_decimals
 from fiesta_allennlp.selecting.results.claim import describe_claim
+from fiesta_allennlp.selecting.results.preference import Preference, describe_preference
 from fiesta_allennlp.selecting.results.result_words import describe_collapsed_runs, forecast_text
 from fiesta_allennlp.selecting.results.task_standing import (
     TaskStanding,
@@ -70,6 +71,7 @@ class DecisionFacts:
         collapsed: runs far below (or above) their candidate's others, by candidate.
         forecast: how many more runs an open selection makes, where that is known.
         tasks: the standing on each task, if candidates are compared by their average over several.
+        preferred: the cheapest candidate that is good enough, if that is asked for.
         gate: the verdicts against a baseline, if these are asked for.
         prob_on_new_task: the probability that the lead over the nearest rival is above 0 on a further task of the kind.
     """
@@ -91,6 +93,7 @@ class DecisionFacts:
     tasks: Tuple[TaskStanding, ...] = ()
     prob_on_new_task: Optional[float] = None
     gate: Optional[GateDecision] = None
+    preferred: Optional[Preference] = None
 
 
 @dataclass(frozen=True)
@@ -346,6 +349,7 @@ FACTS: List[Fact] = [
     Fact("target", frozenset({JSON, STATE}), sentences=_describe_target),
     Fact("lead", SHOWN, find_lead, _describe_lead),
     Fact("gate", frozenset({JSON, NEXT}), lambda history, decision: decision.gate, _describe_gate),
+    Fact("preferred", SHOWN, sentences=describe_preference),
     Fact("tasks", SHOWN, find_tasks, describe_tasks),
     Fact("prob_on_new_task", SHOWN, find_prob_on_new_task, describe_new_task),
     Fact("varied", SHOWN, _has_varied, _describe_constant),

@@ -13,6 +13,7 @@ from fiesta_allennlp.core.files import check_format, from_csv_cell, read_json, w
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL
+from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.environment import MachineRuns, count_machine_runs
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
@@ -26,7 +27,7 @@ from fiesta_allennlp.selecting.results.facts import (
 )
 from fiesta_allennlp.selecting.results.result_words import RUN_WORDS, Words
 from fiesta_allennlp.selecting.results.showing import Printable
-from fiesta_allennlp.selecting.results.verdict import smallest_set
+from fiesta_allennlp.selecting.results.verdict import find_tiers, smallest_set
 from fiesta_allennlp.version import __version__
 
 FORMAT = 3
@@ -91,6 +92,7 @@ class Result(DecisionFacts, Printable):
         names = history.active if decision.compared is None else decision.compared
         compared = replace(history, withdrawn=frozenset(history.candidates).difference(names))
         computed_fields = {**computed_facts(compared, decision, cls), "machines": count_machine_runs(history)}
+        tiers = find_tiers(decision, names, further_fields.get("target", CONFIDENCE))
         candidates = tuple(
             cls.candidate_class.from_history(
                 history,
@@ -98,6 +100,7 @@ class Result(DecisionFacts, Printable):
                 name,
                 num_parameters=num_parameters.get(name),
                 study_score=study_scores.get(name),
+                tier=tiers.get(name, ""),
             )
             for name in history.candidates
         )

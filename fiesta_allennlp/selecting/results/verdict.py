@@ -12,6 +12,9 @@ from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.selecting.objections import find_questions
 from fiesta_allennlp.selecting.results.measured_errors import find_class_errors
 
+MAX_TIERED = 100
+"""The most candidates whose pairs are all compared for tiers, which takes a tenth of a second."""
+
 EQUAL_SDS = 0.5
 """Candidates whose means differ by less than this share of the run-to-run sd are equal."""
 
@@ -63,6 +66,13 @@ def smallest_set(prob_best: Mapping[str, float], target: float) -> Tuple[str, ..
         if sum(prob_best[name] for name in names[:size]) >= target:
             return tuple(names[:size])
     return tuple(names)
+
+
+def find_tiers(decision: Decision, names: Sequence[str], confidence: float) -> Mapping[str, str]:
+    """Return the tier of each candidate; empty without a posterior, or with more than `MAX_TIERED` candidates."""
+    if decision.posterior is None or len(names) > MAX_TIERED:
+        return {}
+    return dict(zip(names, decision.posterior.tiers(confidence), strict=True))
 
 
 def prob_equal(posterior: Posterior, indices: Sequence[int]) -> Optional[float]:

@@ -55,7 +55,7 @@ def test_only_columns_with_something_to_show_are_there_and_the_best_is_first() -
     plain, failed, documents = (
         candidate_table(made.result) for made in (made_up(2), with_failures(made_up(3)), by_documents())
     )
-    assert list(plain.headings) == ["candidate", "runs", "mean", "sd", "P(best)", "seconds"]
+    assert list(plain.headings) == ["candidate", "runs", "mean", "sd", "P(best)", "tier", "seconds"]
     assert list(failed.headings) == ["candidate", "runs", "failed", "mean", "sd", "P(best)", "seconds"]
     assert list(documents.headings)[:4] == ["system", "documents", "failed", "macro_f1"]
     candidates = (CandidateResult("a", mean=0.1), CandidateResult("b", mean=0.3, num_pending=2), CandidateResult("c"))
