@@ -33,6 +33,7 @@ class PipeSafeConsole(Console):
         stream = stream if isinstance(stream, _PipeSafeFile) else _PipeSafeFile(stream)
         dumb = {"force_terminal": False} if os.environ.get("TERM") in DUMB_TERMINALS else {}
         super().__init__(file=stream, stderr=stderr, **{**options, **dumb})
+        self._force_terminal = self.is_terminal  # which Rich would find out again at every line
 
     def render_str(self, text: str, **kwargs: Any) -> Text:
         """Render any text, also the cells and titles of tables."""
@@ -60,7 +61,7 @@ class _PipeSafeFile:
     """A text file that can always be written to. Everything else is as with the `wrapped` file."""
 
     def __init__(self, wrapped: IO[str]) -> None:
-        self.wrapped = wrapped
+        self.wrapped, self.rich_proxied_file = wrapped, self
         self.encoding = getattr(wrapped, "encoding", None) or "utf-8"
 
     def __getattr__(self, name: str) -> Any:

@@ -12,6 +12,7 @@ from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.beliefs import Belief, MeasurePosterior
 from fiesta_allennlp.choosing.beliefs.dirichlet_f_measure import FMeasurePosterior
 from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.stopping_rules import BayesianStop, StoppingRule
 from fiesta_allennlp.choosing.strategy import RunLimit
 from fiesta_allennlp.choosing.strategy_building import build_strategy
@@ -32,6 +33,8 @@ from fiesta_allennlp.selecting.results.verdict import judge
 
 MAX_UNKNOWN_LABELS = 3
 """Answers that are no gold label, of which a result has the commonest."""
+
+NO_LIMIT = 10**9
 
 RARE_KIND = 0.25
 """Share of the documents that belong to a kind which must not be missing."""
@@ -93,8 +96,9 @@ class DocumentsSetup:
     def of(cls, settings: DocumentSettings, task: Task, facts: DocumentFacts, names: Sequence[str]) -> "DocumentsSetup":
         complete = settings.with_metric_defaults(task.metric)
         run_limit = RunLimit(-(-facts.num_documents // settings.batch_size), task.measure)
-        choice = complete.without_default_limit()
-        strategy = build_strategy(choice, list(names), has_counts=True, run_limit=run_limit)
+        strategy = build_strategy(complete, list(names), has_counts=True, run_limit=run_limit)
+        if isinstance(strategy, FixedConfidence) and strategy.max_evaluations is None:
+            strategy.max_evaluations = NO_LIMIT  # documents run out before
         check_num_batches(strategy, run_limit.num_runs)
         return cls(settings, facts, task, strategy, complete.strategy_params())
 

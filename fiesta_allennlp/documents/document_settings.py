@@ -13,7 +13,6 @@ from fiesta_allennlp.core.settings.choice_settings import (
     seed_option,
     to_config,
 )
-from fiesta_allennlp.core.settings.defaults import STRATEGY
 from fiesta_allennlp.core.settings.options import (
     RESOURCES_GROUP,
     SELECTION_GROUP,
@@ -33,8 +32,6 @@ DEFAULT_STOP = "enough_documents"
 PAPER_BELIEF = "dirichlet_f_measure"
 AVERAGE_BY_METRIC = {"f_measure": "binary", "macro_f1": "macro", "accuracy": "accuracy"}
 """The names of the metrics in the belief about measures."""
-
-NO_LIMIT = 10**9
 
 document_option = partial(option, group=DOCUMENTS_GROUP, is_fixed=True)
 """Declares an option that decides which scores are made, so it is fixed once a selection has begun."""
@@ -94,42 +91,26 @@ class DocumentSettings(SelectionSettings):
     seed: Optional[int] = seed_option(RESOURCES_GROUP)
     include_package: Tuple[str, ...] = option((), "packages to import first")
 
-    @property
-    def default_belief(self) -> str:
-        return DEFAULT_BELIEF
-
     def with_metric_defaults(self, metric: str) -> "DocumentSettings":
         """Return these settings with a belief about this metric, and with the stopping rule for documents."""
-        from fiesta_allennlp.choosing import FixedConfidence, Strategy  # --help does without
-
         strategy = to_config(self.strategy, "--strategy") if self.strategy else {}
+        belief = _belief_config(strategy.get("belief") or self.belief or DEFAULT_BELIEF, metric)
         if "belief" in strategy:
-            strategy["belief"] = _belief_config(to_config(strategy["belief"], "--strategy: 'belief'"), metric)
-        belief = _belief_config(to_config(self.belief or self.default_belief, "--belief"), metric)
+            strategy["belief"] = belief
         complete = replace(self, strategy=strategy or None, belief=belief)
-        name = complete.strategy_params()["type"]
-        strategy_class = Strategy.find(name)
-        has_stop = strategy_class is not None and issubclass(strategy_class, FixedConfidence)
-        if not has_stop or "stop" in strategy:
+        if "stop" in strategy or (self.budget or strategy.get("budget")) is not None:
             return complete
         stop = to_config(self.stop or self.default_stop, "--stop")
         if stop["type"] == self.default_stop and self.batch_size > 1:
             fill_options(stop, {"batch_size": self.batch_size}, "--stop")
         return replace(complete, stop=stop)
 
-    def without_default_limit(self) -> "DocumentSettings":
-        """Return these settings without the default limit, because documents run out before."""
-        has_limit = self.budget is not None or self.max_evaluations is not None
-        if has_limit or "max_evaluations" in to_config(self.strategy or STRATEGY, "--strategy"):
-            return self
-        return replace(self, max_evaluations=NO_LIMIT)
 
-
-def _belief_config(belief: Dict[str, Any], metric: str) -> Dict[str, Any]:
+def _belief_config(belief: Any, metric: str) -> Dict[str, Any]:
     """Return the config of a belief about this metric. Refuse one that cannot model it."""
-    average = AVERAGE_BY_METRIC[metric]
-    if belief["type"] == PAPER_BELIEF and average != "binary":
+    average, config = AVERAGE_BY_METRIC[metric], to_config(belief, "--belief")
+    if config["type"] == PAPER_BELIEF and average != "binary":
         raise ConfigError(f"--belief {PAPER_BELIEF} needs --positive-label, whose F-measure it models.")
-    if belief["type"] == DEFAULT_BELIEF:
-        fill_options(belief, {"average": average}, "--belief")
-    return belief
+    if config["type"] == DEFAULT_BELIEF:
+        fill_options(config, {"average": average}, "--belief")
+    return config

@@ -40,7 +40,7 @@ def confirmation_table(confirmations: Sequence[Confirmation]) -> Table:
         "p": lambda row: probability_text(row[1].p_value),
         "verdict": lambda row: row[1].verdict,
     }
-    return make_table(columns, rows)
+    return make_table(columns, rows, wrapped=("verdict",))
 
 
 def confirmation_in_words(confirmation: Confirmation) -> Tuple[str, ...]:

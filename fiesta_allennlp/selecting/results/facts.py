@@ -251,7 +251,7 @@ def _describe_lead(result: Any) -> List[str]:
 def describe_errors(result: Any) -> List[str]:
     """State how often winners of this class are wrong."""
     errors = result.class_errors
-    if errors is None or not result.is_decided or result.running:
+    if errors is None:
         return []
     share = f"{errors.wrong / errors.winners:.1%}"
     return [f"Of {errors.winners:,} simulated winners with such a P(best) and lead, {share} were wrong."]

@@ -171,10 +171,8 @@ class Result(DecisionFacts, Printable):
 
     @property
     def best_set(self) -> Tuple[str, ...]:
-        """The smallest set of candidates whose P(best) together reaches `target`, the most probable first; only the
-        winner once it is named, and empty while P(best) is unknown."""
-        if self.best is not None:
-            return (self.best,)
+        """The smallest set of candidates whose P(best) together reaches `target`, the most probable first; empty while
+        P(best) is unknown. Several can be in it beside a winner within a margin, or of a budget."""
         return smallest_set({c.name: c.prob_best for c in self.candidates if c.prob_best is not None}, self.target)
 
     @property

@@ -38,14 +38,9 @@ def judge(history: History, decision: Decision, strategy: Strategy, *, allowed: 
     is_open = sum(chance_by_name.values()) > 1 - target
     unresolved = [name for name, chance in chance_by_name.items() if is_open and chance > (1 - target) / len(left)]
     best = [names.index(name) for name in smallest_set(decision.prob_best, target)]
-    return _with_reason(
-        replace(
-            decision,
-            unresolved=tuple(unresolved),
-            prob_equal=prob_equal(decision.posterior, best),
-            class_errors=find_class_errors(decision, strategy),
-        )
-    )
+    chance = prob_equal(decision.posterior, best)
+    decision = _with_reason(replace(decision, unresolved=tuple(unresolved), prob_equal=chance))
+    return replace(decision, class_errors=find_class_errors(decision, strategy))
 
 
 def _with_reason(decision: Decision) -> Decision:

@@ -90,13 +90,15 @@ class StoreReader:
 
     def __init__(self, database: sqlite3.Connection, path: Path) -> None:
         self._database, self._path = database, path
-        self._score_threshold: Optional[ScoreThreshold] = None
+        self._meta: Optional[Meta] = None
 
     def meta(self) -> Meta:
-        """Read the fields that `RunStore.set_meta` wrote."""
-        with translated_store_errors(self._path):
-            rows = self._database.execute("SELECT key, value FROM meta").fetchall()
-            return build_record(Meta, {row["key"]: json.loads(row["value"]) for row in rows})
+        """Return the fields that `RunStore.set_meta` wrote, read once until they change."""
+        if self._meta is None:
+            with translated_store_errors(self._path):
+                rows = self._database.execute("SELECT key, value FROM meta").fetchall()
+                self._meta = build_record(Meta, {row["key"]: json.loads(row["value"]) for row in rows})
+        return self._meta
 
     def candidates(self) -> List[Candidate]:
         with translated_store_errors(self._path):
@@ -115,11 +117,9 @@ class StoreReader:
     @property
     def score_threshold(self) -> ScoreThreshold:
         """The score of `--min-score`, which only selections of `JUDGED_KINDS` have."""
-        if self._score_threshold is None:
-            meta = self.meta()
-            is_final = meta.kind in JUDGED_KINDS and meta.settings is not None
-            self._score_threshold = ScoreThreshold.from_settings(meta.settings or {}) if is_final else NO_THRESHOLD
-        return self._score_threshold
+        meta = self.meta()
+        is_final = meta.kind in JUDGED_KINDS and meta.settings is not None
+        return ScoreThreshold.from_settings(meta.settings or {}) if is_final else NO_THRESHOLD
 
     def _read_history(self) -> History:
         return self._read_rows(is_judged=True)
@@ -219,7 +219,7 @@ class RunStore(StoreReader):
         """Record candidates, fields of `Meta`, and runs that were made before, in one step. A known candidate gets its
         new facts. Those that were `corrected` get their new config, and their failed runs are pending again."""
         rows = [(c.name, c.source, json.dumps(c.config), json.dumps(c.facts)) for c in candidates]
-        self._score_threshold = None
+        self._meta = None
         with self._change_transaction():
             self._database.executemany(
                 "INSERT INTO candidates (name, position, source, config, facts)"

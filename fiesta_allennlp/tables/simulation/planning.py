@@ -1,6 +1,7 @@
 """Simulates the selection that the settings describe: over existing scores, or to plan one and compare other ways."""
 
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
@@ -220,17 +221,15 @@ def plan(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda numbe
     budget = settings.budget or max(round(default.runs.mean), min_budget)
     outlooks: Dict[Any, Outlook] = {}
     alternatives = _list_alternatives(simulator, margins, budget=budget)
-    for kind, choice in alternatives.items() if not default.interrupted else ():
-        try:
-            alternative = prepare_simulator(choice, simulator.source, margin=margin)
-            outlook = alternative.run(
+    with suppress(KeyboardInterrupt):
+        for kind, choice in alternatives.items() if not default.interrupted else ():
+            other = prepare_simulator(choice, simulator.source, margin=margin)
+            outlook = other.run(
                 default.repetitions, on_repetitions=lambda n, _: on_repetitions(n, None), max_seconds=max_seconds
             )
-        except KeyboardInterrupt:
-            break
-        if outlook.interrupted:
-            break
-        outlooks[kind] = outlook
+            if outlook.interrupted:
+                break
+            outlooks[kind] = outlook
     return Simulation(
         simulator,
         default,

@@ -67,7 +67,9 @@ def test_equal_runs_are_asked_about_before_a_winner_is_named() -> None:
     (question,) = made.questions
     assert question.startswith("All 4 runs of perfect are equal (f1 1). Is the seed used, or are results cached?")
     assert made.candidates[2].sd == 0 and not made.candidates[2].withdrawn
-    assert result_of(scores, allowed=["unseeded"]).best == "perfect"
+    assert made.class_errors is made.runs_to_claim is None
+    answered = result_of(scores, allowed=["unseeded"])
+    assert answered.best == "perfect" and answered.class_errors is not None and answered.runs_to_claim is not None
 
 
 def test_where_nothing_varies_there_is_no_certainty() -> None:
