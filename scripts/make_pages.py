@@ -27,6 +27,7 @@ DOCUMENTED = re.compile(r"^\.\. auto\w+:: (\S+)$", re.MULTILINE)
 STYLE = """body { max-width: 52em; margin: 0 auto; padding: 1em; font: 16px/1.5 sans-serif }
 pre, code { font-family: monospace; font-size: 0.9em; background: #f3f4f6 }
 pre { padding: 0.7em; white-space: pre-wrap; overflow-wrap: anywhere }
+pre:has(.language-text) { white-space: pre; overflow-x: auto }
 table { display: block; overflow-x: auto; border-collapse: collapse; font-size: 0.9em }
 th, td { border: 1px solid #ccc; padding: 0.3em 0.6em; text-align: left; vertical-align: top }
 img { max-width: 100%; height: auto } span[title] { border-bottom: 1px dotted }"""

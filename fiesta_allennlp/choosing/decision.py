@@ -19,6 +19,39 @@ class ClassErrors:
 
 
 @dataclass(frozen=True)
+class GateVerdict:
+    """The verdict about a candidate against a baseline: `better`, `no worse`, `worse` or `open`.
+
+    `difference` is its mean minus that of the baseline, as the metric reports them. `prob_better` is the probability
+    that it is better, and `prob_no_worse` that it is not worse by more than the drop that is allowed.
+    """
+
+    candidate: str
+    verdict: str
+    difference: float
+    prob_better: float
+    prob_no_worse: float
+
+
+@dataclass(frozen=True)
+class GateDecision:
+    """The verdicts about all candidates except the baseline `against`; none while starting runs are missing.
+
+    `max_drop` is the drop that is allowed, in units of the score.
+    """
+
+    against: str
+    max_drop: float
+    verdicts: Tuple[GateVerdict, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """The verdict about all of them: `worse` if one is, or else `open` if one is, `better` if all are."""
+        words = {each.verdict for each in self.verdicts} or {"open"}
+        return next(word for word in ("worse", "open", "no worse", "better") if word in words)
+
+
+@dataclass(frozen=True)
 class Decision:
     """The conclusion of a strategy from a history.
 
@@ -37,6 +70,8 @@ class Decision:
     `questions` are about the scores. With one of them, `stopped_by` has its name instead of a reason for a winner.
     `prob_equal` is the least probability, over all pairs of those that could be the best, that two are within half a
     run-to-run sd. `class_errors` are the measured errors of winners such as `best`.
+
+    `gate` has the verdicts against a baseline, where these are asked for instead of the best.
     """
 
     best: Optional[str]
@@ -53,6 +88,7 @@ class Decision:
     unresolved: Tuple[str, ...] = ()
     questions: Tuple[str, ...] = ()
     prob_equal: Optional[float] = None
+    gate: Optional[GateDecision] = None
     class_errors: Optional[ClassErrors] = None
 
     @property

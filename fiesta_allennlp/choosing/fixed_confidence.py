@@ -7,9 +7,10 @@ from typing import Any, List, Optional, Tuple, Union
 
 import numpy as np
 
-from fiesta_allennlp.choosing.beliefs.belief import Belief
+from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.probability.batch import Rules
+from fiesta_allennlp.choosing.probability.task_leads import count_independent_units
 from fiesta_allennlp.choosing.stopping_rules import BayesianStop, EarlyLooks, StoppingRule
 from fiesta_allennlp.choosing.strategy import (
     Margin,
@@ -160,10 +161,20 @@ class FixedConfidence(Strategy):
 
     def _with_units(self, history: History, decision: Decision) -> Decision:
         """Return the decision with the units of its best candidate and the rival."""
-        if decision.best is None or decision.rival is None:
+        if decision.best is None or decision.rival is None or decision.posterior is None:
             return decision
-        pair = [name for name in (decision.best, decision.rival) if self.num_left(history, name) >= 1]
-        return replace(decision, num_units=min(map(history.num_units, pair), default=math.inf))
+        return replace(
+            decision, num_units=self.num_units_of_pair(history, decision.posterior, decision.best, decision.rival)
+        )
+
+    def num_units_of_pair(self, history: History, posterior: Posterior, leader: str, rival: str) -> float:
+        """Return the units of two candidates, of the one that has fewer, among those that get further runs; over
+        several tasks see `probability.task_leads.count_independent_units`. Infinite if neither does."""
+        pair = [name for name in (leader, rival) if self.num_left(history, name) >= 1]
+        num_units = [min(map(part.num_units, pair), default=math.inf) for part in history.by_task.values()]
+        by_task = posterior.leads_by_task(history.active.index(leader))
+        variances = [leads.variance[0, history.active.index(rival)] for leads in by_task]
+        return float(count_independent_units(np.array(variances), np.array(num_units)))
 
     @property
     def to_win(self) -> int:
@@ -228,9 +239,10 @@ class FixedConfidence(Strategy):
     def limit_of(self, history: History) -> int:
         """Return `max_evaluations`, or its default.
 
-        The default counts the candidates that the user did not remove, plus the runs already spent on removed ones.
+        The default counts the candidates that the user did not remove on each task, plus the runs already spent on
+        removed ones.
         """
-        default = self.limit(history.num_planned) + history.num_runs_of_removed
+        default = self.limit(history.num_planned * len(history.by_task)) + history.num_runs_of_removed
         return default if self.max_evaluations is None else self.max_evaluations
 
     def room(self, history: History) -> int:

@@ -172,7 +172,7 @@ def analyse(history: History, belief: Belief, *, margin: "Optional[Margin]" = No
     if len(active) < 2:
         best = next((name for name in active if history.num_finished(name)), None)
         return Decision(best=best, margin=margin.to_score(0.0))
-    if not have_finished(history, active, belief.min_evaluations):
+    if not all(have_finished(part, active, belief.min_evaluations) for part in history.by_task.values()):
         return Decision(best=None, margin=margin.to_score(0.0))
     posterior = belief.posterior(history)
     if not isinstance(posterior, Posterior):
@@ -199,8 +199,8 @@ def valid_names(returned: Any, history: History, method: str) -> List[str]:
 
 
 def have_units(history: History, names: Sequence[str], min_units: int) -> bool:
-    """Return whether each of `names` has at least `min_units` units with a finished run."""
-    return all(history.num_units(name) >= min_units for name in names)
+    """Return whether each of `names` has at least `min_units` units with a finished run, on every task."""
+    return all(part.num_units(name) >= min_units for part in history.by_task.values() for name in names)
 
 
 def have_finished(history: History, names: Sequence[str], min_runs: int) -> bool:

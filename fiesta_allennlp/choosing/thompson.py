@@ -25,8 +25,9 @@ class PosteriorSampling(FixedConfidence):
 
     def fill(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
         names = self.open(history.active)
-        num_started = {name: history.num_started_units(name) for name in names}
-        starting_runs = fill_evenly(num_started, target_runs=self.num_starts, slots=slots)
+        parts, least = history.by_task.values(), self.num_starts
+        num_started = {name: sum(min(part.num_started_units(name), least) for part in parts) for name in names}
+        starting_runs = fill_evenly(num_started, target_runs=least * len(parts), slots=slots)
         if starting_runs or not have_units(history, names, self.num_starts):
             return starting_runs
         if decision.lacking:
@@ -133,13 +134,20 @@ class TopTwo(PosteriorSampling):
 
     def choose(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
         assert decision.posterior is not None
-        names, leads = history.active, decision.posterior.leads
-        tails = leads.tails(decision.margin)
+        leads = decision.posterior.leads
+        num_left = np.array([[self.num_left(history, name) for name in history.active]])
+        return self.choose_from(history, leads.tails(decision.margin), int(leads.leader[0]), num_left, slots)
+
+    def choose_from(
+        self, history: History, tails: np.ndarray, leader: int, num_left: np.ndarray, slots: int
+    ) -> List[str]:
+        """Return at most `slots` names by the tails of the leader's leads. Shape of `tails` and `num_left`: `(1,
+        num_candidates)`."""
+        names = history.active
         num_started = np.array([[history.num_started_units(name) for name in names]])
-        num_left = np.array([[self.num_left(history, name) for name in names]])
         chosen: List[str] = []
         while len(chosen) < slots and (num_left >= 1).any():
-            index = int(self.choose_at_once(tails, leads.leader, num_started, num_left >= 1)[0])
+            index = int(self.choose_at_once(tails, np.array([leader]), num_started, num_left >= 1)[0])
             num_started[0, index] += 1
             num_left[0, index] -= 1
             chosen.append(names[index])

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 EXIT_NO_COMPARISON = 1
 EXIT_USER_ERROR = 2
 EXIT_OPEN = 3
+EXIT_WORSE = 4
 EXIT_INTERRUPTED = 130
 
 REMEDY_BY_ERRNO = {
@@ -136,6 +137,8 @@ def decision_status(result: "Result", args: argparse.Namespace) -> int:
     """Return the exit status of a comparison that was not interrupted."""
     if result.stopped_by == "failures":
         return EXIT_NO_COMPARISON
+    if result.gate is not None:
+        return {"worse": EXIT_WORSE, "open": EXIT_OPEN}.get(result.verdict, 0)
     return EXIT_OPEN if args.require_decision and not result.decided else 0
 
 

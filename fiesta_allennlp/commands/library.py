@@ -27,10 +27,10 @@ from fiesta_allennlp.running.isolation.fork_server import check_main_guard
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.session import StoredState
 from fiesta_allennlp.tables.next_runs import NextRuns
-from fiesta_allennlp.tables.run_table import read_brought_runs, read_run_table
+from fiesta_allennlp.tables.run_table import read_brought_runs
 from fiesta_allennlp.tables.score_sources import ScoreSource
 from fiesta_allennlp.tables.simulation.planning import Simulation
-from fiesta_allennlp.tables.table import make_score_table
+from fiesta_allennlp.tables.table import read_score_table
 from fiesta_allennlp.tables.table_settings import (
     BroughtSettings,
     NextSettings,
@@ -181,7 +181,7 @@ def replay(scores: Scores, *, progress: Optional[bool] = None, **settings: Any) 
     source = scores if isinstance(scores, ScoreSource) else None
     replay_settings = ReplaySettings.from_layers(option_values)
     if content is not None:
-        source = make_score_table(read_run_table(Path("scores"), replay_settings, content))
+        source = read_score_table(Path("scores"), replay_settings, content)
     replay_settings = replace(replay_settings, scores=replay_settings.scores or (source.name if source else ""))
     return replay_with_bar(replay_settings, _console(progress), source)
 

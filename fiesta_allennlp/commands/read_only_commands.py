@@ -163,8 +163,8 @@ the selection is decided. Make these runs yourself and add a row for each. The c
             "--format",
             choices=("text", "json", "csv"),
             default="text",
-            help="text (default), json, or csv: one line candidate,split,seed per run, and no line once the selection "
-            "has ended",
+            help="text (default), json, or csv: one line candidate,split,seed per run (candidate,task,split,seed with "
+            "several tasks), and no line once the selection has ended",
         )
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
@@ -180,7 +180,8 @@ the selection is decided. Make these runs yourself and add a row for each. The c
         if args.format == "json":
             console.print(json.dumps(answer.data, indent=2, default=asdict))
         elif args.format == "csv":
-            rows = ((run.candidate, run.split, run.seed) for run in answer.runs)
+            tasks = len(answer.history.by_task) > 1
+            rows = ((run.candidate, *[run.task] * tasks, run.split, run.seed) for run in answer.runs)
             csv.writer(sys.stdout, lineterminator="\n").writerows(rows)
             if not answer.runs:
                 print(answer.sentences[-1], file=sys.stderr)

@@ -169,7 +169,8 @@ class History:
     the user. `evaluations` are in the order in which they finished. `pending` are reserved and not finished.
     `withdrawn` are the candidates that dropped out or were removed; `removed` are those of them that the user removed.
     `sign` is -1 if lower scores are better. The runs keep their scores as the metric reports them, and `scores` has
-    them times `sign`, so that higher is better for every strategy and model of the scores.
+    them times `sign`, so that higher is better for every strategy and model of the scores. `tasks` has the task of each
+    split seed, if candidates are compared by their average over several tasks. Then no two tasks share a split seed.
     """
 
     candidates: Tuple[str, ...]
@@ -179,11 +180,32 @@ class History:
     withdrawn: FrozenSet[str] = frozenset()
     removed: FrozenSet[str] = frozenset()
     sign: int = 1
+    tasks: Mapping[int, str] = field(default_factory=dict)
 
     @cached_property
     def active(self) -> Tuple[str, ...]:
         """The candidates that neither dropped out after failures nor were removed by the user, in the order given."""
         return tuple(name for name in self.candidates if name not in self.withdrawn)
+
+    @cached_property
+    def by_task(self) -> Dict[str, "History"]:
+        """The history of each task, in the order in which the tasks began. Without tasks, it is the whole one."""
+        names = dict.fromkeys(self.tasks.values())
+        return {name: self._of_task(name) for name in names} if names else {"": self}
+
+    def _of_task(self, task: str) -> "History":
+        parts: Dict[str, Any] = {
+            "evaluations": tuple(run for run in self.evaluations if self.tasks[run.request.split_seed] == task),
+            "pending": tuple(request for request in self.pending if self.tasks[request.split_seed] == task),
+            "failures": tuple(run for run in self.failures if self.tasks[run.request.split_seed] == task),
+        }
+        return replace(self, **parts, tasks={})
+
+    def mean(self, candidate: str) -> Optional[float]:
+        """Return the mean score of one candidate as the metric reports it: of several tasks, the mean of its means on
+        each. None if it has no score, or none on a task."""
+        scores = [part.scores(candidate) for part in self.by_task.values()]
+        return self.sign * float(np.mean([own.mean() for own in scores])) if all(map(len, scores)) else None
 
     @property
     def num_planned(self) -> int:

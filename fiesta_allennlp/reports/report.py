@@ -20,6 +20,7 @@ from fiesta_allennlp.reports.report_sources import read_selection, read_table, r
 from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_table
 from fiesta_allennlp.selecting.results.candidate_table import CSV, HTML, LATEX, Table, candidate_table, candidate_values
 from fiesta_allennlp.selecting.results.facts import first_facts
+from fiesta_allennlp.selecting.results.task_standing import task_table
 from fiesta_allennlp.tables.table_settings import is_selection, split_table_argument
 
 PathLike = Union[str, Path]
@@ -179,6 +180,7 @@ def list_sections(report: Report) -> List[Section]:
             confirmation_table(report.confirmations),
             CONFIRMATION_EXPLANATION,
         ),
+        Section("tasks", "Tasks, with equal weights", task_table(report.result), TASKS_EXPLANATION),
         Section("differences", "The leader minus each rival", differences_table(report), DIFFERENCES_EXPLANATION),
         Section("machines", "Runs of each machine", make_table(MACHINE_COLUMNS, report.result.machines), ""),
     ]
@@ -188,6 +190,11 @@ CONFIRMATION_EXPLANATION = (
     "The number of fresh runs was fixed beforehand, and they chose nothing. p is one-sided. A difference is confirmed "
     "if p, by Holm's method for several rivals, is at most 0.025. Bonferroni's method gives their intervals 95% "
     "together."
+)
+
+TASKS_EXPLANATION = (
+    "Candidates are compared by the mean of their means. Without a task, the others decide alone. The lead is that of "
+    "the leader over its nearest rival."
 )
 
 DIFFERENCES_EXPLANATION = (

@@ -13,6 +13,7 @@ from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Margin, analyse
 from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
+from fiesta_allennlp.choosing.task_choice import check_tasks
 from fiesta_allennlp.confirming.fresh_runs import read_confirmation, read_confirmations
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.records import History
@@ -29,6 +30,7 @@ from fiesta_allennlp.selecting.results.verdict import judge
 from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
 from fiesta_allennlp.selecting.storage.database import translated_store_errors
 from fiesta_allennlp.tables.table_settings import NextSettings, done_note, refuse_table_options
+from fiesta_allennlp.tables.task_scales import refuse_unequal_scales
 
 
 def read_selection(root: Path, settings: ReportSettings) -> Report:
@@ -157,7 +159,9 @@ def _table_result(
     """Decide about a table. A decision about fewer than two candidates with scores is not one by confidence."""
     if len(history.active) > 1:
         strategy.without_further_runs(settings.done, history)
+    check_tasks(strategy, history)
     recommendation = strategy.recommend(history)
+    refuse_unequal_scales(settings, recommendation.posterior, tuple(history.by_task))
     is_decided = recommendation.stopped_by == "confidence"
     decision = replace(
         analyse(history, strategy.belief),
@@ -191,8 +195,8 @@ def restrict_to_pair(report: Report, names: Sequence[str]) -> Report:
         raise ConfigError(f"--compare takes two candidates but got {len(names)}: {join_some(names) or 'none'}.")
     if not report.result.compared:
         raise ConfigError(
-            f"--compare does not support selections made with {full_command('documents')}. Without --compare, the "
-            "report covers all systems, with their intervals and P(best)."
+            f"--compare does not support several tasks, or selections made with {full_command('documents')}. Without "
+            "--compare, the report covers everybody, with P(best)."
         )
     for name in names:
         check_name(report.source, report.history, name)

@@ -59,7 +59,7 @@ def scores_in_words(result: Result, strategy: Strategy, *, pair: Optional[Compar
     elif result.stopped_by is not None:
         lead = verdict_in_words(result, after)
     else:
-        lead = f"{leading} leads with P(best) {chance}, by {metric}, {after}. It is not decided."
+        lead = f"{leading} leads{result.average_text} with P(best) {chance}, by {metric}, {after}. It is not decided."
     state_text = " ".join((lead, *fact_sentences(result, STATE)))
     return (state_text, *fact_sentences(result, NOTES), scored_on_text(result))
 
@@ -147,8 +147,9 @@ def verdict_in_words(result: Result, after: str) -> str:
     missing = _missing_in_words(result)
     if not result.is_decided:
         chance_text = "" if confidence is None else f" with P(best) {probability_text(confidence)}"
-        return f"{leading} leads{chance_text}, {about}{missing}."
+        return f"{leading} leads{result.average_text}{chance_text}, {about}{missing}."
     best_text = f"within {result.margin:g} of the best" if result.margin else "the best"
+    best_text += result.average_text
     chance_text = "" if confidence is None else f" with probability {probability_text(confidence)}"
     if result.margin and result.leader is not None and confidence is not None:
         chance_text += f" (P(best) {probability_text(result.leader.prob_best)})"

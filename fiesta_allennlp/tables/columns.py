@@ -29,7 +29,7 @@ from fiesta_allennlp.tables.table_settings import COLUMNS, refusal
 
 NAMING_OPTIONS = ("columns", "score", "where", "wide", "parse", "ignore")
 
-JOINED_COLUMNS = ("candidate", "split", "seed")
+JOINED_COLUMNS = ("candidate", "task", "split", "seed")
 """The columns that may be several columns of a table, joined with `+`."""
 
 LARGEST = "last"
@@ -64,6 +64,7 @@ class RunRow(NamedTuple):
     """A run in a table of scores. `seconds` is its duration, None if it is unknown."""
 
     candidate: str
+    task: str
     split: str
     seed: str
     outcome: Outcome
@@ -249,6 +250,8 @@ class RoleFinder:
             own = [column for column in map(self._find, aliases) if column is not None][:1]
             ends = {c: re.split(r"[./]", c)[-1].casefold() for c in self.columns if c not in self.used}
             nested = [column for column, end in ends.items() if end in aliases and role in ("seed", "state")]
+            if role == "task" and self._is_placed(own):
+                return ()
             return tuple(own or (nested if len(nested) == 1 else ()))
         if header == "":
             self.used.update(filter(None, [self._find(role)]))
@@ -257,6 +260,11 @@ class RoleFinder:
             header = header[header[:1] in ("+", "-") :]
         is_joined = role in JOINED_COLUMNS and self._find(header) is None
         return tuple(self._column(name.strip()) for name in (header.split("+") if is_joined else [header]))
+
+    def _is_placed(self, columns: Sequence[str]) -> bool:
+        """Return whether columns are ignored, or belong to a role that the settings name."""
+        names = {self._find(name) for header in self.headers.values() for name in (header, *header.split("+"))}
+        return not {*names, *map(self._find, self.settings.ignore)}.isdisjoint(columns)
 
     def _change(self, role: str, header: str) -> Dict[str, Any]:
         """Return the change that names the columns of a role."""
@@ -342,6 +350,7 @@ def read_rows(records: Sequence[Record], roles: Roles, settings: Any) -> List[Ru
     return [
         RunRow(
             candidate=escape_invisible(roles.text(record, "candidate")),
+            task=escape_invisible(roles.text(record, "task")),
             split=escape_invisible(roles.text(record, "split")),
             seed=escape_invisible(roles.text(record, "seed")),
             outcome=_read_outcome(record, roles, state, has_percent=has_percent),

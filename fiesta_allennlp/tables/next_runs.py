@@ -4,20 +4,22 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Callable, Iterator, Mapping, Optional, Sequence, Set, Tuple
+from typing import Callable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import Forecast, TimeForecast, count_runs, forecast_selection
+from fiesta_allennlp.choosing.gate import make_gate
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.choosing.strategy_building import build_strategy
+from fiesta_allennlp.choosing.task_choice import check_tasks, choose_tasks
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
-from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.result import Result, Verdict
 from fiesta_allennlp.selecting.results.result_words import failed_notes
 from fiesta_allennlp.selecting.results.verdict import judge
 from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
@@ -25,6 +27,7 @@ from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.run_table import RunTable, read_run_table
 from fiesta_allennlp.tables.table_files import Content
 from fiesta_allennlp.tables.table_settings import NO_SECONDS, NextSettings, done_note
+from fiesta_allennlp.tables.task_scales import refuse_unequal_scales
 
 FRESH_SEEDS = (10**5, 10**6)
 """The range of the first seed to propose where those of the rows are unknown."""
@@ -32,11 +35,13 @@ FRESH_SEEDS = (10**5, 10**6)
 
 @dataclass(frozen=True)
 class NextRun:
-    """A run to make. `split` is empty on official splits. No row of the table has the same names."""
+    """A run to make. `split` is empty on official splits, and `task` unless candidates are compared by their average
+    over several. No row of the table has the same names."""
 
     candidate: str
     split: str
     seed: str
+    task: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,11 @@ class NextRuns:
         return self.result.forecast
 
     @property
+    def verdict(self) -> Verdict:
+        """The verdict of `result`."""
+        return self.result.verdict
+
+    @property
     def minimise(self) -> bool:
         return self.metric.minimise
 
@@ -106,10 +116,15 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     history = ScoreThreshold(settings.min_score, minimise).apply_to(table.history(candidate_names))
     history = history.with_withdrawn(max_failures=settings.max_failures)
     _extend_limit(strategy, table, history)
+    check_tasks(strategy, history)
+    if settings.against is not None:
+        strategy = make_gate(strategy, candidate_names, against=settings.against, max_drop=settings.max_drop)
     strategy.without_further_runs(settings.done, history)
     decision = strategy.recommend(history)
+    refuse_unequal_scales(settings, decision.posterior, tuple(history.by_task))
     seconds_per_run = _seconds_per_run(settings, history)
     proposed_names = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))
+    tasks = choose_tasks(history, decision, proposed_names, num_starts=strategy.num_starts)
     num_begun = len(proposed_names) + len(history.pending)
     fresh_seed = int(strategy_rng(settings.seed, len(rows)).integers(*FRESH_SEEDS))
     make_forecast = partial(_forecast, strategy, history, decision, settings.seed, num_begun, seconds_per_run)
@@ -124,7 +139,7 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     return NextRuns(
         decision=decision,
         result=result,
-        runs=tuple(_assign_splits_and_seeds(proposed_names, table, splits=splits, fresh_seed=fresh_seed)),
+        runs=tuple(_assign_splits_and_seeds(proposed_names, tasks, table, splits=splits, fresh_seed=fresh_seed)),
         history=history,
         confidence=strategy.confidence,
         read_back=table.read_back,
@@ -184,27 +199,30 @@ def _forecast_time(
 
 
 def _assign_splits_and_seeds(
-    candidate_names: Sequence[str], table: RunTable, *, splits: str, fresh_seed: int
+    candidate_names: Sequence[str], tasks: Sequence[str], table: RunTable, *, splits: str, fresh_seed: int
 ) -> Iterator[NextRun]:
-    """Assign each proposed run a split that its candidate has not had, and a seed that no run has had: the next
-    number, or a fresh number where the seeds of the rows are unknown. Splits start at 0, but seeds at 1, so that nobody
-    mistakes one for the other."""
-    split_order = list(dict.fromkeys(row.split for row in table.rows))
-    used_splits: Mapping[str, Set[str]] = defaultdict(set)
+    """Assign each proposed run a split that its candidate has not had on the task, and a seed that no run has had: the
+    next number, or a fresh number where the seeds of the rows are unknown. Splits start at 0, but seeds at 1, so that
+    nobody mistakes one for the other."""
+    split_orders: Mapping[str, List[str]] = defaultdict(list)
+    used_splits: Mapping[Tuple[str, str], Set[str]] = defaultdict(set)
     for row in table.rows:
-        used_splits[row.candidate].add(row.split)
+        task = row.task if len(table.tasks) > 1 else ""
+        used_splits[row.candidate, task].add(row.split)
+        if row.split not in split_orders[task]:
+            split_orders[task].append(row.split)
     numbers = [int(row.seed) for row in table.rows if row.seed.isdecimal()]
     next_seed = max(numbers, default=0) + 1 if table.read_back.knows_seeds or not table.rows else fresh_seed
-    for name in candidate_names:
-        split = ""
+    for name, task in zip(candidate_names, tasks, strict=True):
+        split, split_order, used = "", split_orders[task], used_splits[name, task]
         if splits != OFFICIAL:
-            unused = [other for other in split_order if other not in used_splits[name]] if splits == SHARED else []
+            unused = [other for other in split_order if other not in used] if splits == SHARED else []
             split = unused[0] if unused else _free_number(split_order)
             if not unused:
                 split_order.append(split)
-            used_splits[name].add(split)
+            used.add(split)
         seed, next_seed = (split, next_seed) if table.read_back.are_splits_seeds else (str(next_seed), next_seed + 1)
-        yield NextRun(name, split, seed)
+        yield NextRun(name, split, seed, task)
 
 
 def _free_number(used: Sequence[str]) -> str:

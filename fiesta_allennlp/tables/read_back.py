@@ -30,6 +30,7 @@ class ReadBack:
         runs: the number of scores of each candidate.
         lowest, highest: the range of the scores; None without any.
         columns: the columns of each role, joined with `+`; empty for a role without any.
+        tasks: the tasks over which candidates are averaged; empty without a column of tasks.
         has_splits: whether runs have splits. Otherwise, all of them share one official split.
         are_splits_rows: whether the rows of a wide table are the splits.
         are_splits_independent: whether each run has a split of its own, because an option says so.
@@ -49,6 +50,7 @@ class ReadBack:
     lowest: Optional[float]
     highest: Optional[float]
     columns: Mapping[str, str]
+    tasks: Tuple[str, ...]
     has_splits: bool
     are_splits_rows: bool
     are_splits_independent: bool
@@ -95,7 +97,8 @@ class ReadBack:
             f"{self.num_unfinished} not finished" if self.num_unfinished else "",
             f"{self.num_nameless} left out, without a score and a name, split or seed" if self.num_nameless else "",
         )
-        facts = "; ".join(filter(None, (self._splits_text(), ", ".join(filter(None, counts)))))
+        tasks = f"average of {len(self.tasks)} tasks ({join_some(self.tasks)})" if len(self.tasks) > 1 else ""
+        facts = "; ".join(filter(None, (tasks, self._splits_text(), ", ".join(filter(None, counts)))))
         remedy = ". If all runs share one official split: --splits official" if self.are_splits_assumed else ""
         return facts + remedy
 
@@ -122,10 +125,10 @@ def find_notes(rows: Sequence[RunRow], roles: Roles, metric: Metric) -> Tuple[st
             scored[row.candidate].append(row)
     notes = _name_notes(scored, roles)
     if not is_binary(rows):
-        by_split: DefaultDict[str, List[float]] = defaultdict(list)
+        by_split: DefaultDict[Tuple[str, str], List[float]] = defaultdict(list)
         for row in rows:
             if isinstance(row.outcome, float):
-                by_split[row.split].append(row.outcome)
+                by_split[row.task, row.split].append(row.outcome)
         centres = {split: median(scores) for split, scores in by_split.items()}
         notes += [note for name, own_rows in scored.items() for note in _run_notes(name, own_rows, centres, metric)]
     return tuple(notes)
@@ -154,13 +157,15 @@ def _name_notes(scored: Mapping[str, Sequence[RunRow]], roles: Roles) -> List[st
     return notes
 
 
-def _run_notes(name: str, rows: Sequence[RunRow], centres: Mapping[str, float], metric: Metric) -> List[str]:
+def _run_notes(
+    name: str, rows: Sequence[RunRow], centres: Mapping[Tuple[str, str], float], metric: Metric
+) -> List[str]:
     """Ask about a candidate one of whose scores is far better than its others, each compared with the median of its
     split in `centres`."""
     scores = [float(row.outcome) for row in rows if isinstance(row.outcome, float)]
     if len(scores) <= MIN_OTHER_RUNS:
         return []
-    residuals = [score - centres[row.split] for score, row in zip(scores, rows, strict=True)]
+    residuals = [score - centres[row.task, row.split] for score, row in zip(scores, rows, strict=True)]
     centre = median(residuals)
     sd = 1.4826 * median(abs(residual - centre) for residual in residuals)
     best = max(range(len(scores)), key=lambda position: metric.sign * residuals[position])

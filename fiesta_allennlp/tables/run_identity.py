@@ -23,7 +23,7 @@ STEP_NAME = re.compile(r"(?i)step|epoch|iter")
 REPETITION_NAME = re.compile(r"(?i)seed|run|rep|trial")
 TIME = re.compile(r"(\d+ days?,? )?\d+:\d+(:[\d.]+)?|\d{4}-\d\d-\d\d.*")
 
-Identity = Tuple[str, str, str]
+Identity = Tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,38 @@ def identify_runs(rows: Sequence[RunRow], roles: Roles, settings: Any) -> List[R
             "or ignore them.",
             *_propose_placements(factors, rows, roles, settings),
         )
-    return _merge_rows(rows, roles, settings)
+    rows = _merge_rows(rows, roles, settings)
+    _refuse_missing_tasks(rows, roles, settings)
+    return rows
+
+
+def _refuse_missing_tasks(rows: Sequence[RunRow], roles: Roles, settings: Any) -> None:
+    """Refuse a candidate without a run on a task of another one. `fiesta next` proposes these runs for the candidates
+    that `--candidates` names."""
+    tasks = {row.task: None for row in rows}
+    own: DefaultDict[str, Dict[str, None]] = defaultdict(dict)
+    for row in rows:
+        own[row.candidate][row.task] = None
+    awaited = getattr(settings, "candidates", None)
+    awaited, can_await = (awaited, True) if isinstance(awaited, tuple) else ((), False)
+    lacking = [name for name in own if name not in awaited and len(own[name]) < len(tasks)]
+    if not lacking:
+        return
+    shared = [task for task in tasks if all(task in each for each in own.values())]
+    complete = [name for name in own if name not in lacking]
+    keeps = [(role, names) for role, names in (("task", shared), ("candidate", complete)) if names]
+    raise refusal(
+        settings,
+        f"{rows[0].record.file}: candidate '{lacking[0]}' has no run on the task "
+        f"'{next(task for task in tasks if task not in own[lacking[0]])}'. Candidates are compared by their average "
+        "over all tasks. Make these runs, or leave out tasks or candidates.",
+        *[
+            {"where": (*settings.where, f"{roles.option_text(role)}={join_names(names)}")}
+            for role, names in keeps
+            if len(roles.columns[role]) == 1
+        ],
+        *([{"candidates": (*awaited, *lacking)}] if can_await else []),
+    )
 
 
 def _propose_placements(
@@ -79,7 +110,7 @@ def _propose_placements(
         scored = [row for row in rows if row.is_scored]
         kept = [row for row in scored if _cell(row, steps[0].column) == steps[0].values[-1]]
         rest = [factor for factor in find_factors(kept, roles) if factor.column != steps[0].column]
-        runs = {(row[:3], *(_cell(row, factor.column) for factor in rest)) for row in scored}
+        runs = {(row[:4], *(_cell(row, factor.column) for factor in rest)) for row in scored}
         if len(runs) < len(scored):
             return [{**step, **(_place(rest, roles, settings) if rest else {})}, ignore_all]
         return [ignore_all, _place(factors, roles, settings), step]
@@ -107,7 +138,7 @@ def _cell(row: RunRow, column: str) -> str:
 
 def find_factors(rows: Sequence[RunRow], roles: Roles) -> List[Factor]:
     """Return the columns without a role that differ within a candidate and repeat their values, those with the fewest
-    values first. A column that every split has one value of is a property of the split."""
+    values first. A column that every split (or task) has one value of is a property of the split."""
     factors: List[Factor] = []
     for column in roles.others:
         pairs = [(row, _cell(row, column)) for row in rows]
@@ -118,7 +149,7 @@ def find_factors(rows: Sequence[RunRow], roles: Roles) -> List[Factor]:
         by_candidate = _count(((row.candidate, value) for row, value in pairs))
         if all(len(values) == 1 for values in by_candidate.values()):
             continue
-        by_split = _count((row.split, value) for row, value in pairs)
+        by_split = _count((f"{row.task}{row.split}", value) for row, value in pairs)
         is_of_split = "" not in by_split and all(len(values) == 1 for values in by_split.values())
         if not (is_of_split and len(by_split) < len(pairs)) and not _is_measured(counts, by_candidate):
             factors.append(Factor(column, tuple(sorted(counts, key=lambda value: (cell_number(value) or 0.0, value)))))
@@ -150,7 +181,7 @@ def _is_measured(counts: Mapping[str, int], by_candidate: Mapping[str, "Counter[
 
 def _complete_rows(rows: Sequence[RunRow], roles: Roles, settings: Any) -> List[RunRow]:
     """Return the rows that have the names that any row has. Refuse a score without them."""
-    kinds = ["candidate", *(kind for kind in ("split", "seed") if any(getattr(row, kind) for row in rows))]
+    kinds = ["candidate", *(kind for kind in ("task", "split", "seed") if any(getattr(row, kind) for row in rows))]
     complete_rows: List[RunRow] = []
     for row in rows:
         missing = next((kind for kind in kinds if not getattr(row, kind)), None)
@@ -227,14 +258,14 @@ def _merge_rows(rows: Sequence[RunRow], roles: Roles, settings: Any) -> List[Run
     seeds, each row is a run with a new seed. Refuse two scores, and rows that are there twice."""
     rows_by_run: DefaultDict[Identity, List[RunRow]] = defaultdict(list)
     for row in rows:
-        rows_by_run[row[:3]].append(row)
+        rows_by_run[row[:4]].append(row)
     scored = {run: [row for row in same if row.is_scored] for run, same in rows_by_run.items()}
     repeated = {run: _keep_largest(same, roles) for run, same in scored.items() if len(same) > 1}
     differing = [same for same in repeated.values() if any(row.record.cells != same[0].record.cells for row in same)]
     has_splits, has_seeds = any(row.split for row in rows), any(row.seed for row in rows)
     if not roles.largest and not has_seeds and (differing or not has_splits):
         numbers = {run: iter(range(1, len(same) + 1)) for run, same in rows_by_run.items()}
-        return [row._replace(seed=str(next(numbers[row[:3]]))) for row in rows]
+        return [row._replace(seed=str(next(numbers[row[:4]]))) for row in rows]
     if differing:
         first = differing[0][0]
         _refuse_repeat(
@@ -268,7 +299,7 @@ def _refuse_repeat(row: RunRow, earlier: RunRow, roles: Roles, settings: Any) ->
     columns, names = settings.columns or {}, (*roles.others, *settings.ignore)
     pairs = [(name, (earlier.record.cells.get(name, ""), row.record.cells.get(name, ""))) for name in names]
     differing = [Factor(name, values) for name, values in pairs if values[0] != values[1]]
-    identity = "".join(f", {kind} {getattr(row, kind)}" for kind in ("split", "seed") if getattr(row, kind))
+    identity = "".join(f", {kind} {getattr(row, kind)}" for kind in ("task", "split", "seed") if getattr(row, kind))
     problem = f"{row.place}: candidate '{row.candidate}'{identity} already has a score in {earlier.place}."
     if not differing:
         roles_of_rows = [role for role in ("seed", "split") if getattr(row, role)][:1]

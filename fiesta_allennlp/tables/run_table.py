@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, DefaultDict, Dict, List, Mapping, Sequence, Set, Tuple
 
-from fiesta_allennlp.core.errors import escape_invisible, join_some
+from fiesta_allennlp.core.errors import DataError, escape_invisible, join_some
 from fiesta_allennlp.core.files import atomic_replacement, file_digest, shorten, to_csv_cell
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
@@ -20,6 +20,7 @@ from fiesta_allennlp.tables.read_back import ReadBack, describe_columns, find_no
 from fiesta_allennlp.tables.run_identity import identify_runs
 from fiesta_allennlp.tables.table_files import STANDARD_INPUT_NAME, Content, read_records
 from fiesta_allennlp.tables.table_settings import BroughtSettings, NextSettings, refusal
+from fiesta_allennlp.tables.task_scales import scale_rows
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,20 @@ class RunTable:
         return self.has_splits and not self.read_back.are_splits_independent
 
     @property
+    def tasks(self) -> Tuple[str, ...]:
+        return self.read_back.tasks
+
+    @property
     def candidates(self) -> Tuple[str, ...]:
         return tuple(self.read_back.runs)
+
+    def refuse_tasks(self, command: str) -> None:
+        """Refuse a table of several tasks for a command that compares candidates on one."""
+        if len(self.tasks) > 1:
+            raise DataError(
+                f"{self.name}: {command} compares candidates on one task, but there are {len(self.tasks)}: "
+                f"{join_some(self.tasks)}. Keep one with --where, or name no task: --columns task=."
+            )
 
     @property
     def is_complete(self) -> bool:
@@ -82,17 +95,20 @@ class RunTable:
 
     def history(self, candidates: Sequence[str] = ()) -> History:
         """Return what the rows tell, in their order: finished, failed and pending runs of the candidates, by default of
-        those in the table. Runs on one split have its number, so that a candidate's repeats on it can be averaged. With
-        fewer than two shared splits, each run has a number of its own."""
-        number_by_split: Dict[str, int] = {}
+        those in the table. Runs on one split of a task have its number, so that a candidate's repeats on it can be
+        averaged. Without two splits of a task, each run has a number of its own."""
+        number_by_split: Dict[Tuple[str, str], int] = {}
+        tasks: Dict[int, str] = {}
         num_runs: Dict[str, int] = defaultdict(int)
         evaluations: List[Evaluation] = []
         pending: List[Request] = []
         failures: List[Failure] = []
-        is_paired = self.is_paired and self.read_back.num_splits > 1
+        is_paired = self.is_paired and self.read_back.num_splits > max(1, len(self.tasks))
         for position, row in enumerate(self.rows):
             name, outcome = row.candidate, row.outcome
-            split = number_by_split.setdefault(row.split, len(number_by_split)) if is_paired else position
+            unit = row.task, row.split
+            split = number_by_split.setdefault(unit, len(number_by_split)) if is_paired else position
+            tasks[split] = row.task
             request = Request(name, num_runs[name], split, 0, 0, 0)
             num_runs[name] += 1
             if outcome is None:
@@ -102,7 +118,12 @@ class RunTable:
             else:
                 evaluations.append(Evaluation(request, outcome, self.metric.name, seconds=row.seconds or 0.0))
         outcomes = tuple(evaluations), tuple(pending), tuple(failures)
-        return History(tuple(candidates) or self.candidates, *outcomes, sign=-1 if self.minimise else 1)
+        return History(
+            tuple(candidates) or self.candidates,
+            *outcomes,
+            sign=-1 if self.minimise else 1,
+            tasks=tasks if len(self.tasks) > 1 else {},
+        )
 
     def brought_runs(self, file: str, digest: str) -> BroughtRuns:
         """Return the runs of this file as a new selection takes them."""
@@ -119,7 +140,12 @@ class RunTable:
 
     def write(self, path: Path) -> None:
         """Write the runs as a CSV file with our own columns, which every command reads without options."""
-        columns = ["candidate", *["split"] * self.has_splits, *["seed"] * self.read_back.knows_seeds]
+        columns = [
+            "candidate",
+            *["task"] * bool(self.tasks),
+            *["split"] * self.has_splits,
+            *["seed"] * self.read_back.knows_seeds,
+        ]
         with atomic_replacement(path) as part, part.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow([*columns, "score", "metric", "seconds"])
@@ -144,7 +170,7 @@ def read_run_table(path: Path, settings: Any, content: Content = None) -> RunTab
     records = read_records(paths, content, settings)
     roles, records = RoleFinder(records, settings, is_official=settings.splits == OFFICIAL).find()
     all_rows = read_rows(records, roles, settings)
-    rows = identify_runs(all_rows, roles, settings) if all_rows else []
+    rows = scale_rows(identify_runs(all_rows, roles, settings), settings) if all_rows else []
     metric = _determine_metric(rows, roles, settings, str(path))
     return RunTable(
         rows,
@@ -170,6 +196,7 @@ def read_brought_runs(
     allow = tuple(selection_settings.get("allow") or ())
     table_settings = NextSettings(scores=str(path), splits=splits, minimise=minimise, allow=allow)
     table = read_run_table(path, table_settings, content)
+    table.refuse_tasks("fiesta select --scores")
     return table.brought_runs(path.name, file_digest(path) if content is None else ""), table.read_back
 
 
@@ -205,13 +232,15 @@ def _understand(
     is_independent = has_splits and settings.splits == INDEPENDENT
     runs: Dict[str, int] = dict.fromkeys((row.candidate for row in rows), 0)
     runs.update(Counter(row.candidate for row in scored))
-    splits_by_candidate: DefaultDict[str, Set[str]] = defaultdict(set)
+    splits_by_candidate: DefaultDict[str, Set[Tuple[str, str]]] = defaultdict(set)
     for row in scored:
-        splits_by_candidate[row.candidate].add(row.split)
+        splits_by_candidate[row.candidate].add((row.task, row.split))
     splits = list(splits_by_candidate.values()) if has_splits and not is_independent else []
     scores = [row.outcome for row in scored if isinstance(row.outcome, float)]
-    num_repeats = max(Counter((row.candidate, row.split) for row in scored).values(), default=0)
-    names = [key for key in ("candidate", "split", "seed") if any(roles.text(row.record, key) for row in all_rows)]
+    num_repeats = max(Counter(row[:3] for row in scored).values(), default=0)
+    names = [
+        key for key in ("candidate", "task", "split", "seed") if any(roles.text(row.record, key) for row in all_rows)
+    ]
     return ReadBack(
         name=name,
         runs=runs,
@@ -224,6 +253,7 @@ def _understand(
         are_splits_independent=is_independent,
         are_splits_seeds=bool(rows) and all(row.split == row.seed for row in rows),
         knows_seeds=bool(roles.columns["seed"]) and (not rows or any(roles.text(row.record, "seed") for row in rows)),
+        tasks=tuple(dict.fromkeys(row.task for row in rows if row.task)),
         num_splits=len(set().union(*splits)),
         num_shared_splits=len(set.intersection(*splits)) if splits else 0,
         num_repeats=num_repeats if splits else 0,

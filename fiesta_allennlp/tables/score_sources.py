@@ -42,13 +42,22 @@ class DrawnScores:
     """The scores of one repetition: replicate k of a candidate has the k-th of its scores in any order of evaluation.
 
     `splits` and `scores` have shape `(num_replicates,)`, by candidate. `true_means` is None unless each repetition has
-    its own. `seconds` is the duration of each run of a candidate."""
+    its own. `seconds` is the duration of each run of a candidate. `tasks` are the scores on each of several tasks, and
+    the others are then those of the first one."""
 
     splits: Mapping[str, np.ndarray]
     scores: Mapping[str, np.ndarray]
     source: str
     true_means: Optional[Mapping[str, float]] = None
     seconds: Mapping[str, float] = field(default_factory=dict)
+    tasks: "Tuple[DrawnScores, ...]" = ()
+
+    @classmethod
+    def of_tasks(cls, tasks: "Sequence[DrawnScores]") -> "DrawnScores":
+        """Return the scores of a repetition on several tasks. A true mean is that of the true means on each."""
+        means = [each.true_means or {} for each in tasks]
+        true_means = {name: float(np.mean([each[name] for each in means])) for name in means[0]}
+        return replace(tasks[0], true_means=true_means, tasks=tuple(tasks))
 
     def run(self, candidate: str, replicate: int) -> Evaluation:
         """Return a run of a candidate. The split's number stands for its seed, and no other seed plays a part."""
@@ -67,7 +76,13 @@ class DrawnScores:
         )
 
     def further_runs(self, history: History) -> FurtherRuns:
-        """Return the scores that follow on a history, with the units of its splits first, in ascending order."""
+        """Return the scores that follow on a history, with the units of its splits first, in ascending order. With
+        several tasks, those of a candidate follow one another, and each has its own units."""
+        if self.tasks:
+            runs = [each.further_runs(part) for each, part in zip(self.tasks, history.by_task.values(), strict=True)]
+            return FurtherRuns(
+                interleave([each.scores for each in runs], np.nan), interleave([each.units for each in runs], -1)
+            )
         names, num_done = history.active, [history.num_finished(name) for name in history.active]
         rows = [
             (self.scores[name][done:], self.splits[name][done:]) for name, done in zip(names, num_done, strict=True)
@@ -81,6 +96,14 @@ class DrawnScores:
         _, first, inverse = np.unique(np.concatenate([seen, splits.T.ravel()]), return_index=True, return_inverse=True)
         unit_by_label = np.argsort(np.argsort(first))
         return FurtherRuns(scores, unit_by_label[inverse[len(seen) :]].reshape(shape[::-1]).T)
+
+
+def interleave(tables: Sequence[np.ndarray], missing: float) -> np.ndarray:
+    """Put the rows of tables in turn, each filled up to the longest. Shape: `(num_rows * num_tables, length)`, and of
+    the tables `(num_rows, ...)`."""
+    length = max(table.shape[1] for table in tables)
+    filled = [np.pad(table, ((0, 0), (0, length - table.shape[1])), constant_values=missing) for table in tables]
+    return np.stack(filled, axis=1).reshape(sum(map(len, tables)), length)
 
 
 class ScoreSource(ABC):

@@ -17,6 +17,7 @@ from fiesta_allennlp.selecting.storage.store import open_for_reading
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.run_table import RunTable, read_run_table
 from fiesta_allennlp.tables.score_sources import DrawnScores, Sampling, ScoreSource, number_splits
+from fiesta_allennlp.tables.table_files import Content
 from fiesta_allennlp.tables.table_settings import TABLE_OPTIONS, ReplaySettings, refuse_table_options
 
 
@@ -162,7 +163,14 @@ def open_scores(settings: ReplaySettings) -> ScoreSource:
     if path.is_dir():
         refuse_table_options(settings, TABLE_OPTIONS, path)
         return _read_selection(path, settings)
-    return make_score_table(read_run_table(path, settings))
+    return read_score_table(path, settings)
+
+
+def read_score_table(path: Path, settings: ReplaySettings, content: Content = None) -> ScoreTable:
+    """Read a table of scores on one task, which a replay draws from; raise as `read_run_table` does."""
+    table = read_run_table(path, settings, content)
+    table.refuse_tasks("fiesta replay")
+    return make_score_table(table)
 
 
 def _read_selection(directory: Path, settings: ReplaySettings) -> ScoreTable:

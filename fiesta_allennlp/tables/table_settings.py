@@ -27,15 +27,16 @@ from fiesta_allennlp.core.settings.options import (
     option_words,
     resource_option,
     restated_option,
+    selection_option,
 )
 from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED, allow_option
 
 SCORES_GROUP = "Scores"
 _scores = partial(option, group=SCORES_GROUP)
 
-COLUMNS = ("candidate", "split", "seed", "score", "metric", "state", "error", "seconds")
-"""The columns of a table. `state` says whether a run has finished, `error` why it has no score, and `seconds` how long
-it took."""
+COLUMNS = ("candidate", "task", "split", "seed", "score", "metric", "state", "error", "seconds")
+"""The columns of a table. Candidates are compared by the average over the tasks. `state` says whether a run has
+finished, `error` why it has no score, and `seconds` how long it took."""
 
 
 def parse_columns(text: str) -> Dict[str, str]:
@@ -159,6 +160,12 @@ class TableSettings:
     ignore: Tuple[str, ...] = _scores(
         (), "columns that do not matter, although they differ within a candidate", metavar="A,B,...", parse=split_names
     )
+    scale: Optional[str] = _scores(
+        None,
+        "with tasks: none, if scores are averaged as they are although the noise of tasks differs over 4 times; "
+        "or sd=FILE, a CSV file with the columns task and sd, by which scores are divided",
+        metavar="none|sd=FILE",
+    )
     allow: Tuple[str, ...] = allow_option(SCORES_GROUP, (UNITS, UNSEEDED))
     minimise: Optional[bool] = _scores(
         None,
@@ -195,7 +202,19 @@ class BroughtSettings:
         check_options(self)
 
 
-TABLE_OPTIONS = ("files", "columns", "score", "where", "wide", "parse", "finished", "ignore", "allow", "minimise")
+TABLE_OPTIONS = (
+    "files",
+    "columns",
+    "score",
+    "where",
+    "wide",
+    "parse",
+    "finished",
+    "ignore",
+    "scale",
+    "allow",
+    "minimise",
+)
 """The settings that say what a table means. A selection has recorded its own."""
 
 
@@ -282,6 +301,14 @@ class NextSettings(TableSettings, ChoiceSettings):
     )
     candidates: Tuple[str, ...] = candidates_option("candidates without a row yet")
     preset: Optional[str] = preset_option()
+    against: Optional[str] = selection_option(
+        None,
+        "a baseline: ask not for the best, but whether others are better, no worse, or worse by more than --max-drop",
+        metavar="NAME",
+    )
+    max_drop: Optional[float] = selection_option(
+        None, "with --against: the drop below the baseline that is allowed, in units of the score", metavar="X", least=0
+    )
     splits: Optional[str] = splits_option(SCORES_GROUP, default=None)
     workers: int = resource_option(1, "number of runs to suggest", least=1)
     seconds: Optional[float] = resource_option(

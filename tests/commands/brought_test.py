@@ -8,7 +8,7 @@ import pytest
 
 import fiesta_allennlp
 from fiesta_allennlp import report
-from fiesta_allennlp.reports.paragraph import compose_appendix
+from fiesta_allennlp.reports.paragraph import compose_paragraph
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call
 from tests.run_files import rows_of, summary_of
 
@@ -42,7 +42,8 @@ def test_a_selection_begins_with_runs_of_a_table_and_goes_on_without_it(
     able, blind = summary_of(run)["candidates"]
     assert (able["num_evaluations"], able["num_brought"], blind["num_brought"]) == (4, 2, 2)
     made = report(run)
-    assert "4 of the 8 runs were made earlier." in compose_appendix(made)
+    paragraph = compose_paragraph(made)
+    assert "Of the table of earlier runs, other did not take part. 4 of the 8 runs were made earlier." in paragraph
     assert dict(made.checklist)["runs made before"].startswith("file old.csv, digest ")
     assert " --scores old.csv " in dict(made.checklist)["command to repeat it all"]
     assert any("brought" in note for note in made.notes)

@@ -187,7 +187,7 @@ MIXED: Mapping[str, Callable[[Generator, float], Table]] = {
     "data sets": mixture("dataset", ("sst2", "cola"), num_seeds=3),
     "data sets by number": mixture("dataset_id", (31, 37, 54), num_seeds=2, is_seeded=True),
     "languages": mixture("lang", ("de", "fr", "zh"), num_seeds=3, is_seeded=True),
-    "missing cells": mixture("task", ("sst2", "rte", "cola", "mnli"), num_seeds=3, missing=0.3),
+    "missing cells": mixture("benchmark", ("sst2", "rte", "cola", "mnli"), num_seeds=3, missing=0.3),
     "learning rates": mixture("lr", (0.1, 0.01, 0.001), num_seeds=3),
     "one run of each learning rate": mixture("lr", (1e-5, 2e-5, 3e-5, 5e-5), num_seeds=1),
     "dropouts": mixture("dropout", (0.15, 0.25, 0.35), num_seeds=1, is_seeded=True),

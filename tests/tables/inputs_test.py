@@ -14,8 +14,8 @@ Means = Dict[str, Tuple[int, float]]
 
 READ: Tuple[Tuple[str, int, Means, int], ...] = (
     ("mixed_tasks.csv --columns candidate=model,score=accuracy", 1, {"old": (6, 0.8543), "new": (6, 0.6582)}, 2),
-    ("traps/missing_tasks.csv --columns candidate=model", 1, {"large": (6, 0.7833), "small": (3, 0.91)}, 2),
-    ("traps/missing_tasks_noseed.csv --columns candidate=model", 1, {"large": (6, 0.7833), "small": (3, 0.91)}, 2),
+    ("traps/missing_tasks.csv --columns candidate=model", 1, {"large": (3, 0.9467), "small": (3, 0.91)}, 0),
+    ("traps/missing_tasks_noseed.csv --columns candidate=model", 2, {"large": (3, 0.9467), "small": (3, 0.91)}, 0),
     ("wandb_chart.csv", 1, {"bert": (1, 0.75), "roberta": (1, 0.88)}, 1),
     ("wandb_chart.csv --score '{candidate} - eval/f1'", 0, {"bert": (5, 0.64), "roberta": (5, 0.612)}, 5),
     ("traps/wide_std_wins.csv", 1, {"steady": (3, 0.84), "shaky": (3, 0.8133)}, 0),
@@ -93,8 +93,8 @@ READ: Tuple[Tuple[str, int, Means, int], ...] = (
         {"a+0.01": (3, 0.95), "a+0.1": (3, 0.8), "b+0.01": (3, 0.9), "b+0.1": (3, 0.89)},
         0,
     ),
-    ("tasks_by_seeds.csv --columns candidate=model", 1, {"A": (12, 0.7953), "B": (12, 0.7794), "C": (12, 0.7025)}, 3),
-    ("tasks_by_seeds.csv", 2, {"A": (12, 0.7953), "B": (12, 0.7794), "C": (12, 0.7025)}, 3),
+    ("tasks_by_seeds.csv --columns candidate=model", 0, {"A": (12, 0.7953), "B": (12, 0.7794), "C": (12, 0.7025)}, 0),
+    ("tasks_by_seeds.csv", 1, {"A": (12, 0.7953), "B": (12, 0.7794), "C": (12, 0.7025)}, 0),
     ("gate.csv", 0, {"main": (8, 0.899), "pr": (6, 0.8973)}, 0),
 )
 """The arguments, the pastes that it takes, the runs and the mean of each candidate, and the number of splits."""

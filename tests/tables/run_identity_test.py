@@ -68,7 +68,7 @@ def test_the_first_command_of_a_mixture_is_its_cure(name: str, tmp_path: Path, m
 def two_tasks() -> Rows:
     """Three seeds of two models on two tasks, as an export of a tracker has them."""
     return [
-        {"Name": f"{model}-{task}-{seed}", "model": model, "s": seed, "task": task, "score": mean + lead + seed / 1000}
+        {"Name": f"{model}-{task}-{seed}", "model": model, "s": seed, "data": task, "score": mean + lead + seed / 1000}
         for model, lead in (("bert", 0.0), ("roberta", 0.02))
         for task, mean in (("sst2", 0.9), ("mrpc", 0.8))
         for seed in range(3)
@@ -79,19 +79,19 @@ def test_the_factors_with_the_fewest_values_come_first_and_names_of_runs_never()
     with pytest.raises(DataError) as error:
         read(two_tasks(), columns={"candidate": "model"})
     assert str(error.value) == (
-        "rows: these columns differ within a candidate, but nothing says what they are: task (mrpc, sst2); s (0, 1, "
+        "rows: these columns differ within a candidate, but nothing says what they are: data (mrpc, sst2); s (0, 1, "
         "2). Put them into the split or the candidate, keep one value, or ignore them."
-        "\n    columns={'candidate': 'model+s', 'split': 'task'}"
-        "\n    where=('task=mrpc',)"
-        "\n    ignore=('task', 's')"
+        "\n    columns={'candidate': 'model+s', 'split': 'data'}"
+        "\n    where=('data=mrpc',)"
+        "\n    ignore=('data', 's')"
     )
-    kept = read(two_tasks(), columns={"candidate": "model", "seed": "s"}, where=("task=sst2",))
+    kept = read(two_tasks(), columns={"candidate": "model", "seed": "s"}, where=("data=sst2",))
     assert kept.read_back.runs == {"bert": 3, "roberta": 3}
-    assert read(two_tasks(), columns={"candidate": "model", "seed": "s", "split": "task"}).read_back.num_repeats == 3
+    assert read(two_tasks(), columns={"candidate": "model", "seed": "s", "split": "data"}).read_back.num_repeats == 3
 
 
 def test_a_run_that_was_made_twice_has_a_place_for_its_name_or_its_line_goes(tmp_path: Path) -> None:
-    rows = [row for row in two_tasks() if row["task"] == "sst2"]
+    rows = [row for row in two_tasks() if row["data"] == "sst2"]
     columns = {"candidate": "model", "seed": "s"}
     with pytest.raises(
         DataError, match=r"seed 0 already has a score in rows, row 1. They differ in Name \(bert-sst2-0, "

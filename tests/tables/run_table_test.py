@@ -137,8 +137,8 @@ NO_SPLITS = "no splits: all runs share one official split, so scores are not pai
             (
                 "4 runs of 2 candidates (rf 2, xgb 2), auc from 0.89 to 0.92, the highest mean wins",
                 "3 splits, 1 of them shared by all; 1 failed",
-                "columns: candidate = framework, split = fold, seed = seed, score = result, metric = metric, "
-                "error = info",
+                "columns: candidate = framework, task = task, split = fold, seed = seed, score = result, "
+                "metric = metric, error = info",
             ),
         ),
         (
@@ -374,18 +374,6 @@ def test_numbers_that_are_splits_and_seeds_may_be_seeds_of_one_official_split(tm
     assert [made.comparisons[0].paired for made in (paired, official)] == [True, False]
     assert dict(official.checklist)["splits"] == "official"
     assert official.result.on_official_splits and not paired.result.on_official_splits
-
-
-def test_longer_names_of_the_score_are_noted() -> None:
-    rows = [
-        {"candidate": name, "seed": seed, "accuracy": 0.99, "val_accuracy": start + seed / 128}
-        for name, start in (("a", 0.75), ("b", 0.5))
-        for seed in range(3)
-    ]
-    (note,) = next_runs(rows, score="accuracy").read_back.notes
-    assert note.startswith("the score is the column of exactly the name accuracy; ")
-    assert note.endswith(" also has val_accuracy = 0.75")
-    assert next_runs(rows, score="val_accuracy").read_back.notes == ()
 
 
 def test_a_candidate_that_drops_out_with_scores_is_noted() -> None:

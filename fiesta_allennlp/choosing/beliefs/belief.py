@@ -1,7 +1,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Optional
+from typing import Optional, Sequence
 
 import numpy as np
 
@@ -50,6 +50,10 @@ class Posterior(ABC):
     @abstractmethod
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
         """Compute P(mean_i >= max_j mean_j - margin). Shape: `(num_candidates,)`. Sums to 1 if `margin` is 0."""
+
+    def leads_by_task(self, candidate: int) -> Sequence[Leads]:
+        """Return the leads of a candidate on each task."""
+        return [self.leads if candidate == self.leader else self.leads_of(candidate)]
 
     @cached_property
     def leads(self) -> Leads:

@@ -1,11 +1,13 @@
+from functools import cached_property
 from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
 from fiesta_allennlp.choosing.beliefs.student_t import ScoreBelief
-from fiesta_allennlp.choosing.probability.leads import Leads, TwoWayModel, prob_best
+from fiesta_allennlp.choosing.probability.leads import Leads, TwoWayModel, find_leader, prob_best
 from fiesta_allennlp.choosing.probability.pooled_noise import Table, pool_noise
+from fiesta_allennlp.choosing.probability.task_leads import average_leads, average_noise
 from fiesta_allennlp.core.errors import ScoreError
 from fiesta_allennlp.core.records import History
 
@@ -13,7 +15,20 @@ MAX_CELLS = 10**7
 """The most cells of a table of candidates and units, which takes about a GB."""
 
 
-class ModeratedTPosterior(Posterior):
+class LeadPosterior(Posterior):
+    """A posterior of leads alone."""
+
+    means: np.ndarray
+    """The mean of each candidate. Shape: `(num_candidates,)`."""
+
+    def prob_best(self, margin: float = 0.0) -> np.ndarray:
+        if margin == 0:
+            return np.asarray(prob_best(self.leads.tails())[0])
+        probs = [prob_best(self.leads_of(index).tails(margin))[0, index] for index in range(len(self.means))]
+        return np.array(probs)
+
+
+class ModeratedTPosterior(LeadPosterior):
     """The leads among candidates, by `choosing.probability.leads`.
 
     Args:
@@ -31,9 +46,8 @@ class ModeratedTPosterior(Posterior):
     def leader(self) -> int:
         return int(self.model.find_leader()[0])
 
-    @property
+    @cached_property
     def means(self) -> np.ndarray:
-        """The mean of each candidate by the two-way model. Shape: `(num_candidates,)`."""
         return np.asarray(self.model.means[0])
 
     def leads_of(self, candidate: int) -> Leads:
@@ -41,11 +55,41 @@ class ModeratedTPosterior(Posterior):
             self._leads_by_candidate[candidate] = self.model.leads(np.array([candidate]))
         return self._leads_by_candidate[candidate]
 
-    def prob_best(self, margin: float = 0.0) -> np.ndarray:
-        if margin == 0:
-            return np.asarray(prob_best(self.leads.tails())[0])
-        probs = [prob_best(self.leads_of(index).tails(margin))[0, index] for index in range(len(self.means))]
-        return np.array(probs)
+
+class TaskAverage(LeadPosterior):
+    """The leads among candidates by the average of their means on several tasks, by `choosing.probability.task_leads`.
+
+    Args:
+        posteriors: those of the same candidates on each task, two or more.
+    """
+
+    def __init__(self, posteriors: Sequence[ModeratedTPosterior]) -> None:
+        self.posteriors = posteriors
+
+    @cached_property
+    def means(self) -> np.ndarray:
+        return np.asarray(np.mean([each.means for each in self.posteriors], axis=0))
+
+    @cached_property
+    def leader(self) -> int:
+        models = [each.model for each in self.posteriors]
+        num_units = np.sum([model.num_units for model in models], axis=0)
+        return int(find_leader(self.means[None], average_noise([model.noise for model in models]), num_units)[0])
+
+    def leads_by_task(self, candidate: int) -> List[Leads]:
+        return [each.leads_of(candidate) for each in self.posteriors]
+
+    def leads_of(self, candidate: int) -> Leads:
+        return average_leads(self.leads_by_task(candidate))
+
+    def without(self, task: int) -> LeadPosterior:
+        """Return the posterior of the average over the other tasks."""
+        return average_posterior([each for number, each in enumerate(self.posteriors) if number != task])
+
+
+def average_posterior(posteriors: Sequence[ModeratedTPosterior]) -> LeadPosterior:
+    """Return the posterior of the average over tasks, from those on each task, one or more."""
+    return posteriors[0] if len(posteriors) == 1 else TaskAverage(posteriors)
 
 
 @Belief.register("moderated_t")
@@ -64,8 +108,9 @@ class ModeratedT(ScoreBelief):
     min_evaluations = 2
     has_draws = False
 
-    def posterior(self, history: History) -> ModeratedTPosterior:
-        return ModeratedTPosterior(numbers_by_unit(history, self.scores(history)))
+    def posterior(self, history: History) -> LeadPosterior:
+        parts = history.by_task.values()
+        return average_posterior([ModeratedTPosterior(numbers_by_unit(part, self.scores(part))) for part in parts])
 
 
 def numbers_by_unit(history: History, scores: List[np.ndarray]) -> np.ndarray:

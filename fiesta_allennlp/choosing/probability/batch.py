@@ -6,7 +6,7 @@ from typing import Callable, Optional, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.choosing.probability.leads import Leads, compute_leads, prob_best
+from fiesta_allennlp.choosing.probability.leads import Leads, prob_best
 from fiesta_allennlp.choosing.probability.rules import (
     allowed_error,
     choose_evenly,
@@ -15,6 +15,12 @@ from fiesta_allennlp.choosing.probability.rules import (
     gives_up,
     nearest_rival,
     num_units_of_pair,
+)
+from fiesta_allennlp.choosing.probability.task_leads import (
+    TaskModels,
+    average_leads,
+    choose_task,
+    count_independent_units,
 )
 
 NUM_STARTS = 3
@@ -41,6 +47,8 @@ class Rules:
         runs_missing: whether only the winner and its rival run while `min_runs` are missing.
         allowed_error: stopping rule, with the arguments of `rules.allowed_error`.
         gives_up: whether a selection ends where the runs that are left are too few to go on for.
+        num_tasks: tasks by whose average candidates are compared. Each of them begins with `num_starts` units.
+        choose_task: the task of a run, with the arguments of `task_leads.choose_task`.
     """
 
     confidence: float
@@ -55,15 +63,18 @@ class Rules:
     runs_missing: bool = True
     allowed_error: Callable[[np.ndarray, float], np.ndarray] = allowed_error
     gives_up: bool = True
+    num_tasks: int = 1
+    choose_task: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] = choose_task
 
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What selections conclude from their runs. Shape of each: `(num_selections,)`, except `tails`.
+    """What selections conclude from their runs. Shape of each: `(num_selections,)`, except `tails` and `variances`.
 
     `leader` is the candidate with the greatest mean, `rival` its nearest one, and `prob` its P(best within the
     `margin`). `is_sure` says that it is named, `is_over` that the selection makes no further run, and `is_lacking` that
-    only runs of the two are missing. `tails` are `Leads.tails`, shape `(num_selections, num_candidates)`.
+    only runs of the two are missing. `tails` are `Leads.tails`, shape `(num_selections, num_candidates)`, and
+    `variances` those of the leads on each task, shape `(num_selections, num_tasks, num_candidates)`.
     """
 
     leader: np.ndarray
@@ -74,6 +85,7 @@ class Look:
     is_over: np.ndarray
     is_lacking: np.ndarray
     tails: np.ndarray
+    variances: np.ndarray
 
     def take(self, chosen: np.ndarray) -> "Look":
         return Look(*(getattr(self, field.name)[chosen] for field in fields(self)))
@@ -102,25 +114,30 @@ def look(numbers: np.ndarray, is_open: np.ndarray, room: np.ndarray, rules: Rule
     """Apply the stopping rule to selections whose candidates have their starting units.
 
     Args:
-        numbers: shape `(num_selections, num_candidates, num_units)`.
+        numbers: shape `(num_selections, num_candidates * num_tasks, num_units)`; the tasks of a candidate follow one
+            another.
         is_open: candidates that get further runs. Shape: `(num_selections, num_candidates)`.
         room: runs that the limit leaves, pending ones included. Shape: `(num_selections,)`.
     """
-    leads = compute_leads(numbers)
+    models = TaskModels([numbers[:, task :: rules.num_tasks] for task in range(rules.num_tasks)])
+    by_task = models.leads(models.find_leader())
+    leads, variances = average_leads(by_task), np.array([each.variance for each in by_task])
     margin = margin_of(leads, rules)
     tails = leads.tails(margin)
-    prob = prob_best(tails)[np.arange(len(tails)), leads.leader]
+    rows = np.arange(len(tails))
+    prob = prob_best(tails)[rows, leads.leader]
     rival = nearest_rival(leads, tails)
-    num_units = np.asarray((~np.isnan(numbers)).sum(axis=2))
-    units_of_pair = num_units_of_pair(leads, rival, num_units, is_open)
+    pairs_on_tasks = np.array([num_units_of_pair(leads, rival, units, is_open) for units in models.num_units])
+    units_of_pair = count_independent_units(variances[:, rows, rival], pairs_on_tasks)
+    num_units = models.num_units.sum(axis=0)
     is_met = 1 - prob <= rules.allowed_error(units_of_pair, rules.confidence)
-    is_short = units_of_pair < rules.min_runs
+    is_short = num_units_of_pair(leads, rival, num_units, is_open) < rules.min_runs
     is_sure, is_lacking = is_met & ~is_short, is_met & is_short & rules.runs_missing
     is_constant = (np.nanmax(numbers, axis=2) == np.nanmin(numbers, axis=2)).all(axis=1)
     is_over = is_sure | (room < 1) | is_constant
     if rules.gives_up:
         is_over |= ~is_met & gives_up(leads, rival, num_units, margin=margin, room=room, confidence=rules.confidence)
-    return Look(leads.leader, rival, prob, margin, is_sure, is_over, is_lacking, tails)
+    return Look(leads.leader, rival, prob, margin, is_sure, is_over, is_lacking, tails, variances.swapaxes(0, 1))
 
 
 class OutOfScores(IndexError):
@@ -135,12 +152,13 @@ class Batch:
     """Selections among equally many candidates, whose further runs have the given scores in this order.
 
     Args:
-        scores: shape `(num_selections, num_candidates, num_scores)`, NaN after the last of a candidate.
-        units: the unit of each, a number from 0. Same shape.
+        scores: shape `(num_selections, num_candidates * num_tasks, num_scores)`, NaN after the last of a candidate on
+            a task. The tasks of a candidate follow one another.
+        units: the unit of each, a number from 0 on each task. Same shape.
         rules: rules that all of them follow.
         is_open: candidates that get further runs; all by default. Shape: `(num_candidates,)`.
         start: number of runs that every candidate has on each unit before, and their mean; none by default. Shape of
-            both: `(num_candidates, num_units)`.
+            both: `(num_candidates * num_tasks, num_units)`.
 
     Raises:
         OutOfScores: by `run`, if a selection needs more scores of a candidate than there are.
@@ -157,7 +175,8 @@ class Batch:
     ) -> None:
         self._scores, self._units, self._rules = scores, units, rules
         shape = scores.shape[:2]
-        self._is_open = np.broadcast_to(True if is_open is None else is_open, shape)
+        num_candidates = shape[1] // rules.num_tasks
+        self._is_open = np.broadcast_to(True if is_open is None else is_open, (shape[0], num_candidates))
         num_runs_on, numbers = (np.zeros((shape[1], FIRST_WIDTH)),) * 2 if start is None else start
         self._num_runs_on = np.tile(num_runs_on.astype(int), (shape[0], 1, 1))
         self._numbers = np.where(self._num_runs_on > 0, numbers, np.nan)
@@ -180,7 +199,7 @@ class Batch:
             goes_on = ~state.is_over & (self._num_runs[active].sum(axis=1) < self._rules.max_runs)
             active = active[goes_on]
             self._make_round(active, state.take(goes_on))
-        return Ends(leader, prob, margin, is_named, self._num_runs, self._num_rounds)
+        return Ends(leader, prob, margin, is_named, self._by_task(self._num_runs).sum(axis=2), self._num_rounds)
 
     def _make_starting_runs(self) -> None:
         while True:
@@ -190,7 +209,7 @@ class Batch:
                 return
             num_started = self._num_units(active)
             for _ in range(self._rules.num_slots):
-                is_lacking = self._is_open[active] & (num_started < self._rules.num_starts)
+                is_lacking = self._lacks(active, num_started)
                 goes_on = is_lacking.any(axis=1) & (self._room(active) > 0)
                 chosen = choose_evenly(num_started, is_lacking)
                 num_started[np.flatnonzero(goes_on), chosen[goes_on]] += 1
@@ -198,7 +217,8 @@ class Batch:
             self._num_rounds[active] += 1
 
     def _make_round(self, active: np.ndarray, state: Look) -> None:
-        num_started, rows = self._num_units(active), np.arange(len(active))
+        on_tasks, rows = self._by_task(self._num_units(active)), np.arange(len(active))
+        num_started = on_tasks.sum(axis=2)
         is_of_pair = np.zeros(num_started.shape, dtype=bool)
         is_of_pair[rows, state.leader] = is_of_pair[rows, state.rival] = True
         for _ in range(self._rules.num_slots):
@@ -207,9 +227,23 @@ class Batch:
             of_pair = choose_of_pair(state.leader, state.rival, num_started, is_short)
             chosen = np.where(state.is_lacking, of_pair, chosen)
             goes_on = (self._room(active) > 0) & (~state.is_lacking | is_short.any(axis=1))
+            tasks = self._choose_tasks(state, chosen, on_tasks)
             num_started[rows[goes_on], chosen[goes_on]] += 1
-            self._add_runs(active[goes_on], chosen[goes_on])
+            on_tasks[rows[goes_on], chosen[goes_on], tasks[goes_on]] += 1
+            self._add_runs(active[goes_on], (chosen * self._rules.num_tasks + tasks)[goes_on])
         self._num_rounds[active] += 1
+
+    def _choose_tasks(self, state: Look, chosen: np.ndarray, on_tasks: np.ndarray) -> np.ndarray:
+        """Return the task on which each chosen candidate runs, against the leader or the leader's rival. Shape:
+        `(num_selections,)`, and of `on_tasks`, which are units, `(num_selections, num_candidates, num_tasks)`."""
+        rows, is_leader = np.arange(len(chosen)), chosen == state.leader
+        variances = state.variances[rows, :, np.where(is_leader, state.rival, chosen)]
+        other = np.where(is_leader, state.rival, state.leader)
+        return self._rules.choose_task(variances, on_tasks[rows, chosen], on_tasks[rows, other])
+
+    def _by_task(self, numbers: np.ndarray) -> np.ndarray:
+        """Shape: `(num_selections, num_candidates, num_tasks)`."""
+        return numbers.reshape(len(numbers), self._is_open.shape[1], self._rules.num_tasks)
 
     def _numbers_of(self, active: np.ndarray) -> np.ndarray:
         return self._numbers[active, :, : self._width]
@@ -218,21 +252,25 @@ class Batch:
         return np.asarray((~np.isnan(self._numbers_of(active))).sum(axis=2))
 
     def _lacks_starts(self, active: np.ndarray) -> np.ndarray:
-        return self._is_open[active] & (self._num_units(active) < self._rules.num_starts)
+        return self._lacks(active, self._num_units(active))
+
+    def _lacks(self, active: np.ndarray, num_started: np.ndarray) -> np.ndarray:
+        is_open = np.repeat(self._is_open[active], self._rules.num_tasks, axis=1)
+        return is_open & (num_started < self._rules.num_starts)
 
     def _room(self, active: np.ndarray) -> np.ndarray:
         return np.asarray(self._rules.limit - self._num_runs_before - self._num_runs[active].sum(axis=1))
 
-    def _add_runs(self, active: np.ndarray, candidates: np.ndarray) -> None:
-        """Run a candidate of each active selection once."""
-        runs = active, candidates, np.minimum(self._num_runs[active, candidates], self._scores.shape[2] - 1)
+    def _add_runs(self, active: np.ndarray, places: np.ndarray) -> None:
+        """Run a candidate of each active selection once on a task: `places` count the tasks of all candidates."""
+        runs = active, places, np.minimum(self._num_runs[active, places], self._scores.shape[2] - 1)
         scores, units = self._scores[runs], self._units[runs]
-        is_missing = np.isnan(scores) | (self._num_runs[active, candidates] >= self._scores.shape[2])
+        is_missing = np.isnan(scores) | (self._num_runs[active, places] >= self._scores.shape[2])
         if is_missing.any():
-            raise OutOfScores(int(candidates[is_missing][0]))
-        self._num_runs[active, candidates] += 1
+            raise OutOfScores(int(places[is_missing][0]) // self._rules.num_tasks)
+        self._num_runs[active, places] += 1
         self._widen(int(units.max(initial=-1)) + 1)
-        cells = active, candidates, units
+        cells = active, places, units
         earlier = self._num_runs_on[cells]
         sums = np.where(earlier > 0, self._numbers[cells], 0.0) * earlier + scores
         self._numbers[cells] = sums / (earlier + 1)

@@ -20,6 +20,18 @@ MAX_TAIL = 1 - 1e-12
 """The greatest probability that a rival is better: its odds must be finite."""
 
 
+def find_leader(means: np.ndarray, noise: PooledNoise, num_units: np.ndarray) -> np.ndarray:
+    """Return the candidate with the greatest mean; among equal ones that with more units, then the first.
+
+    Args:
+        means: shape `(num_selections, num_candidates)`.
+        num_units: same shape.
+    """
+    tolerance = np.sqrt(noise.variance)[:, None] * 1e-9
+    is_highest = means >= means.max(axis=1, keepdims=True) - tolerance
+    return np.asarray(np.where(is_highest, num_units, 0).argmax(axis=1))
+
+
 class TwoWayModel:
     """The means of candidates by a two-way model, in which the effects of units are shrunk.
 
@@ -57,11 +69,8 @@ class TwoWayModel:
         self._num_common, self._unseen_squares = table.num_common, table.unseen_squares
 
     def find_leader(self) -> np.ndarray:
-        """Return the candidate with the greatest mean; among equal ones that with more units, then the first.
-        Shape: `(num_selections,)`."""
-        tolerance = np.sqrt(self.noise.variance)[:, None] * 1e-9
-        is_highest = self.means >= self.means.max(axis=1, keepdims=True) - tolerance
-        return np.asarray(np.where(is_highest, self.num_units, 0).argmax(axis=1))
+        """Return the candidate with the greatest mean. Shape: `(num_selections,)`."""
+        return find_leader(self.means, self.noise, self.num_units)
 
     def leads(self, leader: np.ndarray) -> "Leads":
         """Return the leads of a candidate of each selection over all candidates.

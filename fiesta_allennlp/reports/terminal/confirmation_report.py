@@ -33,10 +33,10 @@ def confirmation_table(confirmations: Sequence[Confirmation]) -> Table:
     columns: Columns = {
         "winner": lambda row: row[0].winner,
         "against": lambda row: row[1].rival,
-        "runs each": lambda row: str(row[0].num_runs),
-        "difference": lambda row: number_text(row[1].difference, sign="+"),
+        "runs": lambda row: str(row[0].num_runs),
+        "lead": lambda row: number_text(row[1].difference, sign="+"),
         "95% interval": lambda row: interval_text(row[1].interval),
-        "lead, sds": lambda row: number_text(row[1].lead_in_sds, 2),
+        "in sds": lambda row: number_text(row[1].lead_in_sds, 2),
         "p": lambda row: probability_text(row[1].p_value),
         "verdict": lambda row: row[1].verdict,
     }

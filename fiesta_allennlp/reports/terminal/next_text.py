@@ -10,6 +10,7 @@ from fiesta_allennlp.selecting.results.candidate_table import candidate_table
 from fiesta_allennlp.selecting.results.facts import NEXT, fact_sentences, fact_values
 from fiesta_allennlp.selecting.results.result_words import time_forecast_text
 from fiesta_allennlp.selecting.results.showing import Printable, TerminalLines, show
+from fiesta_allennlp.selecting.results.task_standing import task_table
 from fiesta_allennlp.tables.next_runs import NextRuns, next_runs
 from fiesta_allennlp.tables.table_files import Content
 from fiesta_allennlp.tables.table_settings import NextSettings
@@ -53,7 +54,8 @@ class PrintableNextRuns(Printable, NextRuns):
 
 @show.register
 def _(answer: PrintableNextRuns) -> TerminalLines:
-    return [candidate_table(answer.result, title=answer.metric.display_name), *answer.sentences]
+    tasks = [task_table(answer.result)] if answer.result.tasks else []
+    return [candidate_table(answer.result, title=answer.metric.display_name), *tasks, *answer.sentences]
 
 
 def ask_next_runs(settings: NextSettings, content: Content = None) -> PrintableNextRuns:

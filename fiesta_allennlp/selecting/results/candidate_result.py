@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Literal, Mapping, Optional, Tuple, Type, TypeVar
+from typing import Any, Literal, Mapping, Optional, Sequence, Tuple, Type, TypeVar
 
 import numpy as np
 
@@ -45,6 +45,9 @@ class CandidateResult:
     `num_brought` of the finished runs were made before the selection began. `seconds` is the sum over the candidate's
     finished runs. `study_score` is the score of a trial in its study, which does not count.
 
+    Over several tasks, `mean` is the mean of the means on each, `sd` is the root mean square of the sds, and there is
+    no `interval`.
+
     `interval` is the 95% credible interval of the mean from the candidate's own scores, mean +- t(.975; n - 1) sd /
     sqrt(n), the posterior under the prior 1 / sigma. It includes the variance of the splits, so two intervals may
     overlap although the paired comparison is clear.
@@ -86,8 +89,8 @@ class CandidateResult:
         return cls(
             name=name,
             num_evaluations=len(scores),
-            mean=float(np.mean(scores)) if len(scores) else None,
-            sd=sample_sd(scores),
+            mean=history.mean(name),
+            sd=_typical_sd([part.scores(name) for part in history.by_task.values()]),
             prob_best=decision.prob_best.get(name),
             prob_within_margin=decision.prob_within_margin.get(name),
             state="taking part" if name not in history.withdrawn else "removed" if is_removed else "failed",
@@ -99,7 +102,7 @@ class CandidateResult:
             seconds=sum(run.seconds for run in runs),
             num_pending=history.num_pending(name),
             num_brought=sum(run.request.is_brought for run in runs),
-            interval=compute_mean_interval(scores),
+            interval=None if history.tasks else compute_mean_interval(scores),
             scores=tuple(scores.tolist()),
             split_seeds=tuple(run.request.split_seed for run in runs),
             replicates=tuple(run.request.replicate for run in runs),
@@ -159,3 +162,8 @@ class CandidateResult:
         if self.num_failures_by_kind.keys() - {"machine"} == {"unfit"}:
             return "unfit"
         return "min_score" if self.num_missed else "max_failures"
+
+
+def _typical_sd(scores_by_task: Sequence[np.ndarray]) -> Optional[float]:
+    sds = [sample_sd(scores) for scores in scores_by_task]
+    return None if None in sds else float(np.sqrt(np.mean(np.square(np.array(sds, dtype=float)))))

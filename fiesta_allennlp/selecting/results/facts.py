@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequ
 
 import numpy as np
 
-from fiesta_allennlp.choosing.decision import ClassErrors, Decision
+from fiesta_allennlp.choosing.decision import ClassErrors, Decision, GateDecision
 from fiesta_allennlp.choosing.forecast import Forecast, count_runs, forecast_selection
 from fiesta_allennlp.choosing.probability.collapsed_runs import CollapsedRuns, find_collapsed_runs
 from fiesta_allennlp.choosing.probability.rules import nearest_rival
@@ -20,6 +20,13 @@ from fiesta_allennlp.core.texts import count_text, duration_text, probability_te
 from fiesta_allennlp.selecting.results.candidate_table import num_decimals
 from fiesta_allennlp.selecting.results.claim import describe_claim
 from fiesta_allennlp.selecting.results.result_words import describe_collapsed_runs, forecast_text
+from fiesta_allennlp.selecting.results.task_standing import (
+    TaskStanding,
+    describe_new_task,
+    describe_tasks,
+    find_prob_on_new_task,
+    find_tasks,
+)
 
 JSON, NEXT, STATE, NOTES, FIRST = "json", "next", "state", "notes", "first"
 """The outputs: JSON, `fiesta next`, the state of a selection in status and report, notes below, and the facts to see
@@ -62,6 +69,9 @@ class DecisionFacts:
         other_metrics: what a run reports by longer names than that of the metric, such as `test_accuracy = 0.9`.
         collapsed: runs far below (or above) their candidate's others, by candidate.
         forecast: how many more runs an open selection makes, where that is known.
+        tasks: the standing on each task, if candidates are compared by their average over several.
+        gate: the verdicts against a baseline, if these are asked for.
+        prob_on_new_task: the probability that the lead over the nearest rival is above 0 on a further task of the kind.
     """
 
     margin: float = 0.0
@@ -78,6 +88,9 @@ class DecisionFacts:
     other_metrics: Tuple[str, ...] = ()
     collapsed: Tuple[CollapsedRuns, ...] = ()
     forecast: Optional[Forecast] = None
+    tasks: Tuple[TaskStanding, ...] = ()
+    prob_on_new_task: Optional[float] = None
+    gate: Optional[GateDecision] = None
 
 
 @dataclass(frozen=True)
@@ -143,7 +156,7 @@ def find_lead(history: History, decision: Decision) -> Optional[LeadOverRival]:
     lead = posterior.lead(rival, names.index(decision.best))
     if lead is None or lead.difference <= 0:
         return None
-    best_mean, rival_mean = (float(history.scores(name).mean()) for name in (decision.best, names[rival]))
+    best_mean, rival_mean = (history.sign * (history.mean(name) or 0.0) for name in (decision.best, names[rival]))
     is_better = rival_mean > best_mean
     return LeadOverRival(names[rival], lead.difference, lead.standard_error, lead.t, lead.df, is_better)
 
@@ -153,7 +166,7 @@ def _has_varied(history: History, decision: Decision) -> bool:
 
 
 def _find_collapsed(history: History, decision: Decision) -> Tuple[CollapsedRuns, ...]:
-    return find_collapsed_runs(history)
+    return tuple(runs for part in history.by_task.values() for runs in find_collapsed_runs(part))
 
 
 def _find_other_metrics(history: History, decision: Decision) -> Tuple[str, ...]:
@@ -168,7 +181,7 @@ def _describe_other_metrics(result: Any) -> List[str]:
 
 def _is_open(result: Any) -> bool:
     """Return whether candidates are compared, and none is named yet."""
-    return result.leading is not None and not result.decided and result.stopped_by != "failures"
+    return result.gate is None and result.leading is not None and not result.decided and result.stopped_by != "failures"
 
 
 def describe_best_set(result: Any) -> List[str]:
@@ -248,10 +261,28 @@ def _describe_lead(result: Any) -> List[str]:
     return sentences
 
 
+def _describe_gate(result: Any) -> List[str]:
+    """State the verdict about each candidate against the baseline."""
+    if result.gate is None:
+        return []
+    main, sentences = result.gate.against, []
+    for each in result.gate.verdicts:
+        name, drop = each.candidate, f"by more than {result.gate.max_drop:g}"
+        chance = f"{drop} with probability {probability_text(1 - each.prob_no_worse)}"
+        texts = {
+            "better": f"{name} is better than {main} with probability {probability_text(each.prob_better)}.",
+            "no worse": f"{name} is no worse than {main} (worse {chance}).",
+            "worse": f"{name} is worse than {main} {chance}.",
+            "open": f"Open: {name} is worse than {main} {chance}.",
+        }
+        sentences.append(texts[each.verdict])
+    return sentences
+
+
 def describe_errors(result: Any) -> List[str]:
     """State how often winners of this class are wrong."""
     errors = result.class_errors
-    if errors is None or not result.is_decided or result.running:
+    if errors is None:
         return []
     share = f"{errors.wrong / errors.winners:.1%}"
     return [f"Of {errors.winners:,} simulated winners with such a P(best) and lead, {share} were wrong."]
@@ -314,6 +345,9 @@ FACTS: List[Fact] = [
     Fact("single_runs_wrong", AT_FIRST, first=_first_single_runs),
     Fact("target", frozenset({JSON, STATE}), sentences=_describe_target),
     Fact("lead", SHOWN, find_lead, _describe_lead),
+    Fact("gate", frozenset({JSON, NEXT}), lambda history, decision: decision.gate, _describe_gate),
+    Fact("tasks", SHOWN, find_tasks, describe_tasks),
+    Fact("prob_on_new_task", SHOWN, find_prob_on_new_task, describe_new_task),
     Fact("varied", SHOWN, _has_varied, _describe_constant),
     Fact("gave_up", frozenset({JSON, NEXT}), lambda history, decision: decision.gave_up, _describe_open),
     Fact("unresolved", value=lambda history, decision: decision.unresolved),

@@ -4,7 +4,7 @@ import csv
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Dict, List, Literal, Mapping, Optional, Tuple, Type, TypeVar, Union
+from typing import Any, ClassVar, Dict, List, Literal, Mapping, Optional, Tuple, Type, TypeVar, Union, cast
 
 from fiesta_allennlp.choosing.decision import DECIDED_REASONS, Decision
 from fiesta_allennlp.core.directory import RunDirectory
@@ -33,7 +33,8 @@ FORMAT = 3
 """The number of the format of `selection.json`, raised where a key is renamed or removed."""
 
 
-Verdict = Literal["best", "equal", "open"]
+Verdict = Literal["best", "equal", "open", "better", "no worse", "worse"]
+"""The ends of a selection, and those of a gate, which may be open, too."""
 
 ResultType = TypeVar("ResultType", bound="Result")
 
@@ -148,7 +149,9 @@ class Result(DecisionFacts, Printable):
     @property
     def verdict(self) -> Verdict:
         """The end: `best` names a winner; `equal` means that all pairs of `best_set` are within half a run-to-run sd
-        with the target confidence; anything else is `open`."""
+        with the target confidence; anything else is `open`. Against a baseline, it is that of `GateDecision`."""
+        if self.gate is not None:
+            return "open" if self.questions else cast(Verdict, self.gate.verdict)
         if self.stopped_by in DECIDED_REASONS:
             return "best"
         is_over = self.stopped_by not in (None, "failures", "interrupted") and not self.running
@@ -171,11 +174,14 @@ class Result(DecisionFacts, Printable):
 
     @property
     def best_set(self) -> Tuple[str, ...]:
-        """The smallest set of candidates whose P(best) together reaches `target`, the most probable first; only the
-        winner once it is named, and empty while P(best) is unknown."""
-        if self.best is not None:
-            return (self.best,)
+        """The smallest set of candidates whose P(best) together reaches `target`, the most probable first; empty while
+        P(best) is unknown. Several can be in it beside a winner within a margin, or of a budget."""
         return smallest_set({c.name: c.prob_best for c in self.candidates if c.prob_best is not None}, self.target)
+
+    @property
+    def average_text(self) -> str:
+        """What the means are an average of, such as ` on the average of these 3 data sets`; empty without tasks."""
+        return f" on the average of these {len(self.tasks)} data sets" if self.tasks else ""
 
     @property
     def leader(self) -> Any:
@@ -206,8 +212,9 @@ class Result(DecisionFacts, Printable):
 
     @property
     def compared(self) -> Tuple[Any, ...]:
-        """The ranked candidates, if their scores are those of whole runs, so that two can be compared by them."""
-        return self.ranked
+        """The ranked candidates, if their scores are those of whole runs on one task, so that two can be compared by
+        them."""
+        return () if self.tasks else self.ranked
 
     @property
     def confidence(self) -> Optional[float]:

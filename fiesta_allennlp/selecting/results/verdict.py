@@ -24,7 +24,7 @@ def judge(history: History, decision: Decision, strategy: Strategy, *, allowed: 
     margin. The decision has questions about the scores, unless the names of their objections are among those `allowed`.
     """
     decision = replace(decision, questions=tuple(find_questions(history, allowed)))
-    if decision.best is None or decision.posterior is None:
+    if decision.best is None or decision.posterior is None or decision.gate is not None:
         return _with_reason(decision)
     target, compared = strategy.confidence or CONFIDENCE, with_everybody(history, strategy.belief)
     names, left = history.active, [name for name in compared.active if name in history.withdrawn]
@@ -38,14 +38,9 @@ def judge(history: History, decision: Decision, strategy: Strategy, *, allowed: 
     is_open = sum(chance_by_name.values()) > 1 - target
     unresolved = [name for name, chance in chance_by_name.items() if is_open and chance > (1 - target) / len(left)]
     best = [names.index(name) for name in smallest_set(decision.prob_best, target)]
-    return _with_reason(
-        replace(
-            decision,
-            unresolved=tuple(unresolved),
-            prob_equal=prob_equal(decision.posterior, best),
-            class_errors=find_class_errors(decision, strategy),
-        )
-    )
+    chance = prob_equal(decision.posterior, best)
+    decision = _with_reason(replace(decision, unresolved=tuple(unresolved), prob_equal=chance))
+    return replace(decision, class_errors=find_class_errors(decision, strategy))
 
 
 def _with_reason(decision: Decision) -> Decision:
@@ -56,8 +51,8 @@ def _with_reason(decision: Decision) -> Decision:
 
 def with_everybody(history: History, belief: Belief) -> History:
     """Return the history with those candidates active that left, but have enough scores to be compared."""
-    least = belief.min_evaluations
-    left = [name for name in history.withdrawn if history.num_finished(name) >= least]
+    parts, least = history.by_task.values(), belief.min_evaluations
+    left = [name for name in history.withdrawn if all(part.num_finished(name) >= least for part in parts)]
     return replace(history, withdrawn=history.withdrawn.difference(left)) if left else history
 
 

@@ -13,11 +13,17 @@ from numpy.random import Generator
 from scipy.special import expit
 
 from fiesta_allennlp.choosing import Strategy
-from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedTPosterior, numbers_by_unit
+from fiesta_allennlp.choosing.beliefs.moderated_t import (
+    LeadPosterior,
+    ModeratedTPosterior,
+    average_posterior,
+    numbers_by_unit,
+)
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.probability import logit
 from fiesta_allennlp.choosing.probability.continuation import draw_continuation
 from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
+from fiesta_allennlp.choosing.task_choice import check_tasks
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, DataError, full_command
 from fiesta_allennlp.core.records import History
@@ -42,6 +48,7 @@ from fiesta_allennlp.tables.table_settings import (
     is_selection,
     refuse_table_options,
 )
+from fiesta_allennlp.tables.task_scales import refuse_unequal_scales
 
 MIN_RUNS = 2
 """A single run of a candidate gives no estimate of the sd."""
@@ -66,15 +73,21 @@ class PosteriorScores(ScoreSource):
     def knows_seconds(self) -> bool:
         return any(self.seconds.values())
 
+    @cached_property
+    def parts(self) -> "Tuple[PosteriorScores, ...]":
+        """The pilot on each task."""
+        return tuple(replace(self, start=part) for part in self.start.by_task.values())
+
     def check_runs(self) -> None:
         """Refuse fewer than two candidates, too few runs of one, or equal scores."""
         if len(self.start.active) < 2:
             raise DataError(f"{self.name}: a plan needs at least two candidates but got {len(self.start.active)}.")
         for name in self.start.active:
-            if self.start.num_finished(name) < MIN_RUNS:
+            num_runs = min(part.num_finished(name) for part in self.start.by_task.values())
+            if num_runs < MIN_RUNS:
                 raise DataError(
-                    f"{self.name}: a plan needs at least {MIN_RUNS} runs of every candidate, but '{name}' has "
-                    f"{self.start.num_finished(name)}. Add runs, or plan from --gap and --sd."
+                    f"{self.name}: a plan needs at least {MIN_RUNS} runs of every candidate (on every task), but "
+                    f"'{name}' has {num_runs}. Add runs, or plan from --gap and --sd."
                 )
         if not np.ptp(np.concatenate([self.start.scores(name) for name in self.start.active])) > 0:
             raise DataError(
@@ -82,8 +95,13 @@ class PosteriorScores(ScoreSource):
             )
 
     @cached_property
-    def posterior(self) -> ModeratedTPosterior:
+    def posterior(self) -> LeadPosterior:
         """The leads among the candidates, of logits with `takes_logits`."""
+        return average_posterior([part.posterior_of_task for part in self.parts])
+
+    @cached_property
+    def posterior_of_task(self) -> ModeratedTPosterior:
+        """The same for a single task."""
         return ModeratedTPosterior(numbers_by_unit(self.start, self._modelled_scores))
 
     @cached_property
@@ -100,8 +118,14 @@ class PosteriorScores(ScoreSource):
         return self.posterior.noise_sd
 
     def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
+        if len(self.parts) > 1:
+            return DrawnScores.of_tasks(
+                [part.draw(sampling, split_rng=split_rng, score_rngs=score_rngs) for part in self.parts]
+            )
         names, length = self.start.active, sampling.length
-        drawn = draw_continuation(self.posterior.model, 1, length, split_rng, shares_units=sampling.shared_splits)
+        drawn = draw_continuation(
+            self.posterior_of_task.model, 1, length, split_rng, shares_units=sampling.shared_splits
+        )
         numbers = expit(drawn.numbers[0]) if self.takes_logits else drawn.numbers[0]
         seen = np.unique(np.concatenate([self.start.split_seeds(name) for name in names]))
         # New splits have negative seeds.
@@ -194,7 +218,12 @@ def _plan_from_pilot(settings: PlanSettings, pilot: PosteriorScores, choice: Rep
         notes=(*pilot.notes, *_missed_runs_notes(pilot.start), *done_note(settings.done)),
     )
     source.check_runs()
-    return prepare_simulator(choice, source)
+    refuse_unequal_scales(settings, source.posterior, tuple(source.start.by_task))
+    if source.start.tasks and settings.budget is not None:
+        raise ConfigError("--budget is for a plan on one task. Remove it, or keep one task with --where.")
+    simulator = prepare_simulator(choice, source)
+    check_tasks(simulator.strategy, source.start)
+    return simulator
 
 
 def _missed_runs_notes(pilot: History) -> Tuple[str, ...]:

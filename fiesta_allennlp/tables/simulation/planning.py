@@ -218,7 +218,7 @@ def plan(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda numbe
         on_repetitions(number, total and num_kinds * total)
 
     default = simulator.run(settings.repetitions, on_repetitions=report, max_seconds=max_seconds)
-    budget = settings.budget or max(round(default.runs.mean), min_budget)
+    budget = None if simulator.first_history.tasks else settings.budget or max(round(default.runs.mean), min_budget)
     outlooks: Dict[Any, Outlook] = {}
     alternatives = _list_alternatives(simulator, margins, budget=budget)
     with suppress(KeyboardInterrupt):
@@ -256,8 +256,10 @@ def _find_min_budget(settings: PlanSettings, simulator: Simulator) -> int:
     return SequentialHalving(belief=StudentT(), budget=1).least(len(names))
 
 
-def _list_alternatives(simulator: Simulator, margins: Sequence[float], *, budget: int) -> Mapping[Any, ReplaySettings]:
-    """Return the other ways to choose: the larger margins, `equal` and `halving`."""
+def _list_alternatives(
+    simulator: Simulator, margins: Sequence[float], *, budget: Optional[int]
+) -> Mapping[Any, ReplaySettings]:
+    """Return the other ways to choose: the larger margins, `equal`, and `halving` with a budget."""
     params = simulator.settings.strategy_params()
     names = deciding_options(simulator.settings, "confidence")
     shared = {name: params[name] for name in names if name in params}
@@ -265,7 +267,7 @@ def _list_alternatives(simulator: Simulator, margins: Sequence[float], *, budget
     kinds: Dict[Any, Dict[str, Any]] = {
         **{margin: {"strategy": {**params, "margin": margin}} for margin in margins},
         "equal": {"strategy": "non_adaptive_fc", **shared, **in_rounds},
-        "halving": {"budget": budget, **in_rounds},
+        **({} if budget is None else {"halving": {"budget": budget, **in_rounds}}),
     }
     defaults = dict.fromkeys(CHOICE_OPTIONS)
     return {kind: replace(simulator.settings, **{**defaults, **changes}) for kind, changes in kinds.items()}

@@ -24,7 +24,14 @@ from fiesta_allennlp.core.seeding import (
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.defaults import MAX_FAILURES
 from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
-from fiesta_allennlp.tables.score_sources import DrawnScores, OutOfScoresError, Sampling, ScoreSource, restrict
+from fiesta_allennlp.tables.score_sources import (
+    DrawnScores,
+    OutOfScoresError,
+    Sampling,
+    ScoreSource,
+    interleave,
+    restrict,
+)
 from fiesta_allennlp.tables.simulation.outlook import Outlook, Repetition, find_best
 from fiesta_allennlp.tables.table import open_scores
 from fiesta_allennlp.tables.table_settings import MAX_REPEATS, MIN_REPEATS, ReplaySettings
@@ -34,6 +41,9 @@ NUM_ROUNDS = 2000
 
 MAX_CHUNK_SIZE = 200
 """The most repetitions to simulate at once: enough for arrays to pay, and few enough for a bar that moves."""
+
+MAX_RUNS_ON_TASK = 500
+"""The most runs of a candidate on one of several tasks that are drawn."""
 
 OnRepetitions = Callable[[int, Optional[int]], None]
 """Called with the number of repetitions that have newly finished, and with their total where that becomes known."""
@@ -116,7 +126,8 @@ class Simulator:
             return None
         in_rounds = isinstance(strategy, NonAdaptiveFixedConfidence)
         num_slots = len(strategy.open(history.active)) if in_rounds else self.settings.batch_size
-        return strategy.rules(strategy.limit_of(history), num_slots)
+        rules = strategy.rules(strategy.limit_of(history), num_slots)
+        return rules and replace(rules, num_tasks=len(history.by_task))
 
     def run_all(self, repetitions: range) -> List[Repetition]:
         """Simulate these repetitions, with the scores and the draws that belong to their numbers."""
@@ -132,13 +143,14 @@ class Simulator:
         """
         history, names = self.first_history, self.first_history.active
         tables = [scores.further_runs(history) for scores in drawn]
+        starts = [count_on_units(part, names) for part in history.by_task.values()]
         is_open = np.array([name not in self.strategy.done for name in names])
         batch = Batch(
             history.sign * np.stack([table.scores for table in tables]),
             np.stack([table.units for table in tables]),
             rules,
             is_open=is_open,
-            start=count_on_units(history, names),
+            start=(interleave([each[0] for each in starts], 0), interleave([each[1] for each in starts], np.nan)),
         )
         try:
             return batch.run()
@@ -253,6 +265,8 @@ def prepare_simulator(
     if settings.done:
         strategy.without_further_runs(settings.done, source.start or History(tuple(names)))
     _, max_runs = strategy.bounds(len(names))
+    if source.start is not None and source.start.tasks:
+        max_runs = min(max_runs * len(source.start.by_task), MAX_RUNS_ON_TASK)
     parsed_margin = Margin.parse(settings.strategy_params().get("margin", margin))
     sampling = replace(sampling, length=max_runs)
     return Simulator(settings, strategy, source, sampling, margin=parsed_margin.to_score(source.noise_sd or 0.0))

@@ -231,7 +231,8 @@ def test_the_best_set_is_the_smallest_that_reaches_the_target() -> None:
     assert replace(result, target=0.99).best_set == ("cnn", "lstm", "bert")
     wide = replace(result, target=0.5)
     assert wide.best_set == ("cnn",) and "is the best with" not in selection_in_words(wide)[0]
-    assert replace(result, stopped_by="confidence").best_set == ("cnn",)
+    within_margin = replace(result, stopped_by="confidence", margin=0.1)
+    assert (within_margin.best, within_margin.best_set) == ("cnn", ("cnn", "lstm"))
     assert Result(None, None, "f1", (CandidateResult("a"),)).best_set == ()
 
 

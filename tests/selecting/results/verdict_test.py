@@ -8,12 +8,10 @@ import pytest
 
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.core.records import Evaluation, Failure, History
-from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.words import verdict_in_words
 from fiesta_allennlp.selecting.objections import UNSEEDED
-from fiesta_allennlp.selecting.results.facts import NOTES, fact_sentences
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import judge, smallest_set
 from tests.choosing.histories import request
@@ -25,6 +23,8 @@ BETTER = [0.90, 0.91, 0.89]
 
 def result_of(scores: Dict[str, Sequence[float]], *, allowed: Sequence[str] = (), **changes: Any) -> Result:
     """The result of a selection of candidates with these scores. `changes` are fields of its history."""
+    from fiesta_allennlp.core.registry import build
+
     runs = [
         Evaluation(make_request(0, name, replicate, shared_splits=False), score, "f1")
         for name, row in scores.items()
@@ -67,7 +67,9 @@ def test_equal_runs_are_asked_about_before_a_winner_is_named() -> None:
     (question,) = made.questions
     assert question.startswith("All 4 runs of perfect are equal (f1 1). Is the seed used, or are results cached?")
     assert made.candidates[2].sd == 0 and not made.candidates[2].withdrawn
-    assert result_of(scores, allowed=["unseeded"]).best == "perfect"
+    assert made.class_errors is made.runs_to_claim is None
+    answered = result_of(scores, allowed=["unseeded"])
+    assert answered.best == "perfect" and answered.class_errors is not None and answered.runs_to_claim is not None
 
 
 def test_where_nothing_varies_there_is_no_certainty() -> None:
@@ -98,17 +100,6 @@ def test_metrics_that_differ_and_items_that_are_right_or_wrong_raise_no_question
     assert not list(UNSEEDED.test(history([{"f1": 0.5, "loss": float(k)} for k in range(3)])))
     assert not list(UNSEEDED.test(history([{"f1": 0.5}] * 2)))
     assert not list(UNSEEDED.test(history([{"f1": 1.0}] * 9)))
-
-
-def test_longer_names_of_the_metric_are_noted() -> None:
-    reported = {"f1": 0.99, "val_f1": 0.8, "test_f1": 0.7, "loss": 0.1, "xf1": 0.5}
-    runs = tuple(Evaluation(request("a", k), 0.99, "f1", metrics=reported) for k in range(2))
-    history, strategy = History(("a", "b"), runs), build(Strategy, STRATEGY)
-    made = Result.from_decision(history, judge(history, strategy.recommend(history), strategy), Metric("f1"))
-    assert made.other_metrics == ("val_f1 = 0.8", "test_f1 = 0.7")
-    note = "The metric is f1, by exactly this name. Runs also report val_f1 = 0.8, test_f1 = 0.7."
-    assert note in fact_sentences(made, NOTES)
-    assert result_of({"a": GOOD, "b": BAD}).other_metrics == ()
 
 
 def test_two_candidates_within_half_an_sd_are_equal_only_at_an_end_without_a_winner() -> None:

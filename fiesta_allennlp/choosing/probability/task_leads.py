@@ -1,0 +1,128 @@
+"""Candidates compared by the average of their means on several tasks, in many selections at once.
+
+A task is a data set of a fixed list. All of them have equal weights, and each has its own noise and its own units.
+"""
+
+from typing import List, Sequence
+
+import numpy as np
+from scipy.special import stdtr
+
+from fiesta_allennlp.choosing.probability.leads import Leads, TwoWayModel, find_leader
+from fiesta_allennlp.choosing.probability.pooled_noise import PooledNoise, Table, pool_noise
+
+
+class TaskModels:
+    """The two-way model of each task. With a single task it is that of all runs.
+
+    Args:
+        numbers: those of each task. Shape of each: `(num_selections, num_candidates, num_units)`, where the number of
+            units may differ.
+    """
+
+    def __init__(self, numbers: Sequence[np.ndarray]) -> None:
+        tables = [Table(each) for each in numbers]
+        self.models = [TwoWayModel(table, pool_noise(table)) for table in tables]
+
+    @property
+    def means(self) -> np.ndarray:
+        """The mean of the means on all tasks. Shape: `(num_selections, num_candidates)`."""
+        return np.asarray(np.mean([model.means for model in self.models], axis=0))
+
+    @property
+    def num_units(self) -> np.ndarray:
+        """Shape: `(num_tasks, num_selections, num_candidates)`."""
+        return np.array([model.num_units for model in self.models])
+
+    def find_leader(self) -> np.ndarray:
+        """Return the candidate with the greatest mean; see `leads.find_leader`. Shape: `(num_selections,)`."""
+        noise = average_noise([model.noise for model in self.models])
+        return find_leader(self.means, noise, self.num_units.sum(axis=0))
+
+    def leads(self, leader: np.ndarray) -> List[Leads]:
+        """Return the leads of a candidate of each selection on each task. Shape of `leader`: `(num_selections,)`."""
+        return [model.leads(leader) for model in self.models]
+
+
+def average_noise(noises: Sequence[PooledNoise]) -> PooledNoise:
+    """Return the noise of a run on a typical task: the mean of the variances that are not 0."""
+    if len(noises) == 1:
+        return noises[0]
+    varied = np.array([noise.varied for noise in noises])
+    total = np.where(varied, [noise.variance for noise in noises], 0.0).sum(axis=0)
+    variance = np.where(varied.any(axis=0), total / np.maximum(varied.sum(axis=0), 1), 1.0)
+    unit_share, df = (np.mean([getattr(noise, name) for noise in noises], axis=0) for name in ("unit_share", "df"))
+    return PooledNoise(variance, unit_share, df, varied.any(axis=0))
+
+
+def average_leads(leads: Sequence[Leads]) -> Leads:
+    """Return the leads on the average of T tasks, from those of the same candidates on each.
+
+    With the lead D_t of task t, its variance V_t and degrees of freedom d_t (Satterthwaite, 1946)::
+
+        D = sum D_t / T,   V = sum V_t / T^2,   d = (sum V_t)^2 / sum(V_t^2 / d_t)
+
+    A task where nothing varied has V_t = 0.
+    """
+    if len(leads) == 1:
+        return leads[0]
+    variances = np.array([_known_variance(each) for each in leads])
+    total, df = variances.sum(axis=0), np.array([each.df for each in leads])
+    shares = np.where(df > 0, variances**2 / np.where(df > 0, df, 1.0), 0.0).sum(axis=0)
+    is_known = shares > 0
+    return Leads(
+        leads[0].leader,
+        np.mean([each.difference for each in leads], axis=0),
+        total / len(leads) ** 2,
+        np.where(is_known, total**2 / np.where(is_known, shares, 1.0), 0.0),
+        average_noise([each.noise for each in leads]),
+    )
+
+
+def _known_variance(leads: Leads) -> np.ndarray:
+    return np.where(leads.noise.varied[:, None], leads.variance, 0.0)
+
+
+def count_independent_units(variances: np.ndarray, num_units: np.ndarray) -> np.ndarray:
+    """Return the units that an average over tasks rests on::
+
+        1 + (sum V_t)^2 / sum(V_t^2 / (n_t - 1))
+
+    With one task that is n. With V_t equal, 12 units on one task are 12, and 4 on each of 3 tasks are 10.
+
+    Args:
+        variances: V_t of a lead, shape `(num_tasks, ...)`.
+        num_units: n_t, infinite where nobody gets further runs. Same shape.
+    """
+    if len(num_units) == 1:
+        return np.asarray(num_units[0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(variances > 0, variances**2 / (num_units - 1), 0.0).sum(axis=0)
+        number = 1 + variances.sum(axis=0) ** 2 / shares
+    return np.where(np.isnan(number), num_units.min(axis=0), number)
+
+
+def choose_task(variances: np.ndarray, own_units: np.ndarray, other_units: np.ndarray) -> np.ndarray:
+    """Return the task on which another unit of one of two candidates makes the variance of their lead fall most::
+
+        V_t (1 / n_t - 1 / (n_t + 1)) / (1 / n_t + 1 / m_t)
+
+    with n_t its units and m_t those of the other one, at least 1. Shape: `(num_selections,)`, and of the arguments
+    `(num_selections, num_tasks)`.
+    """
+    falls = variances * (1 / own_units - 1 / (own_units + 1)) / (1 / own_units + 1 / other_units)
+    return np.asarray(falls.argmax(axis=1))
+
+
+def prob_on_new_task(differences: Sequence[float]) -> float:
+    """Return the probability that a lead is above 0 on a further task of the same kind, from the leads D_t on T tasks,
+    2 or more::
+
+        P(t_{T - 1} < mean(D) / (s sqrt(1 + 1 / T)))
+
+    with s the standard deviation of the D_t. It is 1/2, 0 or 1 if all are equal.
+    """
+    mean, sd, number = float(np.mean(differences)), float(np.std(differences, ddof=1)), len(differences)
+    if sd <= 1e-12 * abs(mean) or sd == 0:
+        return 0.5 + 0.5 * float(np.sign(mean))
+    return float(stdtr(number - 1, mean / (sd * np.sqrt(1 + 1 / number))))

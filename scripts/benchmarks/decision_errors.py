@@ -1,0 +1,314 @@
+"""How often a decision over several data sets, a gate and tiers err, on real scores that are drawn with replacement.
+
+    OMP_NUM_THREADS=1 python scripts/benchmarks/decision_errors.py --selections 1000
+    python scripts/benchmarks/decision_errors.py --table
+
+A selection over data sets draws a list of published tables of one source, whose candidates are the same. Their scores
+have one unit, or else each table is divided by its run-to-run sd over all published scores, which is known beforehand.
+Every call draws a new seed and appends a line for each cell to `results/decision_errors.csv`; `--table` writes the
+table of the page.
+"""
+
+import re
+import secrets
+from collections import defaultdict
+from dataclasses import asdict, dataclass, replace
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import numpy as np
+from common import BENCHMARKS, append_rows, make_parser, print_table, rule_id, show
+from published_scores import Problem, read_problems
+from real_results import SETS, TUNED
+
+from fiesta_allennlp.choosing.gate import BETTER, NO_WORSE, OPEN, WORSE, judge_against
+from fiesta_allennlp.choosing.probability.batch import NUM_STARTS, Batch, Rules, look
+from fiesta_allennlp.choosing.probability.rules import allowed_error, gives_up
+from fiesta_allennlp.choosing.probability.task_leads import TaskModels, average_leads, choose_task
+
+RESULTS = BENCHMARKS / "results" / "decision_errors.csv"
+CONFIDENCE, NUM_TASKS, MAX_RUNS_EACH, SEEDS_EVERYWHERE = 0.95, (3, 5), 50, 10
+MAX_SD_RATIO = 4.0
+SELECTIONS_AT_ONCE = 100
+
+
+@dataclass(frozen=True)
+class Row:
+    """A cell: `number` selections with `runs` on average, the `named` and the `wrong` among these, those wrong by over
+    a quarter of a sd, and those of which leaving out one task names another.
+
+    Of gates, `named` have a verdict, `by_quarter` are called better, and in `changed` a later look says the opposite.
+    """
+
+    rule: str
+    seed: int
+    part: str
+    source: str
+    setting: str
+    procedure: str
+    number: int
+    runs: float
+    named: int
+    wrong: int
+    by_quarter: int
+    changed: int
+
+    @property
+    def cells(self) -> Tuple[object, ...]:
+        wrong = f"{self.wrong / max(self.named, 1):.3f}"
+        return (
+            self.part,
+            self.source,
+            self.setting,
+            self.procedure,
+            f"{self.number:,}",
+            f"{self.runs:.1f}",
+            f"{self.named / self.number:.3f}",
+            wrong,
+            f"{self.by_quarter / self.number:.3f}",
+            f"{self.changed / self.number:.3f}",
+        )
+
+
+HEADINGS = ("part", "source", "setting", "procedure", "selections", "runs", "named", "wrong", "by quarter", "changed")
+
+
+def choose_in_turn(variances: np.ndarray, own_units: np.ndarray, other_units: np.ndarray) -> np.ndarray:
+    return np.asarray(own_units.argmin(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class TaskList:
+    """Tables of one source with the same candidates. `scales` divide their scores."""
+
+    problems: Sequence[Problem]
+    scales: np.ndarray
+
+    def numbers(self, length: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw scores. Shape: `(num_candidates, num_tasks, length)`."""
+        columns = []
+        for problem, scale in zip(self.problems, self.scales, strict=True):
+            scores = np.stack([values[: min(map(len, problem.scores.values()))] for values in problem.scores.values()])
+            rows = rng.integers(scores.shape[1], size=(1 if problem.paired else len(scores), length))
+            columns.append(np.take_along_axis(scores, np.broadcast_to(rows, (len(scores), length)), 1) / scale)
+        return np.stack(columns, axis=1)
+
+    @property
+    def means(self) -> np.ndarray:
+        """The true mean on each task. Shape: `(num_candidates, num_tasks)`."""
+        means = [list(problem.true_means().values()) for problem in self.problems]
+        return np.array(means).T / self.scales
+
+    @property
+    def sd(self) -> float:
+        """The run-to-run sd of a typical table, by root mean square."""
+        return float(np.sqrt(np.mean((np.array([problem.sd for problem in self.problems]) / self.scales) ** 2)))
+
+
+def draw_list(problems: Sequence[Problem], number: int, is_scaled: bool, rng: np.random.Generator) -> TaskList:
+    """Draw a list of tables. Without scales, their sds differ by at most 4 times."""
+    while True:
+        chosen = [problems[index] for index in rng.permutation(len(problems))[:number]]
+        sds = np.array([problem.sd for problem in chosen])
+        if is_scaled or sds.max() <= MAX_SD_RATIO * sds.min():
+            return TaskList(chosen, sds if is_scaled else np.ones(number))
+
+
+def units_of(is_paired: bool, shape: Tuple[int, ...]) -> np.ndarray:
+    """Shape: `(num_candidates * num_tasks, length)`."""
+    num_candidates, num_tasks, length = shape
+    units = np.broadcast_to(np.arange(length), shape)
+    if not is_paired:
+        units = units * num_candidates + np.arange(num_candidates)[:, None, None]
+    return units.reshape(num_candidates * num_tasks, length)
+
+
+@dataclass(frozen=True, eq=False)
+class Ended:
+    """The ends of selections: the leader, whether it is named, and runs. Shape of each: `(num_selections,)`."""
+
+    leader: np.ndarray
+    is_named: np.ndarray
+    runs: np.ndarray
+
+
+def select(numbers: np.ndarray, is_paired: bool, **options: object) -> Ended:
+    """Select by the rules. Shape of `numbers`: `(num_selections, num_candidates, num_tasks, length)`."""
+    shape = numbers.shape
+    rules = Rules(CONFIDENCE, MAX_RUNS_EACH * shape[1] * shape[2], num_tasks=shape[2], **options)  # type: ignore
+    flat = numbers.reshape(shape[0], shape[1] * shape[2], shape[3])
+    ends = Batch(flat, np.broadcast_to(units_of(is_paired, shape[1:]), flat.shape), rules).run()
+    return Ended(ends.leader, ends.is_named, ends.num_runs.sum(axis=1))
+
+
+def complete_tables(numbers: np.ndarray, is_paired: bool, num_units: int) -> np.ndarray:
+    """Return tables of so many units of everybody on every task. Shape: as `look` takes them."""
+    num_selections, num_candidates, num_tasks, _ = numbers.shape
+    first = numbers[:, :, :, :num_units]
+    units = units_of(is_paired, first.shape[1:])
+    table = np.full((num_selections, num_candidates * num_tasks, units.max() + 1), np.nan)
+    table[:, np.arange(len(units))[:, None], units] = first.reshape(num_selections, len(units), num_units)
+    return table
+
+
+def run_everything(numbers: np.ndarray, is_paired: bool) -> Ended:
+    """Run 10 seeds of everybody on every task, and name a leader at the confidence."""
+    num_selections, num_candidates, num_tasks, _ = numbers.shape
+    table = complete_tables(numbers, is_paired, SEEDS_EVERYWHERE)
+    is_open, rules = np.ones((num_selections, num_candidates), dtype=bool), Rules(CONFIDENCE, 0, num_tasks=num_tasks)
+    state = look(table, is_open, np.zeros(num_selections), rules)
+    runs = np.full(num_selections, num_candidates * num_tasks * SEEDS_EVERYWHERE)
+    return Ended(state.leader, 1 - state.prob <= 1 - CONFIDENCE, runs)
+
+
+def leaders_without(numbers: np.ndarray, is_paired: bool) -> np.ndarray:
+    """Return who leads 10 seeds everywhere without each task. Shape: `(num_selections, num_tasks)`."""
+    num_tasks = numbers.shape[2]
+    table = complete_tables(numbers, is_paired, SEEDS_EVERYWHERE)
+    parts = [table[:, task::num_tasks] for task in range(num_tasks)]
+    return np.stack([TaskModels(parts[:t] + parts[t + 1 :]).find_leader() for t in range(num_tasks)], axis=1)
+
+
+PROCEDURES: Dict[str, Callable[[np.ndarray, bool], Ended]] = {
+    "data sets in turn": lambda numbers, is_paired: select(numbers, is_paired, choose_task=choose_in_turn),
+    "by variance": lambda numbers, is_paired: select(numbers, is_paired, choose_task=choose_task),
+    "by variance, 2 starts": lambda numbers, is_paired: select(numbers, is_paired, num_starts=2),
+    "10 seeds everywhere": run_everything,
+}
+
+
+def measure_lists(problems: Sequence[Problem], number: int, num_selections: int, seed: int, **cell: str) -> List[Row]:
+    """Measure the procedures on lists of so many tables of a source, on the same draws."""
+    rng, is_paired = np.random.default_rng(seed), problems[0].paired
+    counts: Dict[str, np.ndarray] = defaultdict(lambda: np.zeros(6))
+    for start in range(0, num_selections, SELECTIONS_AT_ONCE):
+        size = min(SELECTIONS_AT_ONCE, num_selections - start)
+        lists = [draw_list(problems, number, cell["setting"].endswith("scaled"), rng) for _ in range(size)]
+        numbers = np.stack([each.numbers(4 * MAX_RUNS_EACH * number, rng) for each in lists])
+        truth = np.stack([each.means.mean(axis=1) for each in lists])
+        sds = np.array(
+            [np.sqrt(np.mean([(p.sd / s) ** 2 for p, s in zip(e.problems, e.scales, strict=True)])) for e in lists]
+        )
+        without = leaders_without(numbers, is_paired)
+        for name, procedure in PROCEDURES.items():
+            ended = procedure(numbers, is_paired)
+            losses = (truth.max(axis=1) - truth[np.arange(size), ended.leader]) / sds
+            is_wrong = ended.is_named & (losses > 1e-9)
+            changed = (without != ended.leader[:, None]).any(axis=1)
+            values = ended.runs, ended.is_named, is_wrong, is_wrong & (losses > 0.25), changed
+            counts[name] += np.array([size, *(value.sum() for value in values)])
+    return [
+        Row(
+            rule_id(), seed, "data sets", procedure=name, number=int(total[0]), runs=total[1] / total[0],
+            named=int(total[2]), wrong=int(total[3]), by_quarter=int(total[4]), changed=int(total[5]), **cell,
+        )
+        for name, total in counts.items()
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GateRule:
+    """How a gate judges: the error that it allows after so many runs, and whether it gives up."""
+
+    allowed: Callable[[float], float]
+    gives_up: bool
+
+
+GATES: Dict[str, GateRule] = {
+    "gate": GateRule(lambda num_runs: float(allowed_error(np.array(num_runs), CONFIDENCE)), gives_up=True),
+    "the target confidence alone": GateRule(lambda num_runs: 1 - CONFIDENCE, gives_up=False),
+    "means alone": GateRule(lambda num_runs: 0.5, gives_up=False),
+}
+
+
+def draw_pairs(problems: Sequence[Problem], number: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw the runs of a published candidate twice, centred, in its sds: a baseline and a change that changes nothing.
+    Shape: `(number, 2, MAX_RUNS_EACH)`."""
+    runs = [values for problem in problems for values in problem.scores.values() if values.std() > 0]
+    columns = []
+    for _ in range(number):
+        values = runs[rng.integers(len(runs))]
+        columns.append((rng.choice(values, size=(2, MAX_RUNS_EACH)) - values.mean()) / values.std(ddof=1))
+    return np.stack(columns)
+
+
+def judge_sequences(scores: np.ndarray, drop: float, rule: GateRule) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the first verdict of each sequence of runs, the runs it takes, and whether a later look says the opposite.
+    Shape of each: `(number,)`."""
+    number = len(scores)
+    verdict, runs, flips = np.zeros(number, dtype=int), np.full(number, 2 * MAX_RUNS_EACH), np.zeros(number, dtype=bool)
+    is_over = np.zeros(number, dtype=bool)
+    for num_runs in range(2 * NUM_STARTS, 2 * MAX_RUNS_EACH + 1):
+        counts = (num_runs + 1) // 2, num_runs // 2
+        table = np.full((number, 2, num_runs), np.nan)
+        table[:, 0, : counts[0]], table[:, 1, counts[0] :] = scores[:, 0, : counts[0]], scores[:, 1, : counts[1]]
+        leads = average_leads(TaskModels([table]).leads(np.zeros(number, dtype=int)))
+        allowed = np.full((number, 2), rule.allowed(counts[1]))
+        look_verdict = judge_against(leads, drop, allowed)[:, 1]
+        is_new = ~is_over & (look_verdict != OPEN)
+        verdict[is_new], runs[is_new] = look_verdict[is_new], num_runs
+        flips |= is_over & (look_verdict != OPEN) & ((look_verdict == WORSE) != (verdict == WORSE)) & (verdict != OPEN)
+        is_over |= is_new
+        if rule.gives_up:
+            facts = {"margin": np.full(number, -drop), "room": np.full(number, 2 * MAX_RUNS_EACH - num_runs)}
+            rival, num_units = np.ones(number, dtype=int), np.tile(counts, (number, 1))
+            is_hopeless = ~is_over & gives_up(leads, rival, num_units, confidence=CONFIDENCE, **facts)
+            runs[is_hopeless] = num_runs
+            is_over |= is_hopeless
+    return verdict, runs, flips
+
+
+def measure_gates(problems: Sequence[Problem], number: int, seed: int) -> List[Row]:
+    """Measure gates whose candidate is as good as the baseline, worse by the drop, or by twice the drop."""
+    rng, rows = np.random.default_rng(seed), []
+    for drop in (0.5, 1.0):
+        pairs = draw_pairs(problems, number, rng)
+        for times in (0, 1, 2):
+            scores = pairs - np.array([0.0, times * drop])[:, None]
+            for name, rule in GATES.items():
+                verdict, runs, flips = judge_sequences(scores, drop, rule)
+                is_wrong = (verdict == WORSE) if times == 0 else (verdict == BETTER) | (verdict == NO_WORSE)
+                counts = (verdict != OPEN), is_wrong, (verdict == BETTER), flips
+                setting = f"drop of {drop:g} sd, true drop {times * drop:g}"
+                sums = [int(each.sum()) for each in counts]
+                rows.append(Row(rule_id(), seed, "gate", "all", setting, name, number, float(runs.mean()), *sums))
+    return rows
+
+
+def lists_of_sources(problems: Sequence[Problem]) -> Iterator[Tuple[str, List[Problem]]]:
+    """Yield each source with the tables of its most frequent candidates."""
+    groups: Dict[str, Dict[Tuple[str, ...], List[Problem]]] = defaultdict(lambda: defaultdict(list))
+    for problem in problems:
+        names = sorted(problem.scores)
+        ordered = replace(problem, scores={name: problem.scores[name] for name in names})
+        groups[problem.source][tuple(names)].append(ordered)
+    for source in ("ucr", "automl", "recycling", "tser"):
+        yield source, max(groups[source].values(), key=len)
+
+
+def measure(problems: Sequence[Problem], only: str, number: int, seed: int) -> Iterator[List[Row]]:
+    """Yield the rows of each part and source whose name matches."""
+    if re.search(only, "gate"):
+        yield measure_gates(problems, number, seed)
+    for source, tables in lists_of_sources(problems):
+        for num_tasks in NUM_TASKS if re.search(only, source) else ():
+            setting = f"{num_tasks}, scaled" if source in ("tser", "automl") else f"{num_tasks}"
+            yield measure_lists(tables, num_tasks, number, seed, source=source, setting=setting)
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> None:
+    parser = make_parser(__doc__, only="parts (data sets, gate) or sources whose name")
+    parser.add_argument("--selections", type=int, default=1000, help="selections of each cell")
+    parser.add_argument("--seed", type=int, help="repeat a recorded call, instead of a new seed")
+    parser.add_argument("--record", action="store_true", help="append the lines to the results")
+    args = parser.parse_args(arguments)
+    seed = secrets.randbits(32) if args.seed is None else args.seed
+    show(f"rule {rule_id()}, seed {seed}")
+    problems = read_problems(SETS[TUNED].scores)
+    for new in measure(problems, args.only, args.selections, seed):
+        print_table(HEADINGS, [row.cells for row in new])
+        if args.record:
+            append_rows([asdict(row) for row in new], RESULTS)
+
+
+if __name__ == "__main__":
+    main()
