@@ -29,6 +29,9 @@ from fiesta_allennlp.tables.table_settings import COLUMNS, refusal
 
 NAMING_OPTIONS = ("columns", "score", "where", "wide", "parse", "ignore")
 
+OWN_NAMES = {"state": ("state", "status"), "split": ("split", "split_seed"), "seed": ("seed", "random_seed")}
+"""The names by which a role is found, the second one as in `evaluations.csv`."""
+
 JOINED_COLUMNS = ("candidate", "task", "split", "seed")
 """The columns that may be several columns of a table, joined with `+`."""
 
@@ -246,7 +249,7 @@ class RoleFinder:
         part of a name such as `params.seed`."""
         header = self.headers.get(role)
         if header is None:
-            aliases = ("state", "status") if role == "state" else (role,)
+            aliases = OWN_NAMES.get(role, (role,))
             own = [column for column in map(self._find, aliases) if column is not None][:1]
             ends = {c: re.split(r"[./]", c)[-1].casefold() for c in self.columns if c not in self.used}
             nested = [column for column, end in ends.items() if end in aliases and role in ("seed", "state")]

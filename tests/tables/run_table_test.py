@@ -11,10 +11,12 @@ from fiesta_allennlp import next_runs, replay, report
 from fiesta_allennlp.core.errors import DataError, FiestaError
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.paragraph import compose_paragraph
+from fiesta_allennlp.selecting.storage.workspace import write_csv
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.run_table import read_brought_runs
 from fiesta_allennlp.tables.table import open_scores
 from fiesta_allennlp.tables.table_settings import BroughtSettings, ReplaySettings, parse_columns
+from tests.selections import write_selection
 
 WANDB = """Name,State,model,seed,f1,Runtime,Notes
 r1,finished,bert,0,.86,10,"- a
@@ -374,6 +376,17 @@ def test_numbers_that_are_splits_and_seeds_may_be_seeds_of_one_official_split(tm
     assert [made.comparisons[0].paired for made in (paired, official)] == [True, False]
     assert dict(official.checklist)["splits"] == "official"
     assert official.result.on_official_splits and not paired.result.on_official_splits
+
+
+def test_the_runs_of_a_selection_are_read_from_its_own_file(tmp_path: Path) -> None:
+    scores = {"a": [0.5, 0.6, 0.55], "b": [0.4, 0.6, 0.5]}
+    store = write_selection(tmp_path / "run", scores, failures=[("b", 3, "out of memory")])
+    write_csv(store.rows(), tmp_path / "evaluations.csv")
+    store.close()
+    answer = next_runs(tmp_path / "evaluations.csv")
+    assert {name: [*answer.history.scores(name)] for name in scores} == scores
+    assert answer.result.splits == "shared"
+    assert [failure.request.candidate for failure in answer.history.failures] == ["b"]
 
 
 def test_a_candidate_that_drops_out_with_scores_is_noted() -> None:
