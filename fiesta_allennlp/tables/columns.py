@@ -408,10 +408,9 @@ def _read_outcome(record: Record, roles: Roles, state: Optional[str], *, has_per
         return None if state is None else "finished without a score"
     score = _score_of(text.rstrip("%") if has_percent else text)
     if score is None or abs(score) > MAX_SCORE:
-        if _score_of(text.replace(",", ".", 1)) is not None:
-            raise DataError(
-                f"{record.place}: '{text}' has a decimal comma. Write a point: {text.replace(',', '.', 1)}."
-            )
+        pointed = text.replace(",", ".", 1)
+        if score is None and _score_of(pointed) is not None:
+            raise DataError(f"{record.place}: '{text}' has a decimal comma. Write a point: {pointed}.")
         raise DataError(
             f"{record.place}: a score must be a number of at most {MAX_SCORE:g} in magnitude but got "
             f"'{shorten(escape_invisible(text))}'. Correct it, write {FAILED} for a run that ended without a score, or "

@@ -263,7 +263,7 @@ HEADER = "candidate,seed,score\n"
         ("candidate,seed,SCORE,Score\na,0,1,2\n", {}, "the column 'score' appears twice: 'SCORE' and 'Score'"),
         (HEADER + "a,0,1\nb,0,1\na,00,1\n", {}, "line 4: candidate 'a', seed 0 already has a score in .*line 2"),
         (HEADER + "a,0,1\nb,0,1\na,0,1\n", {}, "line 4: the same row as in .*line 2. Remove it"),
-        (HEADER + 'a,0,"1,011"\nb,0,1\n', {}, "line 2: a score must be a number .* '1,011'"),
+        (HEADER + 'a,0,"1,011"\nb,0,1\n', {}, "line 2: '1,011' has a decimal comma. Write a point: 1.011"),
         (HEADER + "a,0,1_000\nb,0,1\n", {}, "line 2: a score must be a number .* '1_000'"),
         (HEADER + "a,0,1e308\nb,0,1\n", {}, r"line 2: a score must be a number of at most 1e\+100 .* '1e308'"),
         (HEADER + "a,0,81%\nb,0,82\n", {}, "line 2: a score must be a number .* '81%'"),
