@@ -16,8 +16,8 @@ from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, escape_invisible
 DUMB_TERMINALS = ("dumb", "unknown")
 """Values of the variable TERM."""
 
-COMMAND_PATTERN = re.compile(r"\b(allennlp fiesta-|fiesta |pip install |python -m )")
-"""The beginning of a command to be copied into a shell."""
+COMMAND_PATTERN = re.compile(r"(?<![\w(])(allennlp fiesta-|fiesta |pip install |python -m )")
+"""The beginning of a command to be copied into a shell, unlike one that is named in brackets."""
 
 
 class PipeSafeConsole(Console):

@@ -7,7 +7,7 @@ import threading
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.selecting.storage.database import connect_read_only
@@ -20,7 +20,6 @@ DATABASE_TIMEOUT_SECONDS = 60.0
 """How long to wait for another selection that writes to the same file."""
 
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS systems (key TEXT PRIMARY KEY, identity TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS answers (
     system TEXT NOT NULL, question TEXT NOT NULL, run TEXT NOT NULL, asker TEXT NOT NULL, answer TEXT NOT NULL,
     cost REAL NOT NULL, seconds REAL NOT NULL, asked_at TEXT NOT NULL,
@@ -59,12 +58,6 @@ class AnswerStore:
     def close(self) -> None:
         with self._lock:
             self._database.close()
-
-    def add_system(self, identity: Mapping[str, Any]) -> str:
-        key = sha256_key(identity)
-        with self._locked_database() as database:
-            database.execute("INSERT OR IGNORE INTO systems VALUES (?, ?)", (key, _canonical_json(identity)))
-        return key
 
     def find_answer(self, system: str, question: Any) -> Optional[Answer]:
         """Return the first answer of a system to a question, whoever paid for it."""
@@ -123,9 +116,6 @@ def read_charges(path: Path, *, run: str) -> Optional[Dict[str, Charge]]:
         return None
 
 
-def _canonical_json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-
-
 def sha256_key(identity_or_question: Any) -> str:
-    return hashlib.sha256(_canonical_json(identity_or_question).encode("utf-8")).hexdigest()
+    text = json.dumps(identity_or_question, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()

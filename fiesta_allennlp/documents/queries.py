@@ -16,7 +16,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError, describe
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import Evaluation, Outcome, Request
-from fiesta_allennlp.documents.answers import Answer, AnswerStore
+from fiesta_allennlp.documents.answers import Answer, AnswerStore, sha256_key
 from fiesta_allennlp.documents.document_file import Document
 from fiesta_allennlp.documents.systems.system import STOP_REASON, System, Unanswered
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
@@ -33,7 +33,7 @@ class CachedSystem:
     def __init__(self, name: str, system: System, answers: AnswerStore) -> None:
         self.name = name
         self.system = system
-        self.key = answers.add_system(system.identity())
+        self.key = sha256_key(system.identity())
         self._answers = answers
         self._lock = threading.Lock()
         self._stop_event = threading.Event()

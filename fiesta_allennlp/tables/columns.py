@@ -29,6 +29,9 @@ from fiesta_allennlp.tables.table_settings import COLUMNS, refusal
 
 NAMING_OPTIONS = ("columns", "score", "where", "wide", "parse", "ignore")
 
+OWN_NAMES = {"state": ("state", "status"), "split": ("split", "split_seed"), "seed": ("seed", "random_seed")}
+"""The names by which a role is found, the second one as in `evaluations.csv`."""
+
 JOINED_COLUMNS = ("candidate", "task", "split", "seed")
 """The columns that may be several columns of a table, joined with `+`."""
 
@@ -246,7 +249,7 @@ class RoleFinder:
         part of a name such as `params.seed`."""
         header = self.headers.get(role)
         if header is None:
-            aliases = ("state", "status") if role == "state" else (role,)
+            aliases = OWN_NAMES.get(role, (role,))
             own = [column for column in map(self._find, aliases) if column is not None][:1]
             ends = {c: re.split(r"[./]", c)[-1].casefold() for c in self.columns if c not in self.used}
             nested = [column for column, end in ends.items() if end in aliases and role in ("seed", "state")]
@@ -405,10 +408,9 @@ def _read_outcome(record: Record, roles: Roles, state: Optional[str], *, has_per
         return None if state is None else "finished without a score"
     score = _score_of(text.rstrip("%") if has_percent else text)
     if score is None or abs(score) > MAX_SCORE:
-        if _score_of(text.replace(",", ".", 1)) is not None:
-            raise DataError(
-                f"{record.place}: '{text}' has a decimal comma. Write a point: {text.replace(',', '.', 1)}."
-            )
+        pointed = text.replace(",", ".", 1)
+        if score is None and _score_of(pointed) is not None:
+            raise DataError(f"{record.place}: '{text}' has a decimal comma. Write a point: {pointed}.")
         raise DataError(
             f"{record.place}: a score must be a number of at most {MAX_SCORE:g} in magnitude but got "
             f"'{shorten(escape_invisible(text))}'. Correct it, write {FAILED} for a run that ended without a score, or "

@@ -18,7 +18,7 @@ from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
-from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
+from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.results.preference import with_preference
 from fiesta_allennlp.selecting.results.result import Result, Verdict
 from fiesta_allennlp.selecting.results.result_words import failed_notes
@@ -59,8 +59,6 @@ class NextRuns:
         confidence: the target confidence; None with a budget.
         workers: how many runs were asked for.
         notes: sentences about candidates that take no part, or get no further runs.
-        metric: the metric of the scores, with its direction.
-        read_back: what was understood of the table.
         table: the runs of the table.
     """
 
@@ -69,11 +67,9 @@ class NextRuns:
     runs: Tuple[NextRun, ...]
     history: History
     confidence: Optional[float]
-    read_back: ReadBack
     table: RunTable
     workers: int = 1
     notes: Tuple[str, ...] = ()
-    metric: Metric = UNNAMED
     seconds_per_run: Optional[float] = None
     time_forecast: Optional[TimeForecast] = None
 
@@ -86,6 +82,16 @@ class NextRuns:
     def verdict(self) -> Verdict:
         """The verdict of `result`."""
         return self.result.verdict
+
+    @property
+    def read_back(self) -> ReadBack:
+        """What was understood of the table."""
+        return self.table.read_back
+
+    @property
+    def metric(self) -> Metric:
+        """The metric of the scores, with its direction."""
+        return self.table.metric
 
     @property
     def minimise(self) -> bool:
@@ -104,36 +110,22 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
         DataError: where the table is wrong, with the line and the value.
     """
     table = read_run_table(Path(settings.scores or "rows"), settings, content).with_candidates(settings.candidates)
-    rows, splits = table.rows, settings.splits or (SHARED if table.has_splits else OFFICIAL)
-    settings = replace(settings, splits=splits)
-    candidate_names = table.candidates
-    if len(candidate_names) < 2:
-        raise ConfigError(
-            f"{table.name}: a selection needs at least 2 candidates but got {len(candidate_names)}: "
-            f"{join_some(candidate_names) or 'none'}. Use --candidates to add candidates that have no row yet."
-        )
-    minimise = table.minimise
-    strategy = build_strategy(settings, list(candidate_names), minimise=minimise)
-    history = ScoreThreshold(settings.min_score, minimise).apply_to(table.history(candidate_names))
+    settings = replace(settings, splits=settings.splits or (SHARED if table.has_splits else OFFICIAL))
+    history = ScoreThreshold(settings.min_score, table.minimise).apply_to(table.history())
     history = history.with_withdrawn(max_failures=settings.max_failures)
-    _extend_limit(strategy, table, history)
-    check_tasks(strategy, history)
-    if settings.against is not None:
-        strategy = make_gate(strategy, candidate_names, against=settings.against, max_drop=settings.max_drop)
-    strategy.without_further_runs(settings.done, history)
+    strategy = _prepare_strategy(settings, table, history)
     decision = strategy.recommend(history)
     refuse_unequal_scales(settings, decision.posterior, tuple(history.by_task))
     seconds_per_run = _seconds_per_run(settings, history)
-    proposed_names = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(rows)))
+    proposed_names = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(table.rows)))
     tasks = choose_tasks(history, decision, proposed_names, num_starts=strategy.num_starts)
     num_begun = len(proposed_names) + len(history.pending)
-    fresh_seed = int(strategy_rng(settings.seed, len(rows)).integers(*FRESH_SEEDS))
     make_forecast = partial(_forecast, strategy, history, decision, settings.seed, num_begun, seconds_per_run)
     result = Result.from_decision(
         history,
         judge(history, decision, strategy, allowed=settings.allow),
         table.metric,
-        splits=splits,
+        splits=settings.splits or "",
         target=strategy.confidence or CONFIDENCE,
         forecast=make_forecast(),
     )
@@ -141,19 +133,34 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     return NextRuns(
         decision=decision,
         result=result,
-        runs=tuple(_assign_splits_and_seeds(proposed_names, tasks, table, splits=splits, fresh_seed=fresh_seed)),
+        runs=tuple(_assign_splits_and_seeds(proposed_names, tasks, table, settings)),
         history=history,
         confidence=strategy.confidence,
-        read_back=table.read_back,
         table=table,
         workers=settings.workers,
         notes=(*done_note(settings.done), *failed_notes(history)),
-        metric=table.metric,
         seconds_per_run=seconds_per_run,
         time_forecast=None
         if settings.max_hours is None or seconds_per_run is None or decision.stopped_by is not None
         else _forecast_time(settings, seconds_per_run, make_forecast),
     )
+
+
+def _prepare_strategy(settings: NextSettings, table: RunTable, history: History) -> Strategy:
+    """Return the strategy that the settings name, checked for the candidates and the runs of the table."""
+    names = table.candidates
+    if len(names) < 2:
+        raise ConfigError(
+            f"{table.name}: a selection needs at least 2 candidates but got {len(names)}: "
+            f"{join_some(names) or 'none'}. Use --candidates to add candidates that have no row yet."
+        )
+    strategy = build_strategy(settings, list(names), minimise=table.minimise)
+    _extend_limit(strategy, table, history)
+    check_tasks(strategy, history)
+    if settings.against is not None:
+        strategy = make_gate(strategy, names, against=settings.against, max_drop=settings.max_drop)
+    strategy.without_further_runs(settings.done, history)
+    return strategy
 
 
 def _extend_limit(strategy: Strategy, table: RunTable, history: History) -> None:
@@ -201,7 +208,7 @@ def _forecast_time(
 
 
 def _assign_splits_and_seeds(
-    candidate_names: Sequence[str], tasks: Sequence[str], table: RunTable, *, splits: str, fresh_seed: int
+    candidate_names: Sequence[str], tasks: Sequence[str], table: RunTable, settings: NextSettings
 ) -> Iterator[NextRun]:
     """Assign each proposed run a split that its candidate has not had on the task, and a seed that no run has had: the
     next number, or a fresh number where the seeds of the rows are unknown. Splits start at 0, but seeds at 1, so that
@@ -214,11 +221,13 @@ def _assign_splits_and_seeds(
         if row.split not in split_orders[task]:
             split_orders[task].append(row.split)
     numbers = [int(row.seed) for row in table.rows if row.seed.isdecimal()]
-    next_seed = max(numbers, default=0) + 1 if table.read_back.knows_seeds or not table.rows else fresh_seed
+    next_seed = max(numbers, default=0) + 1
+    if table.rows and not table.read_back.knows_seeds:
+        next_seed = int(strategy_rng(settings.seed, len(table.rows)).integers(*FRESH_SEEDS))
     for name, task in zip(candidate_names, tasks, strict=True):
         split, split_order, used = "", split_orders[task], used_splits[name, task]
-        if splits != OFFICIAL:
-            unused = [other for other in split_order if other not in used] if splits == SHARED else []
+        if settings.splits != OFFICIAL:
+            unused = [other for other in split_order if other not in used] if settings.splits == SHARED else []
             split = unused[0] if unused else _free_number(split_order)
             if not unused:
                 split_order.append(split)

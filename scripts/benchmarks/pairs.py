@@ -124,7 +124,7 @@ def update_page(page: str, path: Path, rule: str) -> str:
 
     def table(match: "re.Match[str]") -> List[Sequence[str]]:
         rows = [cells(sums) for (stop, _), sums in sorted(sums_by_key.items()) if match[2] in (None, stop)]
-        return [HEADINGS, *rows]
+        return [row[1:] if match[2] else row for row in (HEADINGS, *rows)]
 
     return replace_tables(page, TABLE_PATTERN, table)
 

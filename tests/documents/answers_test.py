@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterator
 import pytest
 
 from fiesta_allennlp.core.errors import StoreError
-from fiesta_allennlp.documents.answers import Answer, AnswerStore, read_charges
+from fiesta_allennlp.documents.answers import Answer, AnswerStore, read_charges, sha256_key
 
 ANSWER = Answer({"label": "x"}, 1.5, "2020-01-01T00:00:00.000+00:00")
 QUESTION = {"text": "a", "number": 1}
@@ -30,8 +30,8 @@ def test_answers_are_found_by_system_and_question_and_each_selection_pays_for_it
     store: Any, tmp_path: Path
 ) -> None:
     answers = store("first")
-    system, other = answers.add_system({"url": "a"}), answers.add_system({"url": "b"})
-    assert system != other == answers.add_system({"url": "b"})
+    system, other = sha256_key({"url": "a", "n": 1}), sha256_key({"url": "b"})
+    assert system != other and system == sha256_key({"n": 1, "url": "a"})
     assert answers.find_answer(system, QUESTION) is None
     answers.record(system, QUESTION, ANSWER, asker="web", cost=0.5)
     assert answers.find_answer(system, {"number": 1, "text": "a"}) == ANSWER
@@ -51,7 +51,7 @@ def test_charges_are_read_from_outside_and_nothing_changes(store: Any, tmp_path:
     path = tmp_path / "answers.sqlite"
     assert read_charges(path, run="first") is None
     answers = store("first")
-    answers.record(answers.add_system({}), QUESTION, ANSWER, asker="web", cost=0.5)
+    answers.record(sha256_key({}), QUESTION, ANSWER, asker="web", cost=0.5)
     answers.close()
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     assert read_charges(path, run="first") == {"web": (1, 0.5)}

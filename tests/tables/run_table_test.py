@@ -11,10 +11,12 @@ from fiesta_allennlp import next_runs, replay, report
 from fiesta_allennlp.core.errors import DataError, FiestaError
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.paragraph import compose_paragraph
+from fiesta_allennlp.selecting.storage.workspace import write_csv
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.run_table import read_brought_runs
 from fiesta_allennlp.tables.table import open_scores
 from fiesta_allennlp.tables.table_settings import BroughtSettings, ReplaySettings, parse_columns
+from tests.selections import write_selection
 
 WANDB = """Name,State,model,seed,f1,Runtime,Notes
 r1,finished,bert,0,.86,10,"- a
@@ -261,7 +263,7 @@ HEADER = "candidate,seed,score\n"
         ("candidate,seed,SCORE,Score\na,0,1,2\n", {}, "the column 'score' appears twice: 'SCORE' and 'Score'"),
         (HEADER + "a,0,1\nb,0,1\na,00,1\n", {}, "line 4: candidate 'a', seed 0 already has a score in .*line 2"),
         (HEADER + "a,0,1\nb,0,1\na,0,1\n", {}, "line 4: the same row as in .*line 2. Remove it"),
-        (HEADER + 'a,0,"1,011"\nb,0,1\n', {}, "line 2: a score must be a number .* '1,011'"),
+        (HEADER + 'a,0,"1,011"\nb,0,1\n', {}, "line 2: '1,011' has a decimal comma. Write a point: 1.011"),
         (HEADER + "a,0,1_000\nb,0,1\n", {}, "line 2: a score must be a number .* '1_000'"),
         (HEADER + "a,0,1e308\nb,0,1\n", {}, r"line 2: a score must be a number of at most 1e\+100 .* '1e308'"),
         (HEADER + "a,0,81%\nb,0,82\n", {}, "line 2: a score must be a number .* '81%'"),
@@ -374,6 +376,17 @@ def test_numbers_that_are_splits_and_seeds_may_be_seeds_of_one_official_split(tm
     assert [made.comparisons[0].paired for made in (paired, official)] == [True, False]
     assert dict(official.checklist)["splits"] == "official"
     assert official.result.on_official_splits and not paired.result.on_official_splits
+
+
+def test_the_runs_of_a_selection_are_read_from_its_own_file(tmp_path: Path) -> None:
+    scores = {"a": [0.5, 0.6, 0.55], "b": [0.4, 0.6, 0.5]}
+    store = write_selection(tmp_path / "run", scores, failures=[("b", 3, "out of memory")])
+    write_csv(store.rows(), tmp_path / "evaluations.csv")
+    store.close()
+    answer = next_runs(tmp_path / "evaluations.csv")
+    assert {name: [*answer.history.scores(name)] for name in scores} == scores
+    assert answer.result.splits == "shared"
+    assert [failure.request.candidate for failure in answer.history.failures] == ["b"]
 
 
 def test_a_candidate_that_drops_out_with_scores_is_noted() -> None:
