@@ -196,6 +196,7 @@ def test_a_plan_goes_on_from_the_runs_on_each_task(tmp_path: Path) -> None:
 
 
 def test_the_loop_of_two_real_tasks_ends_with_a_winner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("sklearn")
     script = REPOSITORY / "examples" / "tables" / "two_tasks_loop.py"
     runpy.run_path(str(script))["main"](tmp_path / "two.csv")
     assert "svm is the best on the average of these 2 data sets with probability 0.99" in capsys.readouterr().out
