@@ -29,8 +29,13 @@ from fiesta_allennlp.tables.table_settings import COLUMNS, refusal
 
 NAMING_OPTIONS = ("columns", "score", "where", "wide", "parse", "ignore")
 
-OWN_NAMES = {"state": ("state", "status"), "split": ("split", "split_seed"), "seed": ("seed", "random_seed")}
-"""The names by which a role is found, the second one as in `evaluations.csv`."""
+OWN_NAMES = {
+    "candidate": ("candidate", "params"),
+    "state": ("state", "status"),
+    "split": ("split", "split_seed"),
+    "seed": ("seed", "random_seed", "random_state"),
+}
+"""The names by which a role is found: our own, then those of `evaluations.csv`, scikit-learn and MLflow."""
 
 JOINED_COLUMNS = ("candidate", "task", "split", "seed")
 """The columns that may be several columns of a table, joined with `+`."""
@@ -277,7 +282,8 @@ class RoleFinder:
 
     def _refuse_missing_role(self, role: str) -> NoReturn:
         """Refuse a table whose candidates or scores nobody can find, with commands for what its columns suggest."""
-        free = [column for column in self.columns if column not in self.used and column not in self.headers.values()]
+        taken = {*self.used, *self.headers.values(), *map(self._find, OWN_NAMES["state"])}
+        free = [column for column in self.columns if column not in taken]
         texts = {column: [text for r in self.records if (text := r.cells.get(column, ""))] for column in free}
         numbers = {column: cells for column, cells in texts.items() if cells and None not in map(_score_of, cells)}
         others = {column: cells for column, cells in texts.items() if column not in numbers}

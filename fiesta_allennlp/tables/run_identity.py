@@ -101,7 +101,8 @@ def _propose_placements(
     factors: Sequence[Factor], rows: Sequence[RunRow], roles: Roles, settings: Any
 ) -> List[Dict[str, Any]]:
     """Return the changes that may be right, by the names and types of the factors: texts belong to the split and
-    numbers to the candidate, counts of repetitions are seeds, and of the steps of one run the last one counts."""
+    numbers to the candidate, counts of repetitions are seeds, and of the steps of one run the last one counts. Texts
+    may also be data sets."""
     ignore_all = {"ignore": (*settings.ignore, *(factor.column for factor in factors))}
     first = factors[0]
     steps = [factor for factor in factors if factor.is_numeric and STEP_NAME.search(factor.column)]
@@ -115,16 +116,19 @@ def _propose_placements(
             return [{**step, **(_place(rest, roles, settings) if rest else {})}, ignore_all]
         return [ignore_all, _place(factors, roles, settings), step]
     condition = f"{first.column}={join_names([first.values[-1 if first.is_numeric else 0]])}"
-    return [_place(factors, roles, settings), {"where": (*settings.where, condition)}, ignore_all]
+    has_tasks = any(not factor.is_numeric for factor in factors) and not roles.columns.get("task")
+    as_tasks = [_place(factors, roles, settings, text_role="task")] if has_tasks else []
+    return [_place(factors, roles, settings), *as_tasks, {"where": (*settings.where, condition)}, ignore_all]
 
 
-def _place(factors: Sequence[Factor], roles: Roles, settings: Any) -> Dict[str, Any]:
-    """Return the change that puts each factor into the split, the candidate or the seed."""
+def _place(factors: Sequence[Factor], roles: Roles, settings: Any, *, text_role: str = "split") -> Dict[str, Any]:
+    """Return the change that puts each factor of texts into `text_role`, others into split, candidate or seed."""
     names: DefaultDict[str, List[str]] = defaultdict(list)
     for factor in factors:
         is_repetition = factor.is_numeric and REPETITION_NAME.search(factor.column) and not roles.columns["seed"]
-        is_split = not factor.is_numeric or "fold" in factor.column.casefold() or len(factor.values) > MAX_SETTINGS
-        names["seed" if is_repetition else "split" if is_split else "candidate"].append(factor.column)
+        is_split = "fold" in factor.column.casefold() or len(factor.values) > MAX_SETTINGS
+        number_role = "seed" if is_repetition else "split" if is_split else "candidate"
+        names[number_role if factor.is_numeric else text_role].append(factor.column)
     columns = dict(settings.columns or {})
     for role, own_names in names.items():
         own = () if role == roles.numbered else roles.columns[role]

@@ -126,7 +126,7 @@ class TableSettings:
     )
     columns: Optional[Mapping[str, str]] = _scores(
         None,
-        f"column names in the table, such as candidate=model+lr,split=task,seed=seed, with names from "
+        f"column names in the table, such as candidate=model+lr,task=dataset,seed=seed, with names from "
         f"{', '.join(COLUMNS)}; several columns are joined with +, and an empty name says that there is none",
         metavar="NAME=COLUMN,...",
         parse=parse_columns,

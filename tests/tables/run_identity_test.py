@@ -82,6 +82,7 @@ def test_the_factors_with_the_fewest_values_come_first_and_names_of_runs_never()
         "rows: these columns differ within a candidate, but nothing says what they are: data (mrpc, sst2); s (0, 1, "
         "2). Put them into the split or the candidate, keep one value, or ignore them."
         "\n    columns={'candidate': 'model+s', 'split': 'data'}"
+        "\n    columns={'candidate': 'model+s', 'task': 'data'}"
         "\n    where=('data=mrpc',)"
         "\n    ignore=('data', 's')"
     )

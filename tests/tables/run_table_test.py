@@ -389,6 +389,17 @@ def test_the_runs_of_a_selection_are_read_from_its_own_file(tmp_path: Path) -> N
     assert [failure.request.candidate for failure in answer.history.failures] == ["b"]
 
 
+def test_a_point_of_a_grid_search_is_a_candidate_whatever_else_is_listed_of_it() -> None:
+    points = [{"C": 1, "kernel": "linear"}, {"C": 1, "kernel": "rbf"}, {"C": 9, "kernel": "rbf"}]
+    rows = [
+        {"mean_fit_time": 0.1, **{f"param_{name}": value for name, value in point.items()}, "params": str(point)}
+        | {f"split{split}_test_score": 0.8 + number / 9 + split / 99 for split in range(3)}
+        for number, point in enumerate(points)
+    ]
+    answer = next_runs(rows, score="split{split}_test_score")
+    assert answer.history.candidates == tuple(map(str, points)) and answer.result.leading == str(points[2])
+
+
 def test_a_candidate_that_drops_out_with_scores_is_noted() -> None:
     rows = [{"candidate": name, "seed": seed, "score": 0.8 + seed / 100} for name in "ab" for seed in range(5)]
     rows += [{"candidate": "a", "seed": seed, "score": "failed"} for seed in range(5, 8)]

@@ -12,8 +12,8 @@ from fiesta_allennlp.core.files import shorten
 ERROR_PATTERN = re.compile(
     r"(?<!\S)(?:train|valid|validation|val|eval|test|dev|avg|mean|m)?(loss(?:es)?|logloss|bce|nll|perplexity|ppl|bp[bcd]|"
     r"bits per \w+|errors?|err|mae|mape|smape|wape|mase|mse|msle|rmse|rmsle|nrmse|rmspe|medae|wer|cer|ter|hter|eer|der|"
-    "ece|brier|cross ?entropy|xent|deviance|crps|misclassification|regret|latency|runtime|fid|fvd|lpips|mpjpe|fpr|fnr|"
-    r"hausdorff|divergence)(?!\S)"
+    "ece|brier|cross ?entropy|xent|deviance|crps|misclassification|regret|latency|(?:run)?time|seconds|duration|fid|"
+    r"fvd|lpips|mpjpe|fpr|fnr|hausdorff|divergence)(?!\S)"
 )
 """Matches words in the names of metrics for which lower is better."""
 
