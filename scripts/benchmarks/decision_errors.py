@@ -1,12 +1,10 @@
 """How often a decision over several data sets, a gate and tiers err, on real scores that are drawn with replacement.
 
     OMP_NUM_THREADS=1 python scripts/benchmarks/decision_errors.py --selections 1000
-    python scripts/benchmarks/decision_errors.py --table
 
 A selection over data sets draws a list of published tables of one source, whose candidates are the same. Their scores
 have one unit, or else each table is divided by its run-to-run sd over all published scores, which is known beforehand.
-Every call draws a new seed and appends a line for each cell to `results/decision_errors.csv`; `--table` writes the
-table of the page.
+Every call draws a new seed. With `--record`, it appends a line for each cell to `results/decision_errors.csv`.
 """
 
 import re
