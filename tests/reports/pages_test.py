@@ -19,7 +19,7 @@ def report() -> Report:
 
 
 def test_latex_tables_are_whole_and_escaped(report: Report) -> None:
-    assert r"candidate & runs & failed & mean & sd & P(best) \\" in render_latex(report)
+    assert r"candidate & runs & failed & mean & sd & P(best) & tier \\" in render_latex(report)
     text = render_latex(report, long=True)
     assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == 2
     for table in re.findall(r"\\begin\{tabular\}\{(l r*)\}(.*?)\\end", text.replace("{l", "{l "), re.DOTALL):
