@@ -33,7 +33,6 @@ from common import (
 )
 from power_analysis import num_documents
 
-import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.choosing.beliefs import PairedMeasure
 from fiesta_allennlp.core.records import Evaluation, History
 from fiesta_allennlp.core.seeding import make_request
