@@ -1,7 +1,6 @@
 import re
 import runpy
 import sys
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from transformers import BertConfig, BertTokenizerFast
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.running.isolation.fork_server import start_call
+from fiesta_allennlp.running.isolation.fork_server import start_call, start_fork_server
 
 
 def test_a_plugin_that_cannot_be_imported_is_told_and_the_others_go_on(
@@ -32,7 +31,7 @@ def state_of_a_worker() -> "tuple[bool, bool, bool]":
 
 
 def test_a_worker_of_a_server_that_has_loaded_everything_can_use_a_gpu() -> None:
-    assert start_call(get_context("forkserver"), state_of_a_worker).result() == (False, True, False)
+    assert start_call(start_fork_server(1), state_of_a_worker).result() == (False, True, False)
 
 
 PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "good", "##ness", "1", "2")
