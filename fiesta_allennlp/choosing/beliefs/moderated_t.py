@@ -5,9 +5,8 @@ import numpy as np
 
 from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
 from fiesta_allennlp.choosing.beliefs.student_t import ScoreBelief
-from fiesta_allennlp.choosing.probability.leads import Leads, TwoWayModel, find_leader, prob_best
-from fiesta_allennlp.choosing.probability.pooled_noise import Table, pool_noise
-from fiesta_allennlp.choosing.probability.task_leads import average_leads, average_noise
+from fiesta_allennlp.choosing.probability.leads import Leads, TwoWayModel, prob_best
+from fiesta_allennlp.choosing.probability.task_leads import TaskModels, average_leads
 from fiesta_allennlp.core.errors import ScoreError
 from fiesta_allennlp.core.records import History
 
@@ -38,8 +37,7 @@ class ModeratedTPosterior(LeadPosterior):
 
     def __init__(self, numbers: np.ndarray, unseen_squares: Optional[np.ndarray] = None) -> None:
         self.numbers = numbers
-        table = Table(numbers[None], None if unseen_squares is None else unseen_squares[None])
-        self.model = TwoWayModel(table, pool_noise(table))
+        self.model = TwoWayModel.from_numbers(numbers[None], None if unseen_squares is None else unseen_squares[None])
         self._leads_by_candidate: Dict[int, Leads] = {}
 
     @property
@@ -65,16 +63,15 @@ class TaskAverage(LeadPosterior):
 
     def __init__(self, posteriors: Sequence[ModeratedTPosterior]) -> None:
         self.posteriors = posteriors
+        self.models = TaskModels([each.model for each in posteriors])
 
     @cached_property
     def means(self) -> np.ndarray:
-        return np.asarray(np.mean([each.means for each in self.posteriors], axis=0))
+        return np.asarray(self.models.means[0])
 
     @cached_property
     def leader(self) -> int:
-        models = [each.model for each in self.posteriors]
-        num_units = np.sum([model.num_units for model in models], axis=0)
-        return int(find_leader(self.means[None], average_noise([model.noise for model in models]), num_units)[0])
+        return int(self.models.find_leader()[0])
 
     def leads_by_task(self, candidate: int) -> List[Leads]:
         return [each.leads_of(candidate) for each in self.posteriors]

@@ -119,7 +119,7 @@ def look(numbers: np.ndarray, is_open: np.ndarray, room: np.ndarray, rules: Rule
         is_open: candidates that get further runs. Shape: `(num_selections, num_candidates)`.
         room: runs that the limit leaves, pending ones included. Shape: `(num_selections,)`.
     """
-    models = TaskModels([numbers[:, task :: rules.num_tasks] for task in range(rules.num_tasks)])
+    models = TaskModels.from_numbers([numbers[:, task :: rules.num_tasks] for task in range(rules.num_tasks)])
     by_task = models.leads(models.find_leader())
     leads, variances = average_leads(by_task), np.array([each.variance for each in by_task])
     margin = margin_of(leads, rules)

@@ -10,6 +10,7 @@ few further degrees of freedom come from the noise of all candidates (Smyth, 200
 """
 
 from dataclasses import dataclass
+from typing import Optional
 
 import numpy as np
 from scipy.special import gammaln, stdtr
@@ -67,6 +68,12 @@ class TwoWayModel:
         # Shape: (num_selections, num_candidates, num_units)
         self.residuals = np.where(table.is_there > 0, table.deviations - corrections[:, :, None], 0.0)
         self._num_common, self._unseen_squares = table.num_common, table.unseen_squares
+
+    @classmethod
+    def from_numbers(cls, numbers: np.ndarray, unseen_squares: Optional[np.ndarray] = None) -> "TwoWayModel":
+        """Return the model of numbers with the noise that they show. The arguments are those of `Table`."""
+        table = Table(numbers, unseen_squares)
+        return cls(table, pool_noise(table))
 
     def find_leader(self) -> np.ndarray:
         """Return the candidate with the greatest mean. Shape: `(num_selections,)`."""
@@ -179,14 +186,3 @@ def prob_best(tails: np.ndarray) -> np.ndarray:
     bounded = np.minimum(tails, MAX_TAIL)
     odds = bounded / (1 - bounded)
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
-
-
-def compute_leads(numbers: np.ndarray) -> Leads:
-    """Return the leads of the candidate with the greatest mean of each selection.
-
-    Args:
-        numbers: every candidate has at least one. Shape: `(num_selections, num_candidates, num_units)`.
-    """
-    table = Table(numbers)
-    model = TwoWayModel(table, pool_noise(table))
-    return model.leads(model.find_leader())

@@ -9,20 +9,24 @@ import numpy as np
 from scipy.special import stdtr
 
 from fiesta_allennlp.choosing.probability.leads import Leads, TwoWayModel, find_leader
-from fiesta_allennlp.choosing.probability.pooled_noise import PooledNoise, Table, pool_noise
+from fiesta_allennlp.choosing.probability.pooled_noise import PooledNoise
 
 
 class TaskModels:
     """The two-way model of each task. With a single task it is that of all runs.
 
     Args:
-        numbers: those of each task. Shape of each: `(num_selections, num_candidates, num_units)`, where the number of
-            units may differ.
+        models: that of each task, of the same candidates.
     """
 
-    def __init__(self, numbers: Sequence[np.ndarray]) -> None:
-        tables = [Table(each) for each in numbers]
-        self.models = [TwoWayModel(table, pool_noise(table)) for table in tables]
+    def __init__(self, models: Sequence[TwoWayModel]) -> None:
+        self.models = models
+
+    @classmethod
+    def from_numbers(cls, numbers: Sequence[np.ndarray]) -> "TaskModels":
+        """Return the models of the numbers on each task. Shape of each: `(num_selections, num_candidates, num_units)`,
+        where the number of units may differ."""
+        return cls([TwoWayModel.from_numbers(each) for each in numbers])
 
     @property
     def means(self) -> np.ndarray:

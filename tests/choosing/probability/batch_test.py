@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from scipy import stats
 
 from fiesta_allennlp.choosing.probability.batch import Batch, Ends, Rules
-from fiesta_allennlp.choosing.probability.leads import compute_leads, prob_best
+from fiesta_allennlp.choosing.probability.leads import prob_best
 from fiesta_allennlp.choosing.probability.rules import (
     FLOOR_UNITS,
     MAX_RUNS_PER_WINNER,
@@ -16,6 +16,7 @@ from fiesta_allennlp.choosing.probability.rules import (
     choose_next,
     predictive_power,
 )
+from tests.choosing.probability.leads_test import compute_leads
 
 LIMIT = 90
 ALL = np.ones((1, 3), dtype=bool)

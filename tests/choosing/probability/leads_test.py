@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 from fiesta_allennlp.choosing.probability import pooled_noise
-from fiesta_allennlp.choosing.probability.leads import Leads, TwoWayModel, compute_leads, prob_best
+from fiesta_allennlp.choosing.probability.leads import Leads, TwoWayModel, prob_best
 from fiesta_allennlp.choosing.probability.pooled_noise import PooledNoise, Table, pool_noise
 
 NONE = np.nan
@@ -17,6 +17,12 @@ WORKED = np.array([[[10, 13, 11, 14], [8, 10, 10, NONE], [6, NONE, 8, NONE]]])
 def worked_model(numbers: np.ndarray = WORKED) -> TwoWayModel:
     noise = PooledNoise(*(np.array([value]) for value in (1.0, 0.5, 4.0)), varied=np.array([True]))
     return TwoWayModel(Table(numbers), noise)
+
+
+def compute_leads(numbers: np.ndarray) -> Leads:
+    """The leads of the candidate with the greatest mean of each selection."""
+    model = TwoWayModel.from_numbers(numbers)
+    return model.leads(model.find_leader())
 
 
 def two_samples(first: np.ndarray, second: np.ndarray) -> np.ndarray:

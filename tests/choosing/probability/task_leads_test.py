@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from fiesta_allennlp.choosing.probability.batch import Batch, Ends, Rules
-from fiesta_allennlp.choosing.probability.leads import Leads, compute_leads, prob_best
+from fiesta_allennlp.choosing.probability.leads import Leads, prob_best
 from fiesta_allennlp.choosing.probability.pooled_noise import PooledNoise
 from fiesta_allennlp.choosing.probability.rules import allowed_error
 from fiesta_allennlp.choosing.probability.task_leads import (
@@ -15,6 +15,7 @@ from fiesta_allennlp.choosing.probability.task_leads import (
     count_independent_units,
     prob_on_new_task,
 )
+from tests.choosing.probability.leads_test import compute_leads
 
 LIMIT = 300
 
@@ -120,7 +121,10 @@ def test_the_noisy_task_gets_the_runs() -> None:
 
 def test_the_leader_without_a_task_is_that_of_the_others() -> None:
     numbers = [np.array([[[3.0, 3.2, 3.1], [0.0, 0.1, 0.3]]]), np.array([[[0.0, 0.3, 0.1], [1.0, 1.1, 1.3]]])]
-    assert (TaskModels(numbers).find_leader()[0], TaskModels(numbers[1:]).find_leader()[0]) == (0, 1)
-    alone = TaskModels(numbers[:1])
+    assert (
+        TaskModels.from_numbers(numbers).find_leader()[0],
+        TaskModels.from_numbers(numbers[1:]).find_leader()[0],
+    ) == (0, 1)
+    alone = TaskModels.from_numbers(numbers[:1])
     leads = average_leads(alone.leads(alone.find_leader()))
     assert prob_best(leads.tails()) == pytest.approx(prob_best(compute_leads(numbers[0]).tails()))
