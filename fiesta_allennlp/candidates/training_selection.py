@@ -5,8 +5,7 @@ import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import Any, Callable, ClassVar, Collection, Dict, Iterator, List, Mapping, Optional, Tuple, Type
+from typing import Any, Callable, ClassVar, Dict, Iterator, List, Mapping, Optional, Tuple, Type
 
 from rich.console import Console
 
@@ -42,16 +41,16 @@ from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.choosing.strategy_building import build_strategy, build_with_packages, translated_option_errors
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, FiestaError, join_some
-from fiesta_allennlp.core.files import delete
-from fiesta_allennlp.core.records import Candidate, Evaluation, History, Outcome
+from fiesta_allennlp.core.errors import ConfigError, join_some
+from fiesta_allennlp.core.records import Candidate, History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
-from fiesta_allennlp.core.settings.metrics import check_metric_sign, find_longer_names, have_two_units
+from fiesta_allennlp.core.settings.metrics import check_metric_sign
 from fiesta_allennlp.core.texts import number_text
 from fiesta_allennlp.running.executor import Executor
 from fiesta_allennlp.running.slurm import end_left_jobs
-from fiesta_allennlp.selecting.loop import Display, Listener, SelectionLoop
+from fiesta_allennlp.selecting.listeners import BestModelKeeper, BroughtUnits, Display, Listener, MetricNotes
+from fiesta_allennlp.selecting.loop import SelectionLoop
 from fiesta_allennlp.selecting.objections import PRETRAINED, REMOVED, UNITS
 from fiesta_allennlp.selecting.results.facts import forecast_open_selection
 from fiesta_allennlp.selecting.results.result import Result
@@ -374,61 +373,3 @@ def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
 
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class BestModelKeeper(Listener):
-    """Deletes the model of every run that is not the best of its candidate: the archive of an AllenNLP run, or the
-    directory `model` of a program. `sign` is -1 if the lowest score is the best."""
-
-    directory: RunDirectory
-    sign: int = 1
-
-    def on_state(self, history: History, decision: Decision) -> None:
-        self.keep_only(history.candidates, history)
-
-    def keep_only(self, candidates: Collection[Optional[str]], history: History) -> None:
-        """Delete all models except the best one of each of these candidates."""
-        for name in history.candidates:
-            runs = [evaluation for evaluation in history.evaluations if evaluation.request.candidate == name]
-            runs_with_models = [run for run in runs if any(path.exists() for path in self._models(run))]
-            best = max(runs_with_models, key=lambda run: self.sign * run.score, default=None)
-            unused_runs = [f for f in history.failures if f.kind == "score" and f.request.candidate == name]
-            other_runs: List[Outcome] = [run for run in runs_with_models if run is not best or name not in candidates]
-            for run in [*unused_runs, *other_runs]:
-                for path in self._models(run):
-                    delete(path)
-
-    def _models(self, run: Outcome) -> List[Path]:
-        return [self.directory.archive(run.request.name), self.directory.model(run.request.name)]
-
-
-class BroughtUnits(Listener):
-    """Ends a selection if the first new run of a candidate has another unit than the runs that were made before."""
-
-    def on_state(self, history: History, decision: Decision) -> None:
-        brought = [run.score for run in history.evaluations if run.request.is_brought]
-        for name in history.candidates if brought else ():
-            own = [run for run in history.evaluations_of(name) if not run.request.is_brought]
-            if len(own) == 1 and have_two_units([*brought, own[0].score]):
-                raise FiestaError(
-                    f"{own[0].request.name}: the score is {own[0].score:g}, but those of --scores are from "
-                    f"{min(brought):g} to {max(brought):g}: percents among fractions? No run is lost. Correct the "
-                    f"table and start again, or continue with --recover --allow {UNITS.name}."
-                )
-
-
-class MetricNotes(Listener):
-    """Prints once which other metrics of a run may be meant by the name of the metric, such as `test_accuracy` beside
-    `accuracy`, which may be of the training set."""
-
-    def __init__(self, metric: str, console: Console) -> None:
-        self._metric, self._console, self._is_done = metric, console, False
-
-    def on_outcome(self, outcome: Outcome) -> None:
-        if self._is_done or not isinstance(outcome, Evaluation) or self._metric not in outcome.metrics:
-            return
-        self._is_done = True
-        if others := find_longer_names(self._metric, outcome.metrics):
-            compared = f"the metric is {self._metric} = {number_text(outcome.score)}"
-            self._console.print(f"Note: {compared}. {outcome.request.candidate} also reports {join_some(others)}.")

@@ -24,7 +24,7 @@ from fiesta_allennlp.core.settings.choice_settings import SHARED
 from fiesta_allennlp.core.settings.defaults import NUM_FRESH_RUNS
 from fiesta_allennlp.core.settings.options import deciding_options, settings_to_json
 from fiesta_allennlp.selecting.environment import changed_code, check_current_directory, describe_environment
-from fiesta_allennlp.selecting.loop import Display
+from fiesta_allennlp.selecting.listeners import Display
 from fiesta_allennlp.selecting.objections import find_questions
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.claim import SeenLead

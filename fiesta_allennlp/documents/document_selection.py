@@ -29,7 +29,8 @@ from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.documents.queries import CachedSystem, DocumentQueries, ThreadExecutor
 from fiesta_allennlp.documents.systems.system import System, Workplace
 from fiesta_allennlp.documents.tasks import Task
-from fiesta_allennlp.selecting.loop import Display, SelectionLoop
+from fiesta_allennlp.selecting.listeners import Display
+from fiesta_allennlp.selecting.loop import SelectionLoop
 from fiesta_allennlp.selecting.results.facts import forecast_open_selection
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection

@@ -7,9 +7,8 @@ import platform
 import shlex
 import shutil
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, ContextManager, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import List, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Strategy
@@ -21,21 +20,8 @@ from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.running.executor import Evaluator, Executor
 from fiesta_allennlp.running.retries import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
 from fiesta_allennlp.selecting.killed_runs import find_finished_run, finished_or_failed
+from fiesta_allennlp.selecting.listeners import Listener
 from fiesta_allennlp.selecting.storage.store import RunStore
-
-
-class Listener:
-    """An observer of a selection, such as a progress display. A subclass leaves out what it does not observe."""
-
-    def on_state(self, history: History, decision: Decision) -> None:
-        """Called after every change of what is finished or pending."""
-
-    def on_outcome(self, outcome: Outcome) -> None:
-        """Called for every finished run and failure once it is recorded."""
-
-    def on_waiting(self, requests: Sequence[Request]) -> None:
-        """Called with the pending requests that wait for their next try, after every change of them."""
-
 
 logger = logging.getLogger(__name__)
 
@@ -76,16 +62,6 @@ class WorkingTime:
         if force or time.monotonic() - self._last_save >= SECONDS_BETWEEN_SAVES:
             self._store.set_meta(working_seconds=self.seconds)
             self._last_save = time.monotonic()
-
-
-Display = Callable[..., ContextManager[Listener]]
-"""Opens the display of a running selection, such as the live table, from its arguments."""
-
-
-@contextmanager
-def no_display(*args: Any, **options: Any) -> Iterator[Listener]:
-    """Show nothing."""
-    yield Listener()
 
 
 @dataclass(frozen=True, kw_only=True)

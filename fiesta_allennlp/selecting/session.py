@@ -42,7 +42,8 @@ from fiesta_allennlp.selecting.environment import (
     check_current_directory,
     describe_environment,
 )
-from fiesta_allennlp.selecting.loop import Display, SelectionLoop, no_display
+from fiesta_allennlp.selecting.listeners import Display, no_display
+from fiesta_allennlp.selecting.loop import SelectionLoop
 from fiesta_allennlp.selecting.objections import REMOVED, kept_allowances
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.storage import workspace

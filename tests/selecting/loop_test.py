@@ -24,7 +24,8 @@ from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.running.executor import Evaluator, Executor
 from fiesta_allennlp.running.retries import RETRY_PAUSES, Retries
-from fiesta_allennlp.selecting.loop import Listener, SelectionLoop
+from fiesta_allennlp.selecting.listeners import Listener
+from fiesta_allennlp.selecting.loop import SelectionLoop
 from fiesta_allennlp.selecting.storage.store import RunStore
 
 MEANS = {"a": 0.60, "b": 0.64, "c": 0.55}

@@ -14,7 +14,7 @@ from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.texts import count_text, number_text, probability_text
-from fiesta_allennlp.selecting.loop import Listener
+from fiesta_allennlp.selecting.listeners import Listener
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.candidate_table import Table, candidate_table
 from fiesta_allennlp.selecting.results.facts import runs_left_text

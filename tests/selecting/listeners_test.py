@@ -5,13 +5,14 @@ from typing import Any, List, Optional, Set, Tuple
 import pytest
 
 from fiesta_allennlp.candidates.select_settings import Settings
-from fiesta_allennlp.candidates.training_selection import BestModelKeeper, TrainingSelection
+from fiesta_allennlp.candidates.training_selection import TrainingSelection
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.terminal.dry_run import trial_table
+from fiesta_allennlp.selecting.listeners import BestModelKeeper
 from fiesta_allennlp.selecting.results.result import Result
 
 
