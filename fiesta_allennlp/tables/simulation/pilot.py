@@ -219,8 +219,6 @@ def _plan_from_pilot(settings: PlanSettings, pilot: PosteriorScores, choice: Rep
     )
     source.check_runs()
     refuse_unequal_scales(settings, source.posterior, tuple(source.start.by_task))
-    if source.start.tasks and settings.budget is not None:
-        raise ConfigError("--budget is for a plan on one task. Remove it, or keep one task with --where.")
     simulator = prepare_simulator(choice, source)
     check_tasks(simulator.strategy, source.start)
     return simulator
