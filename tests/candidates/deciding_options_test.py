@@ -18,7 +18,7 @@ from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.settings.choice_settings import PRESETS, ChoiceSettings
 from fiesta_allennlp.core.settings.options import deciding_options, flag
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.storage.store import Meta
+from fiesta_allennlp.selecting.store import Meta
 from fiesta_allennlp.tables.simulation.planning import plan
 from fiesta_allennlp.tables.table_settings import PlanSettings
 

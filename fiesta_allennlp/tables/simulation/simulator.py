@@ -23,7 +23,7 @@ from fiesta_allennlp.core.seeding import (
 )
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.defaults import MAX_FAILURES
-from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
+from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.tables.score_sources import (
     DrawnScores,
     OutOfScoresError,
