@@ -12,8 +12,8 @@ from fiesta_allennlp.core.settings.choice_settings import ChoiceSettings
 from fiesta_allennlp.core.settings.options import command_words, declared_options, flag
 from fiesta_allennlp.core.texts import duration_text
 from fiesta_allennlp.reports.latex_and_html import join_pairs
-from fiesta_allennlp.running.isolation.machine import origin_here
-from fiesta_allennlp.selecting.storage.store import Meta
+from fiesta_allennlp.running.machine import origin_here
+from fiesta_allennlp.selecting.store import Meta
 
 DATA_TEXTS = {
     "official": "sizes of the files",
