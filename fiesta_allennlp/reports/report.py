@@ -180,7 +180,7 @@ def list_sections(report: Report) -> List[Section]:
             confirmation_table(report.confirmations),
             CONFIRMATION_EXPLANATION,
         ),
-        Section("tasks", "Tasks, with equal weights", task_table(report.result), TASKS_EXPLANATION),
+        Section("tasks", "Tasks, with equal weights", task_table(report.result, HTML), TASKS_EXPLANATION),
         Section("differences", "The leader minus each rival", differences_table(report), DIFFERENCES_EXPLANATION),
         Section("machines", "Runs of each machine", make_table(MACHINE_COLUMNS, report.result.machines), ""),
     ]

@@ -13,7 +13,6 @@ from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Margin, analyse
 from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
-from fiesta_allennlp.choosing.task_choice import check_tasks
 from fiesta_allennlp.confirming.fresh_runs import read_confirmation, read_confirmations
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.records import History
@@ -24,14 +23,13 @@ from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report_settings import UNRECORDED_OPTIONS, ReportSettings
 from fiesta_allennlp.reports.stored_selection import StoredSelection, open_selection
-from fiesta_allennlp.selecting.results.preference import with_preference
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.result_words import failed_notes
-from fiesta_allennlp.selecting.results.verdict import judge
+from fiesta_allennlp.selecting.results.verdict import judge, with_preference
 from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
 from fiesta_allennlp.selecting.storage.database import translated_store_errors
 from fiesta_allennlp.tables.table_settings import NextSettings, done_note, refuse_table_options
-from fiesta_allennlp.tables.task_scales import refuse_unequal_scales
+from fiesta_allennlp.tables.tasks import check_tasks
 
 
 def read_selection(root: Path, settings: ReportSettings) -> Report:
@@ -162,9 +160,8 @@ def _table_result(
     """Decide about a table. A decision about fewer than two candidates with scores is not one by confidence."""
     if len(history.active) > 1:
         strategy.without_further_runs(settings.done, history)
-    check_tasks(strategy, history)
+    check_tasks(settings, strategy, history)
     recommendation = strategy.recommend(history)
-    refuse_unequal_scales(settings, recommendation.posterior, tuple(history.by_task))
     is_decided = recommendation.stopped_by == "confidence"
     decision = replace(
         analyse(history, strategy.belief, margin=Margin.parse(settings.margin or 0.0)),

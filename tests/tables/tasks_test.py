@@ -2,11 +2,13 @@
 
 import csv
 import runpy
+from io import StringIO
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from fiesta_allennlp import next_runs, plan, replay, report
 from fiesta_allennlp.core.errors import ConfigError, DataError
@@ -72,6 +74,19 @@ def test_the_table_of_tasks_names_the_task_that_makes_the_lead() -> None:
     table = task_table(answer.result)
     assert [row[0] for row in table.rows] == ["easy", "hard"] and table in show(answer)
     assert answer.result.ranked[0].mean == pytest.approx(np.mean([easy.means["a"], hard.means["a"]]))
+
+
+def test_long_names_fit_into_80_columns() -> None:
+    names = {"a": "roberta-large-finetuned-on-multi-nli", "b": "google/electra-small-discriminator"}
+    tasks = {"easy": "stanford-sentiment-treebank", "hard": "recognizing-textual-entailment"}
+    rows = [{**row, "candidate": names[row["candidate"]], "task": tasks[row["task"]]} for row in make_rows(MEANS)]
+    console = Console(width=80, file=StringIO())
+    console.print(task_table(next_runs(rows).result))
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    assert lines[0] == "Tasks, with equal weights; candidates are numbered in the order above"
+    assert lines[2].split() == ["task", "1", "2", "leader", "without", "it", "of", "the", "lead"]
+    assert lines[4].split()[0] == "stanford-" and lines[4].split()[3:5] == ["2", "1"]
+    assert lines[6].split()[0] == "recognizing-" and all("…" not in line for line in lines)
 
 
 def test_the_mean_is_that_of_the_tasks_whatever_their_runs() -> None:
@@ -158,7 +173,7 @@ def test_what_is_about_one_task_refuses_several(tmp_path: Path) -> None:
             next_runs(rows, **options)
     with pytest.raises(DataError, match="fiesta replay compares candidates on one task, but there are 2: easy, hard"):
         replay(rows)
-    with pytest.raises(DataError, match="fiesta select --scores compares candidates on one task"):
+    with pytest.raises(DataError, match="fiesta next rows --where task=NAME --output runs.csv"):
         read_brought_runs(BroughtSettings(), {}, rows)
     with pytest.raises(ConfigError, match="--compare does not support several tasks"):
         report(rows, compare=["a", "b"])
