@@ -192,7 +192,7 @@ SECTIONS = (
     Section(
         "tasks",
         "Tasks, with equal weights",
-        lambda report: task_table(report.result),
+        lambda report: task_table(report.result, HTML),
         "Candidates are compared by the mean of their means. Without a task, the others decide alone. The lead is that "
         "of the leader over its nearest rival.",
     ),

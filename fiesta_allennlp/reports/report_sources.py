@@ -15,7 +15,6 @@ from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Margin, analyse
 from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
-from fiesta_allennlp.choosing.task_choice import check_tasks
 from fiesta_allennlp.confirming.fresh_runs import read_confirmation, read_confirmations
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
@@ -28,13 +27,12 @@ from fiesta_allennlp.reports.report_settings import UNRECORDED_OPTIONS, ReportSe
 from fiesta_allennlp.selecting.database import translated_store_errors
 from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.selecting.lock import is_at_work
-from fiesta_allennlp.selecting.results.preference import with_preference
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.result_words import failed_notes
-from fiesta_allennlp.selecting.results.verdict import judge
+from fiesta_allennlp.selecting.results.verdict import judge, with_preference
 from fiesta_allennlp.selecting.store import Meta, open_for_reading
 from fiesta_allennlp.tables.table_settings import NextSettings, done_note, refuse_table_options
-from fiesta_allennlp.tables.task_scales import refuse_unequal_scales
+from fiesta_allennlp.tables.tasks import check_tasks
 
 Judging = Tuple[Any, Strategy, Callable[[History, Decision], Result]]
 """The settings and the strategy of a selection, and what makes its result."""
@@ -137,7 +135,6 @@ def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Rep
     history = _table_history(rows, settings)
     strategy = _table_strategy(str(path), history, settings)
     recommendation = strategy.recommend(history)
-    refuse_unequal_scales(settings, recommendation.posterior, tuple(history.by_task))
     decision = replace(
         analyse(history, strategy.belief, margin=Margin.parse(settings.margin or 0.0)),
         lacking=recommendation.lacking,
@@ -187,7 +184,7 @@ def _table_strategy(source: str, history: History, settings: ReportSettings) -> 
         check_name(source, history, name)
     if len(history.active) > 1:
         strategy.without_further_runs(settings.done, history)
-    check_tasks(strategy, history)
+    check_tasks(settings, strategy, history)
     return strategy
 
 
