@@ -21,11 +21,10 @@ from fiesta_allennlp.reports.latex_and_html import (
     withdrawn_text,
 )
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
-from fiesta_allennlp.selecting.results.candidate_table import candidate_table, num_decimals
+from fiesta_allennlp.selecting.results.candidate_table import TerminalLines, candidate_table, num_decimals, show
 from fiesta_allennlp.selecting.results.facts import NOTES, STATE, fact_sentences
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.result_words import Words, describe_scored_data, missed_runs_text, missed_text
-from fiesta_allennlp.selecting.results.showing import TerminalLines, show
 
 
 def selection_in_words(result: Result) -> Tuple[str, ...]:
