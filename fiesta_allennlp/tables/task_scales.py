@@ -10,8 +10,8 @@ from fiesta_allennlp.choosing.probability.batch import NUM_STARTS
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.texts import number_text
 from fiesta_allennlp.tables.columns import RunRow
+from fiesta_allennlp.tables.corrections import TableError
 from fiesta_allennlp.tables.table_files import cell_number
-from fiesta_allennlp.tables.table_settings import refusal
 
 MAX_SD_RATIO = 4.0
 """The largest ratio of the run-to-run sds of two tasks at which their scores are averaged as they are."""
@@ -64,11 +64,11 @@ def refuse_unequal_scales(settings: Any, posterior: Optional[Posterior], tasks: 
     sds = {task: each.noise_sd for task, each in zip(tasks, posterior.posteriors, strict=True) if each.noise_sd > 0}
     least, most = min(sds, key=sds.__getitem__, default=""), max(sds, key=sds.__getitem__, default="")
     if sds and sds[most] > MAX_SD_RATIO * sds[least]:
-        raise refusal(
-            settings,
+        error = TableError(
             f"the run-to-run sd of the task '{most}' is {number_text(sds[most])}, and that of '{least}' "
             f"{number_text(sds[least])}: the average would be that of '{most}'. Divide the scores by an sd of each "
             "task that you knew before these runs (--scale sd=FILE, with the columns task and sd), or average them as "
             "they are:",
             {"scale": UNSCALED},
         )
+        raise error.with_commands(settings)
