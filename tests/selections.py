@@ -10,7 +10,7 @@ from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.settings.options import settings_to_json
-from fiesta_allennlp.selecting.storage.store import RunStore
+from fiesta_allennlp.selecting.store import RunStore
 
 METRIC = "f1"
 SEED = 7

@@ -16,14 +16,13 @@ from typing import Any, Mapping, Optional
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Failure, Outcome, Request, outcome_from_data
-from fiesta_allennlp.running.executor import Evaluator, Executor
-from fiesta_allennlp.running.isolation.process_tree import SESSION, end_tree, name_session
-from fiesta_allennlp.running.queueing import ActiveRun, QueueingExecutor
+from fiesta_allennlp.running.executor import ActiveRun, Evaluator, Executor, QueueingExecutor
+from fiesta_allennlp.running.process_tree import SESSION, end_tree, name_session
 
 RUN = """import dataclasses, json, pickle, sys
 from pathlib import Path
-from fiesta_allennlp.running.isolation import process_tree
-from fiesta_allennlp.running.isolation import worker
+from fiesta_allennlp.running import process_tree
+from fiesta_allennlp.running import worker
 process_tree.die_with_parent()
 task = pickle.load(sys.stdin.buffer)
 Path(sys.argv[1]).write_text(json.dumps(dataclasses.asdict(worker.evaluate_task(task))))

@@ -25,7 +25,7 @@ from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.core.settings.metrics import Metric, checked_score, error_word
 from fiesta_allennlp.core.settings.options import option_words
 from fiesta_allennlp.running.executor import Evaluator
-from fiesta_allennlp.running.isolation.machine import RUN_ORIGIN
+from fiesta_allennlp.running.machine import RUN_ORIGIN
 
 METRICS_FILE = "metrics.json"
 

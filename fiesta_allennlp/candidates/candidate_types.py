@@ -27,7 +27,7 @@ from fiesta_allennlp.core.registry import Registrable, build
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.core.settings.options import option_words
 from fiesta_allennlp.running.executor import Executor
-from fiesta_allennlp.running.isolation.machine import visible_gpus
+from fiesta_allennlp.running.machine import visible_gpus
 
 MAX_TRIAL_RECORDS = 200  # of a program
 MAX_CANDIDATES = 1024  # whose objects are kept

@@ -37,9 +37,9 @@ from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.settings.defaults import METRIC
 from fiesta_allennlp.core.settings.metrics import Metric, check_metric_sign
 from fiesta_allennlp.running.executor import Evaluator, Executor, option_value
-from fiesta_allennlp.running.isolation.machine import DEVICES_VARIABLE, is_gpu, visible_gpus
-from fiesta_allennlp.running.isolation.worker import WorkerSettings
+from fiesta_allennlp.running.machine import DEVICES_VARIABLE, is_gpu, visible_gpus
 from fiesta_allennlp.running.processes import num_workers, run_in_processes
+from fiesta_allennlp.running.worker import WorkerSettings
 
 
 def worker_packages(settings: Settings, candidate_set: CandidateSet) -> Tuple[str, ...]:

@@ -57,7 +57,7 @@ from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.result_words import forecast_text
 from fiesta_allennlp.selecting.results.verdict import judge
 from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection
-from fiesta_allennlp.selecting.storage.store import RunStore
+from fiesta_allennlp.selecting.store import RunStore
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from copy import copy
 from dataclasses import replace
 from typing import Any, List, Optional, Tuple, Union
 
@@ -64,6 +65,12 @@ class FixedConfidence(Strategy):
         self.stop = EarlyLooks() if stop is None else stop
         self.num_starts: int = self.stop.starts(belief) if num_starts is None else num_starts
         self._latest_decision: Tuple[Any, Decision] = (None, Decision(best=None))
+
+    def with_margin(self, margin: float) -> "FixedConfidence":
+        """Return the same strategy with another margin, in units of the score."""
+        other = copy(self)
+        other.margin, other.parsed_margin, other._latest_decision = margin, Margin(margin), (None, Decision(best=None))
+        return other
 
     @abstractmethod
     def fill(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:

@@ -23,7 +23,7 @@ from fiesta_allennlp.reports.terminal.confirmation_report import confirm as run_
 from fiesta_allennlp.reports.terminal.live_table import LiveTable
 from fiesta_allennlp.reports.terminal.next_text import ask_next_runs
 from fiesta_allennlp.reports.terminal.simulation_text import plan_with_bar, replay_with_bar
-from fiesta_allennlp.running.isolation.fork_server import check_main_guard
+from fiesta_allennlp.running.fork_server import check_main_guard
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.session import StoredState
 from fiesta_allennlp.tables.next_runs import NextRuns

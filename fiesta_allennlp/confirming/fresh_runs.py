@@ -23,17 +23,17 @@ from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.settings.choice_settings import SHARED
 from fiesta_allennlp.core.settings.defaults import NUM_FRESH_RUNS
 from fiesta_allennlp.core.settings.options import deciding_options, settings_to_json
-from fiesta_allennlp.selecting.environment import changed_code, check_current_directory, describe_environment
 from fiesta_allennlp.selecting.listeners import Display
+from fiesta_allennlp.selecting.lock import is_at_work
 from fiesta_allennlp.selecting.objections import find_questions
+from fiesta_allennlp.selecting.provenance import changed_code, check_current_directory, describe_environment
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.claim import SeenLead
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import judge
 from fiesta_allennlp.selecting.session import StoredState, run_selection
-from fiesta_allennlp.selecting.storage.lock import is_at_work
-from fiesta_allennlp.selecting.storage.store import Meta, open_for_reading
-from fiesta_allennlp.selecting.storage.workspace import has_selection
+from fiesta_allennlp.selecting.store import Meta, open_for_reading
+from fiesta_allennlp.selecting.workspace import has_selection
 
 
 def read_confirmations(directory: RunDirectory) -> Tuple[Confirmation, ...]:

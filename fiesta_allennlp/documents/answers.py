@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, Optional, Tuple
 
 from fiesta_allennlp.core.errors import StoreError
-from fiesta_allennlp.selecting.storage.database import connect_read_only
+from fiesta_allennlp.selecting.database import connect_read_only
 
 Charge = Tuple[int, float]
 """The number of questions asked and their cost."""

@@ -34,7 +34,7 @@ from fiesta_allennlp.selecting.loop import SelectionLoop
 from fiesta_allennlp.selecting.results.facts import forecast_open_selection
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection
-from fiesta_allennlp.selecting.storage.store import RunStore
+from fiesta_allennlp.selecting.store import RunStore
 
 ARCHIVE_SUFFIX = ".tar.gz"
 ARCHIVE_SERVER = "fiesta_allennlp.documents.systems.archive_server"

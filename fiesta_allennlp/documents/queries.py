@@ -20,9 +20,9 @@ from fiesta_allennlp.documents.answers import Answer, AnswerStore, sha256_key
 from fiesta_allennlp.documents.document_file import Document
 from fiesta_allennlp.documents.systems.system import STOP_REASON, System, Unanswered
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
-from fiesta_allennlp.running.executor import Evaluator, Executor
-from fiesta_allennlp.running.isolation.fork_server import STOP_TIMEOUT_SECONDS, RunStart
-from fiesta_allennlp.running.isolation.machine import origin_here
+from fiesta_allennlp.running.executor import Evaluator, Executor, RunStart
+from fiesta_allennlp.running.fork_server import STOP_TIMEOUT_SECONDS
+from fiesta_allennlp.running.machine import origin_here
 
 MAX_LABEL_LENGTH = 60  # characters
 

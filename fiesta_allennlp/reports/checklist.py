@@ -13,7 +13,7 @@ from fiesta_allennlp.core.settings.options import command_words, declared_option
 from fiesta_allennlp.core.texts import duration_text
 from fiesta_allennlp.reports.latex_and_html import join_pairs
 from fiesta_allennlp.reports.stored_selection import StoredSelection
-from fiesta_allennlp.running.isolation.machine import origin_here
+from fiesta_allennlp.running.machine import origin_here
 
 DATA_TEXTS = {
     "official": "sizes of the files",

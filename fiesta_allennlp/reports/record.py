@@ -26,12 +26,11 @@ from fiesta_allennlp.reports.words import (
     selection_in_words,
     single_runs_in_words,
 )
-from fiesta_allennlp.selecting.environment import describe_different_versions
+from fiesta_allennlp.selecting.provenance import BROUGHT_CAUTION, describe_different_versions
 from fiesta_allennlp.selecting.results.candidate_table import candidate_table, num_decimals
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.showing import Printable, TerminalLines, show
 from fiesta_allennlp.selecting.results.verdict import with_everybody
-from fiesta_allennlp.selecting.storage.earlier_runs import BROUGHT_CAUTION
 
 if TYPE_CHECKING:
     from fiesta_allennlp.tables.read_back import ReadBack

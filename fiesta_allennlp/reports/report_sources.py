@@ -24,12 +24,12 @@ from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report_settings import UNRECORDED_OPTIONS, ReportSettings
 from fiesta_allennlp.reports.stored_selection import StoredSelection, open_selection
+from fiesta_allennlp.selecting.database import translated_store_errors
+from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.selecting.results.preference import with_preference
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.result_words import failed_notes
 from fiesta_allennlp.selecting.results.verdict import judge
-from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
-from fiesta_allennlp.selecting.storage.database import translated_store_errors
 from fiesta_allennlp.tables.table_settings import NextSettings, done_note, refuse_table_options
 from fiesta_allennlp.tables.task_scales import refuse_unequal_scales
 

@@ -9,10 +9,10 @@ from fiesta_allennlp.candidates.studies import Trial, trials_of
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import History
+from fiesta_allennlp.selecting.database import translated_store_errors
+from fiesta_allennlp.selecting.lock import is_at_work
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.storage.database import translated_store_errors
-from fiesta_allennlp.selecting.storage.lock import is_at_work
-from fiesta_allennlp.selecting.storage.store import StoreReader, open_for_reading
+from fiesta_allennlp.selecting.store import StoreReader, open_for_reading
 
 
 class StoredSelection:

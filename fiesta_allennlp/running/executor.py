@@ -1,43 +1,30 @@
-"""The interface of executors, which make runs."""
+"""The interface of executors, which make runs, and the queue of those that start each run in a fresh process."""
 
 import json
-from abc import abstractmethod
+import logging
+import shutil
+import time
+from abc import ABC, abstractmethod
+from collections import Counter, deque
 from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from itertools import count
 from pathlib import Path
-from typing import Any, Collection, Iterator, Optional, Sequence
+from typing import Any, Collection, Deque, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
 
-from fiesta_allennlp.core.records import Evaluation, Outcome, Request
-from fiesta_allennlp.core.registry import Registrable
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, StoreError, describe
+from fiesta_allennlp.core.files import atomic_replacement, delete, shorten_log
+from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, Origin
+from fiesta_allennlp.core.records import Failure, Outcome, Request
+from fiesta_allennlp.core.registry import Registrable, to_plain_data
+from fiesta_allennlp.running.worker import Evaluator, RunTask, WorkerSettings
 
+logger = logging.getLogger(__name__)
 
-class Evaluator(Registrable):
-    """Runs one request and returns one score.
-
-    A process on any machine makes the runs from the evaluator's registered name and its fields. An evaluator is
-    therefore a frozen dataclass of plain data, such as texts, numbers and lists, and it is registered by a module that
-    workers import: one of `--include-package`.
-    """
-
-    @abstractmethod
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        """Run the request, and write nothing outside `directory`.
-
-        Raises:
-            Exception: if anything goes wrong; the executor turns it into a `Failure`.
-        """
-
-    def for_request(self, request: Request) -> "Evaluator":
-        """Return the evaluator of this request alone, which executors are given and send to workers."""
-        return self
-
-    def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
-        """Return the outcome of a run that finished in `directory` but was not recorded, if there is one."""
-        return None
-
-    def remedy(self, directory: Path) -> str:
-        """Return the options, after a space, with which `--recover` may find the metric that the run in `directory` did
-        not report."""
-        return ""
+MAX_LOSSES = 10
+"""Ends the retries of a run that takes its node along, or of a cluster on which nothing works."""
 
 
 def option_value(text: str) -> Any:
@@ -102,3 +89,202 @@ class Executor(Registrable):
     @abstractmethod
     def close(self) -> None:
         """Stop everything that is running, with its child processes. Idempotent."""
+
+
+@dataclass(frozen=True)
+class RunStart:
+    """The beginning of a run: `started_at` is ISO 8601 in UTC, `monotonic_start` on the monotonic clock. `origin` is
+    empty where another machine makes the run."""
+
+    request: Request
+    started_at: str
+    monotonic_start: float
+    origin: Origin = UNKNOWN_ORIGIN
+
+    @classmethod
+    def now(cls, request: Request, origin: Origin = UNKNOWN_ORIGIN) -> "RunStart":
+        return cls(request, datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic(), origin)
+
+    def failure(self, kind: str, error: str) -> Failure:
+        """Return the failure of a run that ends at this moment."""
+        seconds = time.monotonic() - self.monotonic_start
+        return Failure(self.request, kind, error, seconds=seconds, started_at=self.started_at, origin=self.origin)
+
+
+@dataclass(frozen=True)
+class ActiveRun:
+    """A run under way."""
+
+    evaluator: Evaluator
+    start: RunStart
+
+
+class QueueingExecutor(Executor, ABC):
+    """Starts runs in the order in which they were submitted, `slots` at once; the others wait in a queue.
+
+    A subclass sets `slots`, and has the methods `start_run`, `wait_for_run`, `read_outcome` and `stop_runs`, and
+    `shut_down` if it has more to end than its runs. It may use the arguments as attributes, and `active_runs`, which
+    has the runs under way by handle.
+
+    Args:
+        directory: the run directory, on this machine. With Slurm it is on the shared file system.
+        workers: number of runs in parallel. The subclasses document `auto`.
+        time_limit: seconds after which a run is killed and counts as a failure; None for no limit. The time that a run
+            waits for a node does not count.
+        num_threads: torch threads of each run. More than one makes busy cores much slower, not faster.
+        packages: packages to import for each run, for the models and readers that they register.
+
+    Raises:
+        ConfigError: if a number is below its least value.
+    """
+
+    def __init__(
+        self,
+        directory: RunDirectory,
+        *,
+        workers: Union[int, str] = 1,
+        time_limit: Optional[float] = None,
+        num_threads: int = 1,
+        packages: Tuple[str, ...] = (),
+    ) -> None:
+        check_positive({"--workers": workers, "--executor-option num_threads": num_threads, "--time-limit": time_limit})
+        self.directory, self.workers = directory, workers
+        self.time_limit, self.num_threads, self.packages = time_limit, num_threads, packages
+        self._queue: Deque[Tuple[Evaluator, Request]] = deque()
+        self.active_runs: Dict[Any, ActiveRun] = {}
+        self._num_losses: Counter[Request] = Counter()
+
+    @abstractmethod
+    def start_run(self, evaluator: Evaluator, request: Request) -> Any:
+        """Start a run without waiting for it. Return its handle: a hashable object by which the other methods know it.
+
+        Called when a slot is free. The directory of an earlier attempt is deleted before.
+        """
+
+    @abstractmethod
+    def wait_for_run(self, timeout: Optional[float]) -> Optional[Any]:
+        """Wait for one of the `active_runs`, of which there is at least one. Return its handle once it has ended, or
+        None after `timeout` seconds."""
+
+    @abstractmethod
+    def read_outcome(self, handle: Any, run: ActiveRun) -> Optional[Outcome]:
+        """Return the outcome of a run that has ended; None to start it again.
+
+        Called once, with the handle that `wait_for_run` returned, when the run is not among the `active_runs` any more.
+        `run.start.failure` makes the `Failure` of a run that left no outcome. `retry_lost` decides about a run that
+        ended with its machine. A failure's log is kept afterwards.
+        """
+
+    @abstractmethod
+    def stop_runs(self, runs: Mapping[Any, ActiveRun]) -> None:
+        """Stop these runs with all that they have started. They are not among the `active_runs` any more.
+
+        Called for runs that are not wanted any more, and by `shut_down`.
+        """
+
+    def shut_down(self, runs: Mapping[Any, ActiveRun]) -> None:
+        """Stop these runs, and end all that the executor has started. Called when the executor is closed, which may be
+        more than once."""
+        self.stop_runs(runs)
+
+    def find_run(self, evaluator: Evaluator, request: Request) -> Optional[Any]:
+        """Return the handle of a run that an earlier session started, and that goes on or left an outcome; None if
+        there is none."""
+        return None
+
+    def submit(self, evaluator: Evaluator, request: Request) -> None:
+        handle = self.find_run(evaluator, request)
+        if handle is None:
+            self._queue.append((evaluator, request))
+            self.fill_slots()
+        else:
+            logger.info("%s is already under way", request.name)
+            self._add(handle, evaluator, request)
+
+    def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
+        while self.active_runs:
+            handle = self.wait_for_run(timeout)
+            if handle is None:
+                return
+            run = self.active_runs.pop(handle)
+            outcome = self.read_outcome(handle, run)
+            if outcome is None:
+                self._queue.appendleft((run.evaluator, run.start.request))
+            self.fill_slots()
+            if outcome is not None:
+                yield self._with_log(outcome)
+
+    def abandon(self, requests: Sequence[Request]) -> None:
+        unwanted = set(requests)
+        self._queue = deque((evaluator, request) for evaluator, request in self._queue if request not in unwanted)
+        stopped_runs = {handle: run for handle, run in self.active_runs.items() if run.start.request in unwanted}
+        for handle in stopped_runs:
+            del self.active_runs[handle]
+        self.stop_runs(stopped_runs)
+        self.fill_slots()
+
+    def close(self) -> None:
+        self._queue.clear()
+        runs, self.active_runs = self.active_runs, {}
+        self.shut_down(runs)
+
+    def fill_slots(self) -> None:
+        """Start runs of the queue while slots are free. Call it when `slots` has become larger."""
+        while self._queue and len(self.active_runs) < self.slots:
+            evaluator, request = self._queue.popleft()
+            directory = self.directory.evaluation(request.name)
+            try:
+                delete(directory)
+                handle = self.start_run(evaluator, request)
+            except OSError as error:
+                reason = f"{request.name} cannot be started: {describe(error)}"
+                raise StoreError(f"{reason}. Finished runs are safe. Fix it, then continue with --recover.") from error
+            self._add(handle, evaluator, request)
+
+    def _add(self, handle: Any, evaluator: Evaluator, request: Request) -> None:
+        self.active_runs[handle] = ActiveRun(evaluator, RunStart.now(request))
+
+    def task_for(
+        self, evaluator: Evaluator, request: Request, directory: Path, *, device: Optional[str] = None
+    ) -> RunTask:
+        """Return the task of a run in `directory`, which `evaluate_task` makes in a fresh process on a machine with the
+        files in the same places. `device` is the CUDA device that it sees; None for all."""
+        settings = WorkerSettings(self.num_threads, self.packages, device="" if self.hides_gpus else device)
+        return RunTask(to_plain_data(evaluator), request, directory, settings, self.time_limit)
+
+    def retry_lost(self, run: ActiveRun, reason: str) -> Optional[Failure]:
+        """Return None to start a run again that was lost with its machine or job, because that says nothing about its
+        candidate; but a failure if it is lost time and again. `read_outcome` may return the result."""
+        request = run.start.request
+        self._num_losses[request] += 1
+        if self._num_losses[request] % MAX_LOSSES == 0:
+            return run.start.failure("killed", f"lost {MAX_LOSSES} times: {reason}")
+        logger.warning("%s was lost: %s; starting it again", request.name, reason)
+        return None
+
+    def _with_log(self, outcome: Outcome) -> Outcome:
+        """Keep the log of a failure, if possible, where the next attempt does not overwrite it, and delete large files
+        of the run."""
+        if not isinstance(outcome, Failure):
+            return outcome
+        name = outcome.request.name
+        try:
+            for path in self.directory.large_files(name):
+                delete(path)
+            logs = (self.directory.failure_log(name, attempt) for attempt in count(1))
+            log_copy = next(log for log in logs if not log.exists())
+            log_copy.parent.mkdir(exist_ok=True)  # not the run directory too, which the user may have deleted
+            shorten_log(self.directory.evaluation_log(name))
+            with atomic_replacement(log_copy) as temporary_path:
+                shutil.copyfile(self.directory.evaluation_log(name), temporary_path)
+        except OSError as error:
+            logger.warning("cannot keep the log of %s: %s", name, error)
+            return outcome
+        return replace(outcome, log_path=str(log_copy.relative_to(self.directory.root)))
+
+
+def check_positive(numbers: Mapping[str, Any]) -> None:
+    """Refuse values of options that are numbers, but not above 0."""
+    for name, value in numbers.items():
+        if isinstance(value, (int, float)) and not value > 0:
+            raise ConfigError(f"{name} must be above 0 but got {value}.")

@@ -11,9 +11,9 @@ from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.files import check_private
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Failure, Outcome, Request
-from fiesta_allennlp.running.executor import Evaluator
-from fiesta_allennlp.running.isolation.attempts import Attempt, task_content
-from fiesta_allennlp.running.queueing import ActiveRun, QueueingExecutor
+from fiesta_allennlp.running.attempt import Attempt, task_content
+from fiesta_allennlp.running.executor import ActiveRun, QueueingExecutor
+from fiesta_allennlp.running.worker import Evaluator
 
 MAX_EARLY_ENDS, MAX_TIMEOUTS = 3, 2
 """The jobs in a row that may end before their run began, and the jobs of one run that may reach their time limit."""

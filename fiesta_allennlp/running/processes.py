@@ -1,20 +1,33 @@
+"""The executor of runs in fresh processes of this machine, and the outcome of such a process."""
+
 from collections import Counter, deque
-from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures import FIRST_COMPLETED, TimeoutError, wait
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE
 from fiesta_allennlp.core.origin import Origin
-from fiesta_allennlp.core.records import Outcome, Request
+from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.core.settings.defaults import num_cores
-from fiesta_allennlp.running.executor import Evaluator, Executor
-from fiesta_allennlp.running.isolation import fork_server
-from fiesta_allennlp.running.isolation.machine import origin_here
-from fiesta_allennlp.running.isolation.worker import WorkerSettings, call_for_parent, evaluate_task
-from fiesta_allennlp.running.queueing import ActiveRun, QueueingExecutor
+from fiesta_allennlp.running.executor import ActiveRun, Executor, QueueingExecutor, RunStart
+from fiesta_allennlp.running.fork_server import (
+    EXIT_WITHOUT_GUARD,
+    MISSING_GUARD_MESSAGE,
+    ProcessCall,
+    ProcessDied,
+    end_all_workers,
+    start_call,
+    start_fork_server,
+    stop_calls,
+    worker_process_name,
+)
+from fiesta_allennlp.running.machine import origin_here
+from fiesta_allennlp.running.process_tree import end_orphaned_trees, end_tree
+from fiesta_allennlp.running.worker import Evaluator, RunTask, WorkerSettings, call_for_parent, evaluate_task
 
 MAX_DEATHS = 2
 """How often a task begins again whose process was killed, such as for lack of memory."""
@@ -44,7 +57,7 @@ class ProcessExecutor(QueueingExecutor):
         self._devices = cuda_devices or []
         self._device_by_run: Dict[Any, Optional[str]] = {}
         directory.root.mkdir(mode=OWN_DIRECTORY_MODE, parents=True, exist_ok=True)
-        self._context = fork_server.start_fork_server(self.num_threads, self.packages)
+        self._context = start_fork_server(self.num_threads, self.packages)
 
     def describe(self) -> str:
         devices = f" and one CUDA device of {', '.join(self._devices)}" if self._devices else ""
@@ -59,9 +72,9 @@ class ProcessExecutor(QueueingExecutor):
             directory.parent.mkdir(mode=OWN_DIRECTORY_MODE, exist_ok=True)
             directory.mkdir(mode=OWN_DIRECTORY_MODE)
         task = self.task_for(evaluator, request, directory, device=device)
-        name = fork_server.worker_process_name(request)
+        name = worker_process_name(request)
         origin = self._origin(device)
-        run = fork_server.start_call(self._context, evaluate_task, task, origin, name=name, timeout=self.time_limit)
+        run = start_call(self._context, evaluate_task, task, origin, name=name, timeout=self.time_limit)
         self._device_by_run[run] = device
         return run
 
@@ -80,14 +93,14 @@ class ProcessExecutor(QueueingExecutor):
 
     def read_outcome(self, call: Any, run: ActiveRun) -> Outcome:
         start = replace(run.start, origin=self._origin(self._device_by_run[call]))
-        return fork_server.outcome_of_call(call, start, time_limit=self.time_limit)
+        return outcome_of_call(call, start, time_limit=self.time_limit)
 
     def stop_runs(self, runs: Mapping[Any, ActiveRun]) -> None:
-        fork_server.stop_calls(list(runs))
+        stop_calls(list(runs))
 
     def shut_down(self, runs: Mapping[Any, ActiveRun]) -> None:
-        fork_server.end_all_workers()
-        fork_server.stop_calls(list(runs))
+        end_all_workers()
+        stop_calls(list(runs))
 
 
 def num_workers(workers: Union[int, str], num_threads: int, num_devices: Optional[int] = None) -> int:
@@ -110,7 +123,7 @@ def run_in_processes(
 ) -> Dict[str, Any]:
     """Call `function` once for each task in its own process, `max_parallel` at a time, and again if a signal ended the
     process. Return results, or exceptions, by name in the order of the tasks."""
-    context = fork_server.start_fork_server(settings.num_threads, settings.packages)
+    context = start_fork_server(settings.num_threads, settings.packages)
     for log in logs.values():
         log.parent.mkdir(parents=True, exist_ok=True)
     results: Dict[str, Any] = {}
@@ -121,18 +134,64 @@ def run_in_processes(
             while queued_names and len(running) < max_parallel:
                 name = queued_names.popleft()
                 arguments = function, *arguments_by_name[name]
-                call = fork_server.start_call(context, call_for_parent, *arguments, log=logs[name], settings=settings)
+                call = start_call(context, call_for_parent, *arguments, log=logs[name], settings=settings)
                 running[call] = name
             ended_futures, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in ended_futures:
                 name = running.pop(future)
                 error = future.exception()
-                if fork_server.was_killed(error) and num_deaths[name] < MAX_DEATHS:
+                if was_killed(error) and num_deaths[name] < MAX_DEATHS:
                     num_deaths[name] += 1
                     queued_names.append(name)
                     continue
-                results[name] = future.result() if error is None else fork_server.process_error(error)
+                results[name] = future.result() if error is None else process_error(error)
                 on_done(name)
     finally:
-        fork_server.stop_calls(list(running))
+        stop_calls(list(running))
     return {name: results[name] for name in arguments_by_name}
+
+
+def outcome_of_call(call: ProcessCall, start: RunStart, *, time_limit: Optional[float]) -> Outcome:
+    """Return the outcome of a process that ran `evaluate_task` and is done, however it ended."""
+    error = call.exception()
+    if error is None:
+        outcome = call.result()
+        return start.failure(outcome.kind, outcome.error) if isinstance(outcome, Failure) else outcome
+    if isinstance(error, TimeoutError):
+        end_orphaned_trees()
+        return start.failure("timeout", f"ran longer than --time-limit {time_limit:g} seconds")
+    if isinstance(error, ProcessDied):
+        end_tree(call.process.pid)
+        return start.failure("killed", str(process_error(error)))
+    return start.failure("error", describe(error))
+
+
+def was_killed(error: Optional[BaseException]) -> bool:
+    """Return whether a signal ended a process, which says nothing about its work."""
+    return isinstance(error, ProcessDied) and error.exit_code is not None and error.exit_code < 0
+
+
+def process_error(error: BaseException) -> BaseException:
+    """Return the error of a process, or an error that describes how it died without raising one. Raise a `ConfigError`
+    if the process found the call that started it without a guard."""
+    if not isinstance(error, ProcessDied):
+        return error
+    code = error.exit_code
+    if code == EXIT_WITHOUT_GUARD:
+        raise ConfigError(MISSING_GUARD_MESSAGE)
+    if code is None or code >= 0:
+        return FiestaError(f"the process died: exit status {'unknown' if code is None else code}")
+    cause = " (on Linux often for lack of memory)" if code == -9 else ""
+    return FiestaError(f"the process died: killed by signal {-code}{cause}")
+
+
+def make_run(task: RunTask, context: Any) -> Outcome:
+    """Make one run of a selection that has other machines too, in a fresh process, and return its outcome. Several
+    threads may do so at once: an error or a signal ends this run's process alone."""
+    origin = replace(origin_here(task.settings.packages, device=task.settings.device), is_only_machine=False)
+    start = RunStart.now(task.request, origin)
+    call = start_call(context, evaluate_task, task, origin, timeout=task.time_limit)
+    try:
+        return outcome_of_call(call, start, time_limit=task.time_limit)
+    finally:
+        stop_calls([call])

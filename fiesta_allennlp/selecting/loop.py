@@ -18,10 +18,16 @@ from fiesta_allennlp.core.interrupts import raise_if_interrupted
 from fiesta_allennlp.core.records import Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.running.executor import Evaluator, Executor
-from fiesta_allennlp.running.retries import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
-from fiesta_allennlp.selecting.killed_runs import find_finished_run, finished_or_failed
+from fiesta_allennlp.selecting.failures import (
+    RETRY_PAUSES,
+    Retries,
+    find_finished_run,
+    finished_or_failed,
+    raise_if_fatal,
+    should_retry_run,
+)
 from fiesta_allennlp.selecting.listeners import Listener
-from fiesta_allennlp.selecting.storage.store import RunStore
+from fiesta_allennlp.selecting.store import RunStore
 
 logger = logging.getLogger(__name__)
 

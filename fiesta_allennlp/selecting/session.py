@@ -36,20 +36,20 @@ from fiesta_allennlp.core.seeding import fresh_seed
 from fiesta_allennlp.core.settings.choice_settings import SelectionSettings
 from fiesta_allennlp.core.settings.options import changed_options, settings_to_json
 from fiesta_allennlp.core.texts import count_text
-from fiesta_allennlp.selecting.environment import (
+from fiesta_allennlp.selecting import workspace
+from fiesta_allennlp.selecting.listeners import Display, no_display
+from fiesta_allennlp.selecting.loop import SelectionLoop
+from fiesta_allennlp.selecting.objections import REMOVED, kept_allowances
+from fiesta_allennlp.selecting.provenance import (
+    BroughtRuns,
     append_environment,
     changed_code,
     check_current_directory,
     describe_environment,
 )
-from fiesta_allennlp.selecting.listeners import Display, no_display
-from fiesta_allennlp.selecting.loop import SelectionLoop
-from fiesta_allennlp.selecting.objections import REMOVED, kept_allowances
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.storage import workspace
-from fiesta_allennlp.selecting.storage.earlier_runs import BroughtRuns
-from fiesta_allennlp.selecting.storage.store import COMMAND_BY_KIND, Meta, RunStore, check_store_not_lost
-from fiesta_allennlp.selecting.storage.workspace import recording_errors, write_csv
+from fiesta_allennlp.selecting.store import COMMAND_BY_KIND, Meta, RunStore, check_store_not_lost
+from fiesta_allennlp.selecting.workspace import recording_errors, write_csv
 from fiesta_allennlp.version import __version__
 
 

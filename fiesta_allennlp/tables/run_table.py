@@ -14,7 +14,7 @@ from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric, error_word
-from fiesta_allennlp.selecting.storage.earlier_runs import BroughtRuns
+from fiesta_allennlp.selecting.provenance import BroughtRuns
 from fiesta_allennlp.tables.columns import NAMES, RoleFinder, Roles, RunRow, group_rows, read_rows
 from fiesta_allennlp.tables.corrections import TableError
 from fiesta_allennlp.tables.read_back import ReadBack, understand

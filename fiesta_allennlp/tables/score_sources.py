@@ -10,7 +10,7 @@ from numpy.random import Generator
 from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, join_some
 from fiesta_allennlp.core.records import Evaluation, History, Request
 from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
-from fiesta_allennlp.selecting.score_threshold import NO_THRESHOLD, ScoreThreshold
+from fiesta_allennlp.selecting.failures import NO_THRESHOLD, ScoreThreshold
 from fiesta_allennlp.tables.read_back import ReadBack
 
 

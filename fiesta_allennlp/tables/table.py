@@ -12,8 +12,8 @@ from fiesta_allennlp.core.errors import DataError, join_some
 from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL
 from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
-from fiesta_allennlp.selecting.score_threshold import NO_THRESHOLD, ScoreThreshold
-from fiesta_allennlp.selecting.storage.store import open_for_reading
+from fiesta_allennlp.selecting.failures import NO_THRESHOLD, ScoreThreshold
+from fiesta_allennlp.selecting.store import open_for_reading
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.run_table import RunTable, read_run_table
 from fiesta_allennlp.tables.score_sources import DrawnScores, Sampling, ScoreSource, number_splits

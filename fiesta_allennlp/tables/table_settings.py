@@ -312,9 +312,7 @@ class PlanSettings(TableSettings, ChoiceSettings):
     candidates: Optional[int] = _problem(None, f"number of candidates (default {DEFAULT_NUM_CANDIDATES})", least=2)
     seconds: Optional[float] = _problem(None, "duration of a run (default: the pilot's)", metavar="SECONDS", above=0)
     belief: Any = restated_option(ChoiceSettings, "belief", help="model of the scores, as in a selection")
-    budget: Optional[int] = restated_option(
-        ChoiceSettings, "budget", help="fixed budget for comparison (default: the mean number of runs)", least=1
-    )
+    budget: Optional[int] = restated_option(ChoiceSettings, "budget", group="")
     preset: Optional[str] = preset_option()
     splits: Optional[str] = splits_option(PROBLEM_GROUP, default=None)
     workers: int = resource_option(1, "number of parallel runs", least=1)
@@ -341,6 +339,8 @@ class PlanSettings(TableSettings, ChoiceSettings):
         pilot_flag = next((flag(name) for name in PILOT_OPTIONS if getattr(self, name) not in (None, False, ())), None)
         if self.source is None and pilot_flag is not None:
             raise ConfigError(f"{pilot_flag} needs a table of scores or a selection. Pass one, or remove {pilot_flag}.")
+        if self.budget is not None:
+            raise ConfigError(f"budget {self.budget}: a plan is for a target confidence. Remove the budget.")
         if self.split_sd and self.splits == OFFICIAL:
             raise ConfigError(
                 f"--split-sd {self.split_sd:g} cannot be combined with --splits official, where all runs share one "

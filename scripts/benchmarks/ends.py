@@ -94,7 +94,7 @@ def _judge_problem(seeded: SeededProblem, num_selections: int) -> Iterator[End]:
     simulator = prepare_simulator(ReplaySettings(scores="", seed=seeded.seed), problem)
     drawn = [simulator.draw(repetition) for repetition in range(num_selections)]
     assert simulator.rules is not None
-    for scores, num_runs in zip(drawn, simulator.run_batch(simulator.rules, drawn).num_runs.tolist(), strict=True):
+    for scores, num_runs in zip(drawn, simulator.run_batch(drawn).num_runs.tolist(), strict=True):
         pairs = zip(simulator.first_history.active, num_runs, strict=True)
         runs = [scores.run(name, number) for name, count in pairs for number in range(count)]
         history = simulator.first_history.with_finished(runs)

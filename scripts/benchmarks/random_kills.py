@@ -31,7 +31,7 @@ from common import make_parser, show
 from kill_engines import Engine, local_processes, ray_nodes, slurm_node
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.selecting.storage.store import RunStore
+from fiesta_allennlp.selecting.store import RunStore
 
 MARK = "KILLED_SELECTION"  # the variable by which the processes of a selection are found
 KILLS_PER_SELECTION = 10

@@ -31,7 +31,7 @@ from fiesta_allennlp.core.settings.options import (
     settings_to_json,
     typed_options,
 )
-from fiesta_allennlp.running.isolation import machine as environment
+from fiesta_allennlp.running import machine as environment
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 TYPED = {"confidence": 0.95, "belief": "moderated_t", "stop": "early_looks", "margin": 0.0, "workers": 7}

@@ -15,7 +15,7 @@ from fiesta_allennlp.commands import add_command
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.selecting.storage.store import open_for_reading
+from fiesta_allennlp.selecting.store import open_for_reading
 from tests.golden import make_selection
 from tests.programs import program_config
 

@@ -12,8 +12,8 @@ import pytest
 
 from fiesta_allennlp.candidates import preparation
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.selecting.storage.store import RunStore
-from fiesta_allennlp.selecting.storage.workspace import clear_directory, has_selection
+from fiesta_allennlp.selecting.store import RunStore
+from fiesta_allennlp.selecting.workspace import clear_directory, has_selection
 from tests.commands.conftest import Call
 from tests.selections import write_selection
 

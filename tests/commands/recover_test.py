@@ -16,7 +16,7 @@ from fiesta_allennlp import select
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.settings.options import settings_to_json
 from fiesta_allennlp.documents.document_settings import DocumentSettings
-from fiesta_allennlp.selecting.storage.store import RunStore, open_for_reading
+from fiesta_allennlp.selecting.store import RunStore, open_for_reading
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, scores_by_seed
 from tests.commands.fiesta_select_test import start
 from tests.conftest import still_runs, until

@@ -13,10 +13,10 @@ from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.core.registry import import_package
 from fiesta_allennlp.reports.report_sources import read_directory
+from fiesta_allennlp.selecting import lock
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.storage import lock
-from fiesta_allennlp.selecting.storage.store import RunStore
+from fiesta_allennlp.selecting.store import RunStore
 from tests.selections import ENVIRONMENT, METRIC, write_selection
 
 SCORES = {"a": [0.8, 0.9, 0.85], "b": [0.6, 0.7], "c": [0.5, 0.62]}

@@ -8,7 +8,7 @@ from typing import Any, Callable
 import pytest
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.running.isolation.process_tree import name_session
+from fiesta_allennlp.running.process_tree import name_session
 from tests.conftest import REPOSITORY
 from tests.run_files import scores_of
 from tests.running.conftest import Build, failure_of, given, pids_in, until_ended

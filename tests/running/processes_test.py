@@ -18,10 +18,9 @@ import pytest
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ForeignError, StoreError
 from fiesta_allennlp.core.records import Evaluation, Request
-from fiesta_allennlp.running.executor import Evaluator
-from fiesta_allennlp.running.isolation.machine import origin_here
-from fiesta_allennlp.running.isolation.worker import WorkerSettings
+from fiesta_allennlp.running.machine import origin_here
 from fiesta_allennlp.running.processes import ProcessExecutor, num_workers, run_in_processes
+from fiesta_allennlp.running.worker import Evaluator, WorkerSettings
 from tests.conftest import REPOSITORY, until
 from tests.running.conftest import Build, failure_of, given, only_failure, pids_in, score_of, until_ended
 from tests.running.light import PACKAGES, Light, is_running, request
@@ -156,7 +155,7 @@ def test_work_goes_on_after_the_timeout_of_waiting_and_ends_on_closing(make: Mak
 def test_an_abandoned_evaluation_ends_with_its_children_and_frees_its_slot_and_device(
     make: Make, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fiesta_allennlp.running.isolation.fork_server.STOP_TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr("fiesta_allennlp.running.fork_server.STOP_TIMEOUT_SECONDS", 1.0)
     executor = given(make(workers=2, cuda_devices=["4", "7"]), "hang on", "hang", *["device"] * 3)
     assert len(executor.active_runs) == 2, "no more than workers"
     pids = [pid for name in ("pid", "child") for pid in pids_in(directory.evaluation("a-0") / name)]

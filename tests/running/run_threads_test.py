@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, Mapping, Optional
 
 from fiesta_allennlp.core.records import Outcome, Request
-from fiesta_allennlp.running.executor import Evaluator
-from fiesta_allennlp.running.isolation.fork_server import make_run, start_fork_server
-from fiesta_allennlp.running.queueing import ActiveRun, QueueingExecutor
+from fiesta_allennlp.running.executor import ActiveRun, Evaluator, QueueingExecutor
+from fiesta_allennlp.running.fork_server import start_fork_server
+from fiesta_allennlp.running.processes import make_run
 from tests.conftest import until
 from tests.running.conftest import Build, given, scores
 from tests.running.light import is_running, started

@@ -19,8 +19,8 @@ from fiesta_allennlp.core.errors import ConfigError, FiestaError, StoreError
 from fiesta_allennlp.core.records import Failure, Outcome
 from fiesta_allennlp.reports.terminal.status import read_status
 from fiesta_allennlp.running import slurm as slurm_module
-from fiesta_allennlp.running.isolation.attempts import Attempt
-from fiesta_allennlp.running.queueing import MAX_LOSSES
+from fiesta_allennlp.running.attempt import Attempt
+from fiesta_allennlp.running.executor import MAX_LOSSES
 from fiesta_allennlp.running.slurm import SlurmExecutor, SlurmUnavailable, query_jobs, run_slurm_command
 from tests.conftest import LocalSlurm, until
 from tests.run_files import num_finished, scores_of
@@ -217,7 +217,7 @@ def test_a_job_whose_command_died_before_its_task_came_ends(slurm: LocalSlurm, t
     """It waits for a minute; here, for a second."""
     log = tmp_path / "log.txt"
     program = (
-        "import sys; from fiesta_allennlp.running import run_in_job as job; job.TASK_SECONDS = 1; sys.exit(job.main())"
+        "import sys; from fiesta_allennlp.running import attempt as job; job.TASK_SECONDS = 1; sys.exit(job.main())"
     )
     command = shlex.join([sys.executable, "-c", program, str(tmp_path)])
     with pytest.raises(SlurmUnavailable):

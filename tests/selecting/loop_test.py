@@ -23,10 +23,10 @@ from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.running.executor import Evaluator, Executor
-from fiesta_allennlp.running.retries import RETRY_PAUSES, Retries
+from fiesta_allennlp.selecting.failures import RETRY_PAUSES, Retries
 from fiesta_allennlp.selecting.listeners import Listener
 from fiesta_allennlp.selecting.loop import SelectionLoop
-from fiesta_allennlp.selecting.storage.store import RunStore
+from fiesta_allennlp.selecting.store import RunStore
 
 MEANS = {"a": 0.60, "b": 0.64, "c": 0.55}
 
@@ -453,7 +453,7 @@ def simulated(run: Run, monkeypatch: pytest.MonkeyPatch) -> Simulate:
 
     def make(*args: Any, **kwargs: Any) -> Simulated:
         executor = Simulated(*args, **kwargs)
-        for module in ("running.retries", "selecting.loop"):
+        for module in ("selecting.failures", "selecting.loop"):
             monkeypatch.setattr(f"fiesta_allennlp.{module}.time", Hours(executor, 0.0))
         # Else each minute is a write.
         monkeypatch.setattr("fiesta_allennlp.selecting.loop.SECONDS_BETWEEN_SAVES", 600.0)

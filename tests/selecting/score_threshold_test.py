@@ -12,10 +12,10 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.core.records import Evaluation, Failure, Request
 from fiesta_allennlp.reports.report import report
+from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.result_words import missed_text
-from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
-from fiesta_allennlp.selecting.storage.store import RunStore
+from fiesta_allennlp.selecting.store import RunStore
 from tests.choosing.histories import history, request
 from tests.selecting.loop_test import Normal, Run
 

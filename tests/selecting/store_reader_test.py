@@ -9,7 +9,7 @@ from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import Evaluation
-from fiesta_allennlp.selecting.storage.store import RunStore, open_for_reading
+from fiesta_allennlp.selecting.store import RunStore, open_for_reading
 from tests.selections import METRIC, write_selection
 
 SCORES = {"a": [0.5, 0.6], "b": [0.4, 0.3]}

@@ -11,7 +11,7 @@ from fiesta_allennlp import next_runs, replay, report
 from fiesta_allennlp.core.errors import DataError, FiestaError
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.paragraph import compose_paragraph
-from fiesta_allennlp.selecting.storage.workspace import write_csv
+from fiesta_allennlp.selecting.workspace import write_csv
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.run_table import read_brought_runs
 from fiesta_allennlp.tables.table import open_scores

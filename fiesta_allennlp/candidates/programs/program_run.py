@@ -23,7 +23,7 @@ from fiesta_allennlp.core.directory import DATA_DIRECTORY, LOG_FILE, MODEL_DIREC
 from fiesta_allennlp.core.errors import MetricError, ProgramError, ProgramKilledError, escape_invisible
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, delete, write_json_file
 from fiesta_allennlp.core.records import Request
-from fiesta_allennlp.running.isolation.process_tree import end_below
+from fiesta_allennlp.running.process_tree import end_below
 
 CHUNK_BYTES, MAX_BYTES_KEPT = 2**16, 2**22  # bytes of the output: of one reading, and of its end
 SHELL_STATUS_OFFSET = 128  # a shell adds it to the number of the signal that ended its program

@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Optional, Sequence
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import file_digest, shorten
 from fiesta_allennlp.documents.systems.system import STOP_REASON, OutOfTime, ProcessDied, System, Unanswered, Workplace
-from fiesta_allennlp.running.isolation import process_tree
+from fiesta_allennlp.running import process_tree
 
 MAX_LINE_BYTES = 2**26  # bytes
 KILL_TIMEOUT_SECONDS = 5.0

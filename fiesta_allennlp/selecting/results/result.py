@@ -15,7 +15,7 @@ from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import Metric
-from fiesta_allennlp.selecting.environment import MachineRuns, count_machine_runs
+from fiesta_allennlp.selecting.provenance import MachineRuns, count_machine_runs
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.candidate_table import JSON, candidate_values
 from fiesta_allennlp.selecting.results.claim import runs_to_claim

@@ -31,9 +31,9 @@ from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED, Choi
 from fiesta_allennlp.core.settings.defaults import MAX_FAILURES, METRIC
 from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
 from fiesta_allennlp.core.texts import count_text
-from fiesta_allennlp.selecting.score_threshold import ScoreThreshold
-from fiesta_allennlp.selecting.storage.database import translated_store_errors
-from fiesta_allennlp.selecting.storage.store import open_for_reading
+from fiesta_allennlp.selecting.database import translated_store_errors
+from fiesta_allennlp.selecting.failures import ScoreThreshold
+from fiesta_allennlp.selecting.store import open_for_reading
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.run_table import read_run_table
 from fiesta_allennlp.tables.score_sources import DrawnScores, Sampling, ScorePreset, ScoreSource
@@ -219,8 +219,6 @@ def _plan_from_pilot(settings: PlanSettings, pilot: PosteriorScores, choice: Rep
     )
     source.check_runs()
     refuse_unequal_scales(settings, source.posterior, tuple(source.start.by_task))
-    if source.start.tasks and settings.budget is not None:
-        raise ConfigError("--budget is for a plan on one task. Remove it, or keep one task with --where.")
     simulator = prepare_simulator(choice, source)
     check_tasks(simulator.strategy, source.start)
     return simulator

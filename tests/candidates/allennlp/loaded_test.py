@@ -11,7 +11,7 @@ from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from transformers import BertConfig, BertTokenizerFast
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.running.isolation.fork_server import start_call, start_fork_server
+from fiesta_allennlp.running.fork_server import start_call, start_fork_server
 
 
 def test_a_plugin_that_cannot_be_imported_is_told_and_the_others_go_on(

@@ -12,7 +12,7 @@ import random_kills
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Candidate, Evaluation
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.selecting.storage.store import RunStore
+from fiesta_allennlp.selecting.store import RunStore
 
 
 @pytest.fixture

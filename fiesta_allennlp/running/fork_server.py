@@ -10,32 +10,21 @@ import platform
 import resource
 import shutil
 import sys
+import threading
 import time
 import traceback
-from concurrent.futures import TimeoutError, wait
+from concurrent.futures import Future, TimeoutError, wait
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from datetime import datetime, timezone
-from multiprocessing import util
+from multiprocessing import connection, util
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence
 
 import psutil
 
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
-from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, Origin
-from fiesta_allennlp.core.records import Failure, Outcome, Request
-from fiesta_allennlp.running.isolation.machine import origin_here
-from fiesta_allennlp.running.isolation.process_tree import SESSION, end_orphaned_trees, end_tree, name_session
-from fiesta_allennlp.running.isolation.time_limited_call import (
-    STOP_TIMEOUT_SECONDS,
-    ProcessCall,
-    ProcessDied,
-    call_and_send,
-    end_process,
-    process_table_lock,
-)
-from fiesta_allennlp.running.isolation.worker import RunTask, evaluate_task
+from fiesta_allennlp.core.records import Request
+from fiesta_allennlp.running.process_tree import SESSION, end_tree, name_session
 
 EXIT_WITHOUT_GUARD = 117  # the exit status of a process that would make the call again; its parent tells the user
 MISSING_GUARD_MESSAGE = (
@@ -60,7 +49,7 @@ PARENT_VARIABLE, SOCKETS_VARIABLE, PRELOAD_VARIABLE = "FIESTA_PARENT", "FIESTA_S
 MIN_OPEN_FILES = 64  # to be open at once, for the pipes of a few workers
 TORCH_CACHE_VARIABLE, ALLENNLP_PACKAGE = "TORCHINDUCTOR_CACHE_DIR", "fiesta_allennlp.candidates.allennlp"
 OWNER_FILE, PID_NAMESPACE = "fiesta-owner", "/proc/self/ns/pid"  # the mark of a directory; whose pids it means
-POLL_SECONDS = 0.5
+STOP_TIMEOUT_SECONDS = 10.0
 MAX_STARTS = 5  # of a process: the fork server may be killed at any time, and starts again
 RESTART_PAUSE_SECONDS = 0.2  # between two starts: a killed process counts as running until the system has removed it
 TRACKER_WARNING_FILTER = "ignore:resource_tracker:UserWarning"  # about every semaphore of a killed worker
@@ -94,7 +83,7 @@ def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multipr
         cache = os.environ.get(TORCH_CACHE_VARIABLE, os.path.join(util.get_temp_dir(), "torch"))
         _server_variables.setdefault(TORCH_CACHE_VARIABLE, cache)
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["fiesta_allennlp.running.isolation.preload"])
+    context.set_forkserver_preload(["fiesta_allennlp.running.preload"])
     return context
 
 
@@ -141,6 +130,68 @@ def worker_process_name(request: Request) -> str:
     return f"{WORKER_PROCESS_NAME} {request.name}"
 
 
+class ProcessDied(Exception):
+    """Raised for a process that ended without a result. `exit_code` is negative if a signal ended it."""
+
+    def __init__(self, exit_code: Optional[int]) -> None:
+        super().__init__(f"exit code {exit_code}")
+        self.exit_code = exit_code
+
+
+process_table_lock = threading.Lock()  # `multiprocessing` reads the exit code of a process once
+
+
+class ProcessCall(Future[Any]):
+    """A call in a process of its own, as a future of its result, of the error that it raised, of a `ProcessDied`, or of
+    a `TimeoutError`, after which the process was ended."""
+
+    def __init__(self, process: Any, reader: Connection, timeout: Optional[float]) -> None:
+        super().__init__()
+        self.process = process
+        threading.Thread(target=self._wait_for_end, args=(reader, timeout), daemon=True).start()
+
+    def _wait_for_end(self, reader: Connection, timeout: Optional[float]) -> None:
+        if not connection.wait([reader, self.process.sentinel], timeout):
+            self.stop()
+            self.set_exception(TimeoutError())
+            return
+        with reader:
+            try:
+                is_result, value = reader.recv() if reader.poll() else (False, None)
+            except (EOFError, OSError):
+                is_result, value = False, None
+        self.stop()
+        if is_result:
+            self.set_result(value)
+        else:
+            self.set_exception(ProcessDied(self.process.exitcode) if value is None else value)
+
+    def stop(self) -> None:
+        """End the process with all that it has started, and wait for its end."""
+        end_process(self.process)
+        with process_table_lock:
+            self.process.join(timeout=STOP_TIMEOUT_SECONDS)
+
+
+def end_process(process: Any) -> None:
+    """End a process of a call with its children."""
+    if not connection.wait([process.sentinel], 0):
+        process.terminate()
+        if not connection.wait([process.sentinel], STOP_TIMEOUT_SECONDS):
+            process.kill()
+            end_tree(process.pid)
+            connection.wait([process.sentinel], STOP_TIMEOUT_SECONDS)
+
+
+def call_and_send(writer: Connection, function: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> None:
+    """Call the function in its process, and send its result or the error that it raised."""
+    try:
+        result = True, function(*args, **kwargs)
+    except BaseException as error:
+        result = False, error
+    writer.send(result)
+
+
 def start_call(
     context: Any,
     function: Callable[..., Any],
@@ -168,72 +219,6 @@ def start_call(
     raise FiestaError(f"{reason}. Free some memory, then continue with --recover.") from last_error
 
 
-@dataclass(frozen=True)
-class RunStart:
-    """The beginning of a run: `started_at` is ISO 8601 in UTC, `monotonic_start` on the monotonic clock. `origin` is
-    empty where another machine makes the run."""
-
-    request: Request
-    started_at: str
-    monotonic_start: float
-    origin: Origin = UNKNOWN_ORIGIN
-
-    @classmethod
-    def now(cls, request: Request, origin: Origin = UNKNOWN_ORIGIN) -> "RunStart":
-        return cls(request, datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic(), origin)
-
-    def failure(self, kind: str, error: str) -> Failure:
-        """Return the failure of a run that ends at this moment."""
-        seconds = time.monotonic() - self.monotonic_start
-        return Failure(self.request, kind, error, seconds=seconds, started_at=self.started_at, origin=self.origin)
-
-
-def outcome_of_call(call: ProcessCall, start: RunStart, *, time_limit: Optional[float]) -> Outcome:
-    """Return the outcome of a process that ran `evaluate_task` and is done, however it ended."""
-    error = call.exception()
-    if error is None:
-        outcome = call.result()
-        return start.failure(outcome.kind, outcome.error) if isinstance(outcome, Failure) else outcome
-    if isinstance(error, TimeoutError):
-        end_orphaned_trees()
-        return start.failure("timeout", f"ran longer than --time-limit {time_limit:g} seconds")
-    if isinstance(error, ProcessDied):
-        end_tree(call.process.pid)
-        return start.failure("killed", str(process_error(error)))
-    return start.failure("error", describe(error))
-
-
-def was_killed(error: Optional[BaseException]) -> bool:
-    """Return whether a signal ended a process, which says nothing about its work."""
-    return isinstance(error, ProcessDied) and error.exit_code is not None and error.exit_code < 0
-
-
-def process_error(error: BaseException) -> BaseException:
-    """Return the error of a process, or an error that describes how it died without raising one. Raise a `ConfigError`
-    if the process found the call that started it without a guard."""
-    if not isinstance(error, ProcessDied):
-        return error
-    code = error.exit_code
-    if code == EXIT_WITHOUT_GUARD:
-        raise ConfigError(MISSING_GUARD_MESSAGE)
-    if code is None or code >= 0:
-        return FiestaError(f"the process died: exit status {'unknown' if code is None else code}")
-    cause = " (on Linux often for lack of memory)" if code == -9 else ""
-    return FiestaError(f"the process died: killed by signal {-code}{cause}")
-
-
-def make_run(task: RunTask, context: Any) -> Outcome:
-    """Make one run of a selection that has other machines too, in a fresh process, and return its outcome. Several
-    threads may do so at once: an error or a signal ends this run's process alone."""
-    origin = replace(origin_here(task.settings.packages, device=task.settings.device), is_only_machine=False)
-    start = RunStart.now(task.request, origin)
-    call = start_call(context, evaluate_task, task, origin, timeout=task.time_limit)
-    try:
-        return outcome_of_call(call, start, time_limit=task.time_limit)
-    finally:
-        stop_calls([call])
-
-
 def stop_calls(calls: Sequence[ProcessCall]) -> None:
     """End the processes of these calls with their children, and wait until they are done."""
     for call in calls:
@@ -253,14 +238,3 @@ def end_all_workers() -> None:
         child.terminate()
     for child in children:
         end_process(child)
-
-
-def is_orphan() -> bool:
-    """Return whether the process that started this fork server has ended."""
-    return os.environ.get(PARENT_VARIABLE, str(os.getppid())) != str(os.getppid())
-
-
-def delete_orphaned_directory() -> None:
-    """Delete the directory of a parent process that has ended, and cannot do it itself."""
-    if is_orphan() and SOCKETS_VARIABLE in os.environ:
-        shutil.rmtree(os.environ[SOCKETS_VARIABLE], ignore_errors=True)

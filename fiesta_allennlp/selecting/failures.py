@@ -1,13 +1,20 @@
-"""Decides whether a failure ends the selection, and when a run that the machine had no room for starts again."""
+"""The runs that failed: which finished ones count as failed by `--min-score`, whether a failure ends the selection, and
+when a run starts again."""
 
+import logging
 import time
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Dict, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError, StoreError
-from fiesta_allennlp.core.records import Failure, History, Request
+from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.running.executor import Evaluator
+
+logger = logging.getLogger(__name__)
 
 RETRY_PAUSES = (10.0, 60.0, 300.0, 1800.0)
 """Seconds before the second try, the third and so on; the last one again and again."""
@@ -120,3 +127,60 @@ class Retries:
 
     def seconds_to_next(self, timeout: float) -> float:
         return max(0.0, min([timeout, *(due - time.monotonic() for due in self._due_times.values())]))
+
+
+def find_finished_run(evaluator: Evaluator, request: Request, directory: RunDirectory) -> Optional[Evaluation]:
+    """Return the result that a pending run has left in its directory; None if it has not finished."""
+    run = evaluator.for_request(request)
+    evaluation = run.salvage(request, directory.evaluation(request.name))
+    if evaluation is not None:
+        logger.info("%s had finished before it was killed; recording its score", request.name)
+    return evaluation
+
+
+def finished_or_failed(evaluator: Evaluator, outcome: Outcome, directory: RunDirectory) -> Outcome:
+    """Return the outcome, or the score of a run that had finished when its process was ended."""
+    if not isinstance(outcome, Failure) or outcome.kind == "error":
+        return outcome
+    return find_finished_run(evaluator, outcome.request, directory) or outcome
+
+
+@dataclass(frozen=True)
+class ScoreThreshold:
+    """The option `--min-score`, and whether lower scores are better. Without a score, every run works.
+
+    A run with a worse score is a failure of the kind `score`. A store records this verdict beside the score, and judges
+    again when a resumed selection sets, changes or drops the option.
+    """
+
+    score: Optional[float] = None
+    minimise: bool = False
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any], score: Optional[float] = None) -> "ScoreThreshold":
+        """Return that of the settings in a store, or this one instead."""
+        minimise = Metric.parse(settings.get("metric") or "").minimise
+        return cls(settings.get("min_score") if score is None else score, minimise)
+
+    def is_missed_by(self, score: float) -> bool:
+        return self.score is not None and (score > self.score if self.minimise else score < self.score)
+
+    def to_outcome(self, run: Evaluation) -> Outcome:
+        """Return the run, or the failure that it is."""
+        if not self.is_missed_by(run.score):
+            return run
+        side = "above" if self.minimise else "below"
+        error = f"{run.metric} {run.score:g} is {side} --min-score {self.score:g}"
+        return Failure(run.request, "score", error, run.seconds, run.started_at, origin=run.origin)
+
+    def apply_to(self, history: History) -> History:
+        """Return the history with the runs that missed the score as failures."""
+        outcomes = [self.to_outcome(run) for run in history.evaluations]
+        failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+        if not failures:
+            return history
+        evaluations = tuple(outcome for outcome in outcomes if isinstance(outcome, Evaluation))
+        return replace(history, evaluations=evaluations, failures=(*history.failures, *failures))
+
+
+NO_THRESHOLD = ScoreThreshold()

@@ -8,7 +8,7 @@ import pytest
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.origin import Origin
-from fiesta_allennlp.selecting.storage.workspace import check_no_foreign_files, write_csv
+from fiesta_allennlp.selecting.workspace import check_no_foreign_files, write_csv
 
 
 def test_a_directory_with_other_files_is_refused_and_ours_are_not(tmp_path: Path) -> None:

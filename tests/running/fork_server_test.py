@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
-from fiesta_allennlp.running.isolation import fork_server
-from fiesta_allennlp.running.isolation.fork_server import (
+from fiesta_allennlp.running import fork_server
+from fiesta_allennlp.running.fork_server import (
     OWNER_FILE,
     mark_temporary_directory,
     start_call,
@@ -34,7 +34,7 @@ sys.meta_path.insert(0, Slow())
 """
 
 START = """
-from fiesta_allennlp.running.isolation.fork_server import start_call, start_fork_server
+from fiesta_allennlp.running.fork_server import start_call, start_fork_server
 start_call(start_fork_server(1, ["fiesta_allennlp.loads_for_ever"]), print)
 """
 
@@ -118,7 +118,7 @@ def test_workers_import_nothing_of_ours_from_the_current_directory(tmp_path: Pat
     (work / "fiesta_allennlp" / "__init__.py").write_text("raise ImportError('another copy')")
     script.write_text(
         "import os\n"
-        "from fiesta_allennlp.running.isolation.fork_server import start_call, start_fork_server\n"
+        "from fiesta_allennlp.running.fork_server import start_call, start_fork_server\n"
         "def found():\n"
         "    import random\n"
         "    return random.__file__, os.environ.get('PYTHONSAFEPATH')\n"

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import traceback
+from abc import abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing import connection, util
@@ -30,10 +31,9 @@ from fiesta_allennlp.core.errors import (
 from fiesta_allennlp.core.files import shorten_log
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome, Request
-from fiesta_allennlp.core.registry import build, import_package
-from fiesta_allennlp.running.executor import Evaluator
-from fiesta_allennlp.running.isolation.machine import DEVICES_VARIABLE, RUN_ORIGIN, origin_here
-from fiesta_allennlp.running.isolation.process_tree import become_root, die_with_parent, end_this_tree
+from fiesta_allennlp.core.registry import Registrable, build, import_package
+from fiesta_allennlp.running.machine import DEVICES_VARIABLE, RUN_ORIGIN, origin_here
+from fiesta_allennlp.running.process_tree import become_root, die_with_parent, end_this_tree
 
 LAST_EXIT_PRIORITY = -1000
 DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -46,6 +46,36 @@ GPU_BUSY_MESSAGES = (
     "CUBLAS_STATUS_ALLOC_FAILED",
     "CUDNN_STATUS_ALLOC_FAILED",
 )
+
+
+class Evaluator(Registrable):
+    """Runs one request and returns one score.
+
+    A process on any machine makes the runs from the evaluator's registered name and its fields. An evaluator is
+    therefore a frozen dataclass of plain data, such as texts, numbers and lists, and it is registered by a module that
+    workers import: one of `--include-package`.
+    """
+
+    @abstractmethod
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        """Run the request, and write nothing outside `directory`.
+
+        Raises:
+            Exception: if anything goes wrong; the executor turns it into a `Failure`.
+        """
+
+    def for_request(self, request: Request) -> "Evaluator":
+        """Return the evaluator of this request alone, which executors are given and send to workers."""
+        return self
+
+    def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
+        """Return the outcome of a run that finished in `directory` but was not recorded, if there is one."""
+        return None
+
+    def remedy(self, directory: Path) -> str:
+        """Return the options, after a space, with which `--recover` may find the metric that the run in `directory` did
+        not report."""
+        return ""
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ import sys
 
 import psutil
 
-from fiesta_allennlp.running.isolation import process_tree
+from fiesta_allennlp.running import process_tree
 from tests.conftest import REPOSITORY, until
 
 SCRIPT = """
 import os, subprocess
-from fiesta_allennlp.running.isolation.process_tree import become_root, end_below
+from fiesta_allennlp.running.process_tree import become_root, end_below
 become_root()
 command = (
     "env -i setsid sh -c 'echo up; exec sleep 600' &"

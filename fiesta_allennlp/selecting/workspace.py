@@ -11,8 +11,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError, StoreError, describe
 from fiesta_allennlp.core.files import atomic_replacement, delete, to_csv_cell
-from fiesta_allennlp.selecting.storage.lock import DirectoryLock
-from fiesta_allennlp.selecting.storage.store import RunStore, check_store_not_lost, open_for_reading
+from fiesta_allennlp.selecting.lock import DirectoryLock
+from fiesta_allennlp.selecting.store import RunStore, check_store_not_lost, open_for_reading
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.selecting.storage.lock import DirectoryLock, is_locked
-from fiesta_allennlp.selecting.storage.store import RunStore
+from fiesta_allennlp.selecting.lock import DirectoryLock, is_locked
+from fiesta_allennlp.selecting.store import RunStore
 
 
 def test_a_reader_sees_the_lock_and_a_writer_that_starts_waits_for_the_reader(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.selecting.storage.store import RunStore
+from fiesta_allennlp.selecting.store import RunStore
 from fiesta_allennlp.version import __version__
 from tests.selections import ORIGIN
 
@@ -224,7 +224,7 @@ def test_another_program_that_writes_for_a_while_is_waited_for(
             another.execute("COMMIT")
         return now
 
-    monkeypatch.setattr("fiesta_allennlp.selecting.storage.database.time", SimpleNamespace(monotonic=monotonic))
+    monkeypatch.setattr("fiesta_allennlp.selecting.database.time", SimpleNamespace(monotonic=monotonic))
     store.reserve([request("a", 0)])
     assert next(seconds) > 60
     assert store.history(max_failures=3).pending == (request("a", 0),)
@@ -233,7 +233,7 @@ def test_another_program_that_writes_for_a_while_is_waited_for(
 def test_a_lock_that_another_program_keeps_is_told_and_nothing_is_lost(
     store: RunStore, another: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fiesta_allennlp.selecting.storage.database.LOCK_TIMEOUT_SECONDS", 0.0)
+    monkeypatch.setattr("fiesta_allennlp.selecting.database.LOCK_TIMEOUT_SECONDS", 0.0)
     with pytest.raises(StoreError, match="locked.* close the program .*--recover"):
         store.reserve([request("a", 0)])
     another.execute("COMMIT")
@@ -244,7 +244,7 @@ def test_a_lock_that_another_program_keeps_is_told_and_nothing_is_lost(
 def test_a_lock_that_another_program_keeps_on_opening_is_no_damage(
     store: RunStore, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fiesta_allennlp.selecting.storage.database.BUSY_TIMEOUT_SECONDS", 0.01)
+    monkeypatch.setattr("fiesta_allennlp.selecting.database.BUSY_TIMEOUT_SECONDS", 0.01)
     store.close()
     with closing(sqlite3.connect(directory.store, isolation_level=None)) as connection:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -258,7 +258,7 @@ def test_an_interrupt_ends_the_waiting_for_another_program(
 ) -> None:
     seconds = itertools.count()
     stub = SimpleNamespace(monotonic=lambda: (next(seconds), ctrl_c())[0])
-    monkeypatch.setattr("fiesta_allennlp.selecting.storage.database.time", stub)
+    monkeypatch.setattr("fiesta_allennlp.selecting.database.time", stub)
     with pytest.raises(KeyboardInterrupt):
         store.reserve([request("a", 0)])
     another.execute("COMMIT")

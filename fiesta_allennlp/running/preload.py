@@ -3,19 +3,26 @@
 import atexit
 import gc
 import os
+import shutil
 import signal
 import threading
 from importlib import import_module
 
-from fiesta_allennlp.running.isolation.fork_server import (
-    POLL_SECONDS,
-    PRELOAD_VARIABLE,
-    delete_orphaned_directory,
-    is_orphan,
-    unset_safe_path,
-)
+from fiesta_allennlp.running.fork_server import PARENT_VARIABLE, PRELOAD_VARIABLE, SOCKETS_VARIABLE, unset_safe_path
 
+POLL_SECONDS = 0.5
 SERVER_PID = os.getpid()
+
+
+def is_orphan() -> bool:
+    """Return whether the process that started this fork server has ended."""
+    return os.environ.get(PARENT_VARIABLE, str(os.getppid())) != str(os.getppid())
+
+
+def delete_orphaned_directory() -> None:
+    """Delete the directory of a parent process that has ended, and cannot do it itself."""
+    if is_orphan() and SOCKETS_VARIABLE in os.environ:
+        shutil.rmtree(os.environ[SOCKETS_VARIABLE], ignore_errors=True)
 
 
 def end_with_parent(is_loaded: threading.Event) -> None:

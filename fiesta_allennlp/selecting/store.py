@@ -14,8 +14,7 @@ from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History
 from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.core.settings.choice_settings import ChoiceSettingsType
 from fiesta_allennlp.core.settings.metrics import Metric
-from fiesta_allennlp.selecting.score_threshold import NO_THRESHOLD, ScoreThreshold
-from fiesta_allennlp.selecting.storage.database import (
+from fiesta_allennlp.selecting.database import (
     FAILURE_FIELDS,
     REQUEST_FIELDS,
     create_database,
@@ -24,7 +23,8 @@ from fiesta_allennlp.selecting.storage.database import (
     transaction,
     translated_store_errors,
 )
-from fiesta_allennlp.selecting.storage.lock import DirectoryLock
+from fiesta_allennlp.selecting.failures import NO_THRESHOLD, ScoreThreshold
+from fiesta_allennlp.selecting.lock import DirectoryLock
 from fiesta_allennlp.version import __version__
 
 COMMAND_BY_KIND = {

@@ -6,7 +6,7 @@ import pytest
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome
-from fiesta_allennlp.selecting.environment import (
+from fiesta_allennlp.selecting.provenance import (
     MachineRuns,
     append_environment,
     changed_code,

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, Tuple
 
 import pytest
 
-from fiesta_allennlp.running.isolation.machine import DEVICES_VARIABLE, find_job, origin_here
+from fiesta_allennlp.running.machine import DEVICES_VARIABLE, find_job, origin_here
 from fiesta_allennlp.version import __version__
 
 DRIVER = """#!/bin/sh
