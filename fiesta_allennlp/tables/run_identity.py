@@ -12,6 +12,7 @@ from fiesta_allennlp.selecting.objections import UNITS
 from fiesta_allennlp.tables.columns import NAMES, TIME, Roles, RunRow, group_rows
 from fiesta_allennlp.tables.corrections import Change, TableError, keep_rows, without_lines
 from fiesta_allennlp.tables.table_files import cell_number, shown_cell, shown_cells
+from fiesta_allennlp.tables.tasks import refuse_missing_tasks
 
 MAX_SETTINGS = 12
 """The most values of a setting. A column with more numbers is more likely one of items or folds."""
@@ -63,7 +64,7 @@ def identify_runs(rows: Sequence[RunRow], roles: Roles, settings: Any) -> List[R
             *_propose_placements(factors, scored, roles),
         )
     rows = _merge_rows(rows, roles)
-    _refuse_missing_tasks(rows, roles, getattr(settings, "candidates", None))
+    refuse_missing_tasks(rows, roles, getattr(settings, "candidates", None))
     return rows
 
 
@@ -261,22 +262,3 @@ def _repeat_error(earlier: RunRow, row: RunRow, roles: Roles) -> TableError:
         keep_rows(column, differing[0].values[1:]),
         {"columns": {"seed": "+".join([*roles.columns["seed"], column])}},
     )
-
-
-def _refuse_missing_tasks(rows: Sequence[RunRow], roles: Roles, awaited: Any) -> None:
-    """Refuse a candidate without a run on a task of another one, unless it is one of `--candidates`: `fiesta next`
-    proposes its runs."""
-    awaits = isinstance(awaited, tuple)
-    tasks = list(dict.fromkeys(row.task for row in rows))
-    by_candidate = {name: {row.task for row in own} for name, own in group_rows(rows, "candidate").items()}
-    complete = [name for name, own in by_candidate.items() if len(own) == len(tasks) or (awaits and name in awaited)]
-    lacking = tuple(name for name in by_candidate if name not in complete)
-    if lacking:
-        missing = next(task for task in tasks if task not in by_candidate[lacking[0]])
-        raise TableError(
-            f"{rows[0].record.file}: candidate '{lacking[0]}' has no run on the task '{missing}'. Candidates are "
-            "compared by their average over all tasks. Make these runs, or leave out tasks or candidates.",
-            roles.keep("task", [task for task in tasks if all(task in own for own in by_candidate.values())]),
-            roles.keep("candidate", complete),
-            {"candidates": lacking} if awaits else {},
-        )

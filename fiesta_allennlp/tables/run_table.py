@@ -21,7 +21,7 @@ from fiesta_allennlp.tables.read_back import ReadBack, understand
 from fiesta_allennlp.tables.run_identity import identify_runs
 from fiesta_allennlp.tables.table_files import STANDARD_INPUT, STANDARD_INPUT_NAME, Content, cell_number, read_records
 from fiesta_allennlp.tables.table_settings import BroughtSettings, NextSettings
-from fiesta_allennlp.tables.task_scales import scale_rows
+from fiesta_allennlp.tables.tasks import scale_rows
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,12 @@ class RunTable:
     def candidates(self) -> Tuple[str, ...]:
         return tuple(self.read_back.runs)
 
-    def refuse_tasks(self, command: str) -> None:
+    def refuse_tasks(self, command: str, remedy: str) -> None:
         """Refuse a table of several tasks for a command that compares candidates on one."""
         if len(self.tasks) > 1:
             raise DataError(
                 f"{self.name}: {command} compares candidates on one task, but there are {len(self.tasks)}: "
-                f"{join_some(self.tasks)}. Keep one with --where, or name no task: --columns task=."
+                f"{join_some(self.tasks)}. {remedy}"
             )
 
     @property
@@ -87,10 +87,10 @@ class RunTable:
         return {name: [row.score for row in own] for name, own in scored.items()}
 
     def costs(self, column: str) -> Dict[str, float]:
-        """Return the mean of a column of numbers for each candidate that has any."""
+        """Return the mean of a column of numbers over the finished runs of each candidate that has any."""
         costs: Dict[str, float] = {}
         for name, own in group_rows(self.rows, "candidate").items():
-            cells = [cell_number(row.record.cells.get(column, "")) for row in own]
+            cells = [cell_number(row.record.cells.get(column, "")) for row in own if row.is_scored]
             numbers = [number for number in cells if number is not None]
             if numbers:
                 costs[name] = sum(numbers) / len(numbers)
@@ -193,7 +193,10 @@ def read_brought_runs(
     allow = tuple(selection_settings.get("allow") or ())
     table_settings = NextSettings(scores=str(path), splits=splits, minimise=minimise, allow=allow)
     table = read_run_table(path, table_settings, content)
-    table.refuse_tasks("fiesta select --scores")
+    remedy = (
+        f"Write the runs of one: fiesta next {path} --where task=NAME --output runs.csv. Then use --scores runs.csv."
+    )
+    table.refuse_tasks("fiesta select --scores", remedy)
     return table.brought_runs(path.name, file_digest(path) if content is None else ""), table.read_back
 
 

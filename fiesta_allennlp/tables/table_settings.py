@@ -1,7 +1,7 @@
 """The options of `fiesta replay`, `fiesta next` and `fiesta plan`, each as one record."""
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
@@ -156,19 +156,7 @@ class BroughtSettings:
         check_options(self)
 
 
-TABLE_OPTIONS = (
-    "files",
-    "columns",
-    "score",
-    "where",
-    "wide",
-    "parse",
-    "finished",
-    "ignore",
-    "scale",
-    "allow",
-    "minimise",
-)
+TABLE_OPTIONS = tuple(f.name for f in fields(TableSettings) if f.name not in ("min_score", "done"))
 """The settings that say what a table means. A selection has recorded its own."""
 
 
