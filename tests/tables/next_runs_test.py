@@ -57,6 +57,15 @@ def test_an_empty_table_names_the_first_runs_and_each_next_split(tmp_path: Path)
     assert runs(next_runs(path, candidates=["c"], workers=3)) == [("c", "5", "5"), ("a", "7", "7"), ("c", "7", "7")]
 
 
+def test_the_runs_that_p_best_lacks_are_counted() -> None:
+    rows = [
+        {"candidate": name, "seed": k, "score": k / 10} for name, number in (("a", 3), ("b", 1)) for k in range(number)
+    ]
+    (first, *_) = next_runs(rows, candidates=["c"]).sentences
+    assert first == "P(best) is not available yet. Missing: 1 run of b, 2 runs of c."
+    assert next_runs([{**row, "task": task} for task in "xy" for row in rows]).num_missing == {"b": 2}
+
+
 def test_open_and_failed_runs_count_and_a_score_takes_the_place_of_its_open_row(tmp_path: Path) -> None:
     path = write(tmp_path / "s.csv", HEADER + "a,0,0,\nb,0,0,.5\na,0,0,.6\nb,1,1,\na,1,1,failed\n")
     answer = next_runs(path, max_failures=3)
