@@ -20,8 +20,8 @@ from fiesta_allennlp.choosing.beliefs.moderated_t import (
     numbers_by_unit,
 )
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
+from fiesta_allennlp.choosing.forecast import draw_continuation
 from fiesta_allennlp.choosing.probability import logit
-from fiesta_allennlp.choosing.probability.continuation import draw_continuation
 from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.choosing.task_choice import check_tasks
 from fiesta_allennlp.core.directory import RunDirectory
