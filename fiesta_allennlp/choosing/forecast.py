@@ -9,8 +9,7 @@ from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedTPosterior
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.probability.batch import Batch
-from fiesta_allennlp.choosing.probability.leads import TwoWayModel
-from fiesta_allennlp.choosing.probability.pooled_noise import PRIOR_DF
+from fiesta_allennlp.choosing.probability.leads import PRIOR_DF, TwoWayModel
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.core.records import History
 

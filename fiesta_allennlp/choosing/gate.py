@@ -7,8 +7,7 @@ import numpy as np
 
 from fiesta_allennlp.choosing.decision import Decision, GateDecision, GateVerdict
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
-from fiesta_allennlp.choosing.probability import rules
-from fiesta_allennlp.choosing.probability.batch import Rules
+from fiesta_allennlp.choosing.probability.batch import Rules, gives_up
 from fiesta_allennlp.choosing.probability.leads import Leads
 from fiesta_allennlp.choosing.strategy import Strategy, analyse
 from fiesta_allennlp.choosing.thompson import TopTwo
@@ -98,7 +97,7 @@ class Gate(TopTwo):
         rivals = [history.active.index(each.candidate) for each in verdicts if each.verdict == "open"]
         room = np.array([self.room(history) + len(history.pending)])
         facts = {"margin": np.array([-self.max_drop]), "room": room, "confidence": self.confidence}
-        return all(rules.gives_up(leads, np.array([rival]), num_units, **facts)[0] for rival in rivals)
+        return all(gives_up(leads, np.array([rival]), num_units, **facts)[0] for rival in rivals)
 
     def rules(self, limit: int, num_slots: int) -> Optional[Rules]:
         return None  # those of many selections name a winner

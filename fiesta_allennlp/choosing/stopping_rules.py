@@ -10,7 +10,7 @@ from scipy.special import gammainccinv, stdtr
 
 from fiesta_allennlp.choosing.beliefs.belief import Belief
 from fiesta_allennlp.choosing.decision import Decision
-from fiesta_allennlp.choosing.probability import rules
+from fiesta_allennlp.choosing.probability import batch
 from fiesta_allennlp.choosing.probability.batch import NUM_STARTS
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable
@@ -33,7 +33,7 @@ class StoppingRule(Registrable):
     default = STOPPING_RULE
 
     gives_up: bool = False
-    """Whether a selection ends where the runs that are left are too few to go on for; see `rules.gives_up`."""
+    """Whether a selection ends where the runs that are left are too few to go on for; see `batch.gives_up`."""
 
     @abstractmethod
     def missing_runs(self, history: History, decision: Decision, confidence: float) -> Optional[Tuple[str, ...]]:
@@ -63,7 +63,7 @@ class StoppingRule(Registrable):
         num_units = np.array([[history.num_units(name) for name in history.active]])
         rival = np.array([history.active.index(decision.rival)])
         margin, left, leads = np.array([decision.margin]), np.array([room]), decision.posterior.leads
-        return bool(rules.gives_up(leads, rival, num_units, margin=margin, room=left, confidence=confidence)[0])
+        return bool(batch.gives_up(leads, rival, num_units, margin=margin, room=left, confidence=confidence)[0])
 
 
 @StoppingRule.register("bayesian")
@@ -95,7 +95,7 @@ class EarlyLooks(BayesianStop):
     candidates need little more than their starting runs. A candidate that gets no further runs does not count in n.
 
     The rule gives up where the R runs that the limit leaves reach the confidence with a probability below 0.35, and
-    below R / 500; see `choosing.probability.rules.predictive_power`. So each further winner costs more than 500
+    below R / 500; see `choosing.probability.batch.predictive_power`. So each further winner costs more than 500
     runs.
 
     No rule can know of collapses that no run has shown. If your models collapse at times, ask for a number of runs with
@@ -109,7 +109,7 @@ class EarlyLooks(BayesianStop):
         return belief.min_evaluations if belief.needs_counts else max(NUM_STARTS, belief.min_evaluations)
 
     def allowed_error(self, num_units: np.ndarray, confidence: float) -> np.ndarray:
-        return rules.allowed_error(num_units, confidence)
+        return batch.allowed_error(num_units, confidence)
 
 
 @StoppingRule.register("glr")

@@ -15,8 +15,7 @@ from fiesta_allennlp.choosing.forecast import (
     next_units,
 )
 from fiesta_allennlp.choosing.probability.batch import Batch
-from fiesta_allennlp.choosing.probability.leads import TwoWayModel
-from fiesta_allennlp.choosing.probability.pooled_noise import Table, pool_noise
+from fiesta_allennlp.choosing.probability.leads import Table, TwoWayModel, pool_noise
 from fiesta_allennlp.choosing.strategy import RunLimit, Strategy
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng

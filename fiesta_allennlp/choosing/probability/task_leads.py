@@ -8,8 +8,7 @@ from typing import List, Sequence
 import numpy as np
 from scipy.special import stdtr
 
-from fiesta_allennlp.choosing.probability.leads import Leads, TwoWayModel, find_leader
-from fiesta_allennlp.choosing.probability.pooled_noise import PooledNoise
+from fiesta_allennlp.choosing.probability.leads import Leads, PooledNoise, TwoWayModel, find_leader
 
 
 class TaskModels:

@@ -5,7 +5,7 @@ from typing import Optional, Tuple
 
 from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT, TaskAverage
 from fiesta_allennlp.choosing.decision import ClassErrors, Decision
-from fiesta_allennlp.choosing.probability.rules import nearest_rival
+from fiesta_allennlp.choosing.probability.batch import nearest_rival
 from fiesta_allennlp.choosing.stopping_rules import EarlyLooks
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.choosing.thompson import TopTwo
