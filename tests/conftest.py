@@ -166,7 +166,7 @@ def slurm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Lo
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports are written without their figures, which take most of the time and have tests of their own."""
-    monkeypatch.setattr("fiesta_allennlp.reports.figures.drawing.draw_all", lambda report, directory: {})
+    monkeypatch.setattr("fiesta_allennlp.reports.figures.draw_all", lambda report, directory: {})
 
 
 @pytest.fixture

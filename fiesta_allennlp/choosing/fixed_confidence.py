@@ -1,6 +1,5 @@
 """When a selection for a fixed confidence is over."""
 
-import math
 from abc import abstractmethod
 from copy import copy
 from dataclasses import replace
@@ -8,10 +7,10 @@ from typing import Any, List, Optional, Tuple, Union
 
 import numpy as np
 
-from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
+from fiesta_allennlp.choosing.beliefs.belief import Belief
 from fiesta_allennlp.choosing.decision import Decision
-from fiesta_allennlp.choosing.probability.batch import ChooseAtOnce, Rules
-from fiesta_allennlp.choosing.probability.task_leads import count_independent_units
+from fiesta_allennlp.choosing.probability.batch import ChooseAtOnce, Rules, num_units_of_pair
+from fiesta_allennlp.choosing.probability.leads import Leads
 from fiesta_allennlp.choosing.stopping_rules import BayesianStop, EarlyLooks, StoppingRule
 from fiesta_allennlp.choosing.strategy import (
     Margin,
@@ -139,20 +138,16 @@ class FixedConfidence(Strategy):
         return self._latest_decision[1]
 
     def _conclude(self, history: History) -> Decision:
-        decision = analyse(history, self.belief, margin=self.parsed_margin)
-        if decision.best is not None and decision.rival is not None and decision.posterior is not None:
-            num_units = self.num_units_of_pair(history, decision.posterior, decision.best, decision.rival)
-            decision = replace(decision, num_units=num_units)
+        decision = self._complete(history, analyse(history, self.belief, margin=self.parsed_margin))
         num_left, may_stop = self.room(history) + len(history.pending), self.may_stop(history, decision)
         has_rival = len(history.active) > 1
         missing_runs = self._missing_runs(history, decision) if has_rival and may_stop else None
-        is_open = missing_runs is None and may_stop
         stopped_by: Optional[str] = None
         if not has_rival:
             stopped_by = "failures"
         elif missing_runs == ():
             stopped_by = "confidence"
-        elif num_left < 1 or (is_open and self.stop.is_hopeless(history, decision, self.confidence, num_left)):
+        elif num_left < 1 or (missing_runs is None and may_stop and self._is_hopeless(history, decision, num_left)):
             stopped_by = "max_evaluations"
         elif self._has_no_variation(history, decision):
             stopped_by = "no_variation"
@@ -175,14 +170,22 @@ class FixedConfidence(Strategy):
         is_settled = len(exhausted) > 1 and total_prob >= self.confidence
         return bool(exhausted) and (is_settled or len(exhausted) == len(history.active))
 
-    def num_units_of_pair(self, history: History, posterior: Posterior, leader: str, rival: str) -> float:
-        """Return the units of two candidates, of the one that has fewer, among those that get further runs; over
-        several tasks see `probability.task_leads.count_independent_units`. Infinite if neither does."""
-        pair = [name for name in (leader, rival) if self.num_left(history, name) >= 1]
-        num_units = [min(map(part.num_units, pair), default=math.inf) for part in history.by_task.values()]
-        by_task = posterior.leads_by_task(history.active.index(leader))
-        variances = [leads.variance[0, history.active.index(rival)] for leads in by_task]
-        return float(count_independent_units(np.array(variances), np.array(num_units)))
+    def _is_hopeless(self, history: History, decision: Decision, room: int) -> bool:
+        return self.stop.is_hopeless(history, decision, self.confidence, room)
+
+    def _complete(self, history: History, decision: Decision) -> Decision:
+        """Return the decision with what the stopping rule asks about: the units of its best candidate and the rival."""
+        if decision.best is None or decision.rival is None or decision.posterior is None:
+            return decision
+        rival = np.array([history.active.index(decision.rival)])
+        return replace(decision, num_units=float(self.num_units_of_pair(history, decision.posterior.leads, rival)[0]))
+
+    def num_units_of_pair(self, history: History, leads: Leads, rival: np.ndarray) -> np.ndarray:
+        """Return the units that a lead rests on, as `batch.num_units_of_pair` does. Shape: that of `rival`."""
+        names = history.active
+        is_open = np.array([[self.num_left(history, name) >= 1 for name in names]])
+        num_units = [[[part.num_units(name) for name in names]] for part in history.by_task.values()]
+        return num_units_of_pair(leads, rival, np.array(num_units), is_open)
 
     @property
     def to_win(self) -> int:

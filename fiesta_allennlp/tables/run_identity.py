@@ -12,6 +12,7 @@ from fiesta_allennlp.selecting.objections import UNITS
 from fiesta_allennlp.tables.columns import Roles, RunRow
 from fiesta_allennlp.tables.table_files import cell_name, cell_number, shown_cell, without_lines
 from fiesta_allennlp.tables.table_settings import join_names, refusal
+from fiesta_allennlp.tables.tasks import refuse_missing_tasks
 
 MAX_SETTINGS = 12
 """The most values of a setting. A column with more numbers is more likely one of items or folds."""
@@ -64,37 +65,8 @@ def identify_runs(rows: Sequence[RunRow], roles: Roles, settings: Any) -> List[R
             *_propose_placements(factors, rows, roles, settings),
         )
     rows = _merge_rows(rows, roles, settings)
-    _refuse_missing_tasks(rows, roles, settings)
+    refuse_missing_tasks(rows, roles, settings)
     return rows
-
-
-def _refuse_missing_tasks(rows: Sequence[RunRow], roles: Roles, settings: Any) -> None:
-    """Refuse a candidate without a run on a task of another one. `fiesta next` proposes these runs for the candidates
-    that `--candidates` names."""
-    tasks = {row.task: None for row in rows}
-    own: DefaultDict[str, Dict[str, None]] = defaultdict(dict)
-    for row in rows:
-        own[row.candidate][row.task] = None
-    awaited = getattr(settings, "candidates", None)
-    awaited, can_await = (awaited, True) if isinstance(awaited, tuple) else ((), False)
-    lacking = [name for name in own if name not in awaited and len(own[name]) < len(tasks)]
-    if not lacking:
-        return
-    shared = [task for task in tasks if all(task in each for each in own.values())]
-    complete = [name for name in own if name not in lacking]
-    keeps = [(role, names) for role, names in (("task", shared), ("candidate", complete)) if names]
-    raise refusal(
-        settings,
-        f"{rows[0].record.file}: candidate '{lacking[0]}' has no run on the task "
-        f"'{next(task for task in tasks if task not in own[lacking[0]])}'. Candidates are compared by their average "
-        "over all tasks. Make these runs, or leave out tasks or candidates.",
-        *[
-            {"where": (*settings.where, f"{roles.option_text(role)}={join_names(names)}")}
-            for role, names in keeps
-            if len(roles.columns[role]) == 1
-        ],
-        *([{"candidates": (*awaited, *lacking)}] if can_await else []),
-    )
 
 
 def _propose_placements(

@@ -20,7 +20,7 @@ from fiesta_allennlp.tables.read_back import ReadBack, describe_columns, find_no
 from fiesta_allennlp.tables.run_identity import identify_runs
 from fiesta_allennlp.tables.table_files import STANDARD_INPUT_NAME, Content, cell_number, read_records
 from fiesta_allennlp.tables.table_settings import BroughtSettings, NextSettings, refusal
-from fiesta_allennlp.tables.task_scales import scale_rows
+from fiesta_allennlp.tables.tasks import scale_rows
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ class RunTable:
     def candidates(self) -> Tuple[str, ...]:
         return tuple(self.read_back.runs)
 
-    def refuse_tasks(self, command: str) -> None:
+    def refuse_tasks(self, command: str, remedy: str) -> None:
         """Refuse a table of several tasks for a command that compares candidates on one."""
         if len(self.tasks) > 1:
             raise DataError(
                 f"{self.name}: {command} compares candidates on one task, but there are {len(self.tasks)}: "
-                f"{join_some(self.tasks)}. Keep one with --where, or name no task: --columns task=."
+                f"{join_some(self.tasks)}. {remedy}"
             )
 
     @property
@@ -89,11 +89,11 @@ class RunTable:
         return dict(scores)
 
     def costs(self, column: str) -> Dict[str, float]:
-        """Return the mean of a column of numbers for each candidate that has any."""
+        """Return the mean of a column of numbers over the finished runs of each candidate that has any."""
         costs: DefaultDict[str, List[float]] = defaultdict(list)
         for row in self.rows:
             number = cell_number(row.record.cells.get(column, ""))
-            if number is not None:
+            if number is not None and row.is_scored:
                 costs[row.candidate].append(number)
         return {name: sum(own) / len(own) for name, own in costs.items()}
 
@@ -205,7 +205,10 @@ def read_brought_runs(
     allow = tuple(selection_settings.get("allow") or ())
     table_settings = NextSettings(scores=str(path), splits=splits, minimise=minimise, allow=allow)
     table = read_run_table(path, table_settings, content)
-    table.refuse_tasks("fiesta select --scores")
+    remedy = (
+        f"Write the runs of one: fiesta next {path} --where task=NAME --output runs.csv. Then use --scores runs.csv."
+    )
+    table.refuse_tasks("fiesta select --scores", remedy)
     return table.brought_runs(path.name, file_digest(path) if content is None else ""), table.read_back
 
 

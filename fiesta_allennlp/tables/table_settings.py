@@ -2,7 +2,7 @@
 
 import argparse
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
@@ -210,19 +210,7 @@ class BroughtSettings:
         check_options(self)
 
 
-TABLE_OPTIONS = (
-    "files",
-    "columns",
-    "score",
-    "where",
-    "wide",
-    "parse",
-    "finished",
-    "ignore",
-    "scale",
-    "allow",
-    "minimise",
-)
+TABLE_OPTIONS = tuple(f.name for f in fields(TableSettings) if f.name not in ("min_score", "done"))
 """The settings that say what a table means. A selection has recorded its own."""
 
 

@@ -9,12 +9,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from fiesta_allennlp.choosing.probability.leads import Leads, prob_best
-from fiesta_allennlp.choosing.probability.task_leads import (
-    TaskModels,
-    average_leads,
-    choose_task,
-    count_independent_units,
-)
+from fiesta_allennlp.choosing.probability.task_leads import TaskModel, choose_task, count_independent_units
 
 NUM_STARTS = 3
 """Units that every candidate begins with. Of two, a candidate with five times the noise of the others looks like them
@@ -73,14 +68,16 @@ def choose_in_turn(tails: np.ndarray, leader: np.ndarray, num_started: np.ndarra
 
 def num_units_of_pair(leads: Leads, rival: np.ndarray, num_units: np.ndarray, is_open: np.ndarray) -> np.ndarray:
     """Return the units of the leader or its nearest rival, whichever has fewer, among those that get further runs. If
-    neither does, there is nothing to wait for. Shape: `(num_selections,)`.
+    neither does, there is nothing to wait for. Over several tasks, see `task_leads.count_independent_units`. Shape:
+    `(num_selections,)`.
 
     Args:
-        num_units: units of each candidate. Shape: `(num_selections, num_candidates)`, also that of `is_open`.
+        num_units: units of each candidate on each task. Shape: `(num_tasks, num_selections, num_candidates)`.
+        is_open: shape `(num_selections, num_candidates)`.
     """
-    pair = np.stack([leads.leader, rival], axis=1)
-    units, can_run = (np.take_along_axis(values, pair, axis=1) for values in (num_units, is_open))
-    return np.asarray(np.where(can_run, units, np.inf).min(axis=1))
+    rows, pair = np.arange(len(rival)), np.stack([leads.leader, rival])
+    units = np.where(is_open, num_units, np.inf)[:, rows, pair].min(axis=1)
+    return count_independent_units(leads.task_variances[:, rows, rival], units)
 
 
 def allowed_error(num_units: np.ndarray, confidence: float) -> np.ndarray:
@@ -216,26 +213,24 @@ def look(numbers: np.ndarray, is_open: np.ndarray, room: np.ndarray, rules: Rule
         is_open: candidates that get further runs. Shape: `(num_selections, num_candidates)`.
         room: runs that the limit leaves, pending ones included. Shape: `(num_selections,)`.
     """
-    models = TaskModels.from_numbers([numbers[:, task :: rules.num_tasks] for task in range(rules.num_tasks)])
-    by_task = models.leads(models.find_leader())
-    leads, variances = average_leads(by_task), np.array([each.variance for each in by_task])
+    model = TaskModel.from_numbers([numbers[:, task :: rules.num_tasks] for task in range(rules.num_tasks)])
+    leads, num_units = model.leads(model.find_leader()), model.num_units.sum(axis=0)
     margin = rules.margin + rules.margin_share * np.sqrt(np.where(leads.noise.varied, leads.noise.variance, 0.0))
     tails = leads.tails(margin)
     rows = np.arange(len(tails))
     prob = prob_best(tails)[rows, leads.leader]
     rival = nearest_rival(leads, tails)
-    pairs_on_tasks = np.array([num_units_of_pair(leads, rival, units, is_open) for units in models.num_units])
-    units_of_pair = count_independent_units(variances[:, rows, rival], pairs_on_tasks)
-    num_units = models.num_units.sum(axis=0)
+    units_of_pair = num_units_of_pair(leads, rival, model.num_units, is_open)
     is_met = 1 - prob <= rules.allowed_error(units_of_pair, rules.confidence)
-    is_short = num_units_of_pair(leads, rival, num_units, is_open) < rules.min_runs
+    is_short = np.where(is_open, num_units, np.inf)[rows, [leads.leader, rival]].min(axis=0) < rules.min_runs
     is_sure, is_lacking = is_met & ~is_short, is_met & is_short & rules.runs_missing
     is_over = is_sure | (room < 1)
     for row in np.flatnonzero(~leads.noise.varied):
         is_over[row] |= (np.nanmax(numbers[row], axis=1) == np.nanmin(numbers[row], axis=1)).all()
     if rules.gives_up:
         is_over |= ~is_met & gives_up(leads, rival, num_units, margin=margin, room=room, confidence=rules.confidence)
-    return Look(leads.leader, rival, prob, margin, is_sure, is_over, is_lacking, tails, variances.swapaxes(0, 1))
+    variances = leads.task_variances.swapaxes(0, 1)
+    return Look(leads.leader, rival, prob, margin, is_sure, is_over, is_lacking, tails, variances)
 
 
 class OutOfScores(IndexError):

@@ -19,7 +19,6 @@ from fiesta_allennlp.core.settings.metrics import find_longer_names
 from fiesta_allennlp.core.texts import count_text, duration_text, probability_text
 from fiesta_allennlp.selecting.results.candidate_table import num_decimals
 from fiesta_allennlp.selecting.results.claim import describe_claim
-from fiesta_allennlp.selecting.results.preference import Preference, describe_preference
 from fiesta_allennlp.selecting.results.result_words import describe_collapsed_runs, forecast_text
 from fiesta_allennlp.selecting.results.task_standing import (
     TaskStanding,
@@ -28,6 +27,7 @@ from fiesta_allennlp.selecting.results.task_standing import (
     find_prob_on_new_task,
     find_tasks,
 )
+from fiesta_allennlp.selecting.results.verdict import Preference, describe_preference
 
 JSON, NEXT, STATE, NOTES, FIRST = "json", "next", "state", "notes", "first"
 """The outputs: JSON, `fiesta next`, the state of a selection in status and report, notes below, and the facts to see

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from typing import Optional, Tuple
 
-from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT, TaskAverage
+from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT
 from fiesta_allennlp.choosing.decision import ClassErrors, Decision
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
 from fiesta_allennlp.choosing.stopping_rules import EarlyLooks
@@ -41,7 +41,8 @@ def find_class_errors(decision: Decision, strategy: Strategy) -> Optional[ClassE
     nothing was measured."""
     is_default = (
         type(strategy) is TopTwo
-        and not isinstance(decision.posterior, TaskAverage)
+        and decision.posterior is not None
+        and decision.posterior.num_tasks == 1
         and type(strategy.belief) is ModeratedT
         and type(strategy.stop) is EarlyLooks
         and (strategy.confidence, strategy.parsed_margin.size) == (CONFIDENCE, 0)

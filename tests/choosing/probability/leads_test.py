@@ -7,6 +7,7 @@ from scipy import integrate, stats
 
 from fiesta_allennlp.choosing.probability import leads
 from fiesta_allennlp.choosing.probability.leads import Leads, PooledNoise, Table, TwoWayModel, pool_noise, prob_best
+from fiesta_allennlp.choosing.probability.task_leads import TaskModel
 
 NONE = np.nan
 WORKED = np.array([[[10, 13, 11, 14], [8, 10, 10, NONE], [6, NONE, 8, NONE]]])
@@ -20,7 +21,7 @@ def worked_model(numbers: np.ndarray = WORKED) -> TwoWayModel:
 
 def compute_leads(numbers: np.ndarray) -> Leads:
     """The leads of the candidate with the greatest mean of each selection."""
-    model = TwoWayModel.from_numbers(numbers)
+    model = TaskModel.from_numbers([numbers])
     return model.leads(model.find_leader())
 
 
@@ -42,7 +43,7 @@ def without_pooling(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_worked_example() -> None:
-    model = worked_model()
+    model = TaskModel([worked_model()])
     result = model.leads(model.find_leader())
     assert_allclose(model.means, [[12, 29 / 3, 139 / 18]], rtol=1e-12)
     assert_allclose(result.difference, [[0, 7 / 3, 77 / 18]], rtol=1e-12)
