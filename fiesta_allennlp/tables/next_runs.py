@@ -1,10 +1,10 @@
 """Names the next runs of a selection whose runs you make yourself, from their table of scores alone."""
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Callable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
@@ -58,6 +58,7 @@ class NextRuns:
         workers: how many runs were asked for.
         notes: sentences about candidates that take no part, or get no further runs.
         table: the runs of the table.
+        num_missing: the number of runs that each candidate lacks before P(best) is available.
     """
 
     decision: Decision
@@ -70,6 +71,7 @@ class NextRuns:
     notes: Tuple[str, ...] = ()
     seconds_per_run: Optional[float] = None
     time_forecast: Optional[TimeForecast] = None
+    num_missing: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def forecast(self) -> Optional[Forecast]:
@@ -140,7 +142,15 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
         time_forecast=None
         if settings.max_hours is None or seconds_per_run is None or decision.stopped_by is not None
         else _forecast_time(settings, seconds_per_run, make_forecast),
+        num_missing=_count_missing(history, strategy.belief.min_evaluations),
     )
+
+
+def _count_missing(history: History, least: int) -> Dict[str, int]:
+    """Return how many runs each candidate lacks that has fewer than the model of the scores needs, on all tasks."""
+    parts = history.by_task.values()
+    num_missing = {name: sum(max(0, least - part.num_finished(name)) for part in parts) for name in history.active}
+    return {name: number for name, number in num_missing.items() if number}
 
 
 def _prepare_strategy(settings: NextSettings, table: RunTable, history: History) -> Strategy:

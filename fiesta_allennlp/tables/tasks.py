@@ -1,9 +1,8 @@
 """The tasks of a table, over which candidates are averaged: what they need, their scales, and where a run goes."""
 
 import csv
-from collections import defaultdict
 from pathlib import Path
-from typing import Any, DefaultDict, Dict, List, Sequence, Set
+from typing import Any, Dict, List, Sequence
 
 import numpy as np
 
@@ -16,9 +15,9 @@ from fiesta_allennlp.choosing.strategy import Strategy, have_units
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.texts import number_text
-from fiesta_allennlp.tables.columns import Roles, RunRow
+from fiesta_allennlp.tables.columns import Roles, RunRow, group_rows
+from fiesta_allennlp.tables.corrections import TableError
 from fiesta_allennlp.tables.table_files import cell_number
-from fiesta_allennlp.tables.table_settings import join_names, refusal
 
 MAX_SD_RATIO = 4.0
 """The largest ratio of the run-to-run sds of two tasks at which their scores are averaged as they are."""
@@ -61,35 +60,23 @@ def _read_sds(path: Path) -> Dict[str, float]:
     return sds
 
 
-def refuse_missing_tasks(rows: Sequence[RunRow], roles: Roles, settings: Any) -> None:
-    """Refuse a candidate without a run on a task of another one. `fiesta next` proposes these runs for the candidates
-    that `--candidates` names."""
-    tasks = dict.fromkeys(row.task for row in rows)
-    own: DefaultDict[str, Set[str]] = defaultdict(set)
-    for row in rows:
-        own[row.candidate].add(row.task)
-    awaited = getattr(settings, "candidates", None)
-    awaited, can_await = (awaited, True) if isinstance(awaited, tuple) else ((), False)
-    lacking = [name for name in own if name not in awaited and len(own[name]) < len(tasks)]
-    if not lacking:
-        return
-    keeps = {
-        "task": [task for task in tasks if all(task in each for each in own.values())],
-        "candidate": [name for name in own if name not in lacking],
-    }
-    changes: List[Dict[str, Any]] = [
-        {"where": (*settings.where, f"{roles.option_text(role)}={join_names(names)}")}
-        for role, names in keeps.items()
-        if names and len(roles.columns[role]) == 1
-    ]
-    raise refusal(
-        settings,
-        f"{rows[0].record.file}: candidate '{lacking[0]}' has no run on the task "
-        f"'{next(task for task in tasks if task not in own[lacking[0]])}'. Candidates are compared by their average "
-        "over all tasks. Make these runs, or leave out tasks or candidates.",
-        *changes,
-        *([{"candidates": (*awaited, *lacking)}] if can_await else []),
-    )
+def refuse_missing_tasks(rows: Sequence[RunRow], roles: Roles, awaited: Any) -> None:
+    """Refuse a candidate without a run on a task of another one, unless it is one of `--candidates`: `fiesta next`
+    proposes its runs."""
+    awaits = isinstance(awaited, tuple)
+    tasks = list(dict.fromkeys(row.task for row in rows))
+    by_candidate = {name: {row.task for row in own} for name, own in group_rows(rows, "candidate").items()}
+    complete = [name for name, own in by_candidate.items() if len(own) == len(tasks) or (awaits and name in awaited)]
+    lacking = tuple(name for name in by_candidate if name not in complete)
+    if lacking:
+        missing = next(task for task in tasks if task not in by_candidate[lacking[0]])
+        raise TableError(
+            f"{rows[0].record.file}: candidate '{lacking[0]}' has no run on the task '{missing}'. Candidates are "
+            "compared by their average over all tasks. Make these runs, or leave out tasks or candidates.",
+            roles.keep("task", [task for task in tasks if all(task in own for own in by_candidate.values())]),
+            roles.keep("candidate", complete),
+            {"candidates": lacking} if awaits else {},
+        )
 
 
 def check_tasks(settings: Any, strategy: Strategy, history: History) -> None:
@@ -113,14 +100,14 @@ def check_tasks(settings: Any, strategy: Strategy, history: History) -> None:
     sds = sorted((strategy.belief.posterior(part).noise_sd, task) for task, part in history.by_task.items())
     (low, least), (high, most) = next((pair for pair in sds if pair[0] > 0), sds[-1]), sds[-1]
     if high > MAX_SD_RATIO * low:
-        raise refusal(
-            settings,
+        error = TableError(
             f"the run-to-run sd of the task '{most}' is {number_text(high)}, and that of '{least}' "
             f"{number_text(low)}: the average would be that of '{most}'. Divide the scores by an sd of each "
             "task that you knew before these runs (--scale sd=FILE, with the columns task and sd), or average them as "
             "they are:",
             {"scale": UNSCALED},
         )
+        raise error.with_commands(settings)
 
 
 def choose_tasks(history: History, decision: Decision, names: Sequence[str], *, num_starts: int) -> List[str]:
