@@ -39,7 +39,7 @@ from fiesta_allennlp.documents.system import System
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.selecting.listeners import Display
 from fiesta_allennlp.selecting.loop import SelectionLoop
-from fiesta_allennlp.selecting.results.facts import forecast_open_selection
+from fiesta_allennlp.selecting.results.facts import LiveForecast
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selecting.store import RunStore
@@ -189,10 +189,10 @@ class DocumentSelection(SelectionFamily):
                 cached_systems={n: CachedSystem(n, system, answers, stopping) for n, system in self.systems.items()},
             )
 
+            make_forecast = LiveForecast()
+
             def make_result(history: History, decision: Decision) -> Result:
-                forecast = forecast_open_selection(
-                    setup.strategy, history, decision, seed=seed, workers=settings.workers
-                )
+                forecast = make_forecast(setup.strategy, history, decision, seed=seed, workers=settings.workers)
                 metric = Metric.parse(setup.task.metric)
                 own: Dict[str, Any] = {"collapsed": (), "lead": None, "forecast": forecast, "running": True}
                 own["target"] = setup.strategy.confidence or CONFIDENCE
