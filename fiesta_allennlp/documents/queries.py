@@ -20,7 +20,7 @@ from fiesta_allennlp.documents.answers import Answer, AnswerStore, sha256_key
 from fiesta_allennlp.documents.document_file import Document
 from fiesta_allennlp.documents.systems.system import STOP_REASON, System, Unanswered
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
-from fiesta_allennlp.running.executor import Evaluator, Executor, RunStart
+from fiesta_allennlp.running.executor import ActiveRun, Evaluator, Executor
 from fiesta_allennlp.running.fork_server import STOP_TIMEOUT_SECONDS
 from fiesta_allennlp.running.machine import origin_here
 
@@ -154,11 +154,11 @@ class ThreadExecutor(Executor):
         self._futures.clear()
         self._on_stop()
         self._pool.shutdown(wait=False, cancel_futures=True)
-        wait(futures, timeout=STOP_TIMEOUT_SECONDS)
+        wait([future for future in futures if not future.cancelled()], timeout=STOP_TIMEOUT_SECONDS)
 
     def _evaluate(self, evaluator: Evaluator, request: Request) -> Outcome:
         """Return the outcome. A `StoreError` ends the selection, because nothing can be written down any more."""
-        started_run = RunStart.now(request, origin_here())
+        started_run = ActiveRun(request, origin_here())
         try:
             evaluation = evaluator.evaluate(request, self._directory.evaluation(request.name))
             return replace(evaluation, origin=started_run.origin)
