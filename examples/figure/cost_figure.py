@@ -5,7 +5,7 @@ fiesta report DIR --include-package cost_figure
 
 from typing import Any
 
-from fiesta_allennlp.reports.figures.report_figure import ReportFigure
+from fiesta_allennlp.reports.drawing import ReportFigure, colour_of, labels, new_axes
 from fiesta_allennlp.reports.record import Report
 
 
@@ -14,16 +14,14 @@ class Cost(ReportFigure):
     """Draws a point for each candidate."""
 
     def draw(self, report: Report) -> Any:
-        from fiesta_allennlp.reports.figures import figure as parts  # late, because matplotlib takes a second to import
-
         timed = [candidate for candidate in report.result.ranked if candidate.scores and candidate.seconds]
         if not timed:
             return None
-        drawing, axes = parts.new_axes(2.8)
-        names = parts.labels(report)
+        drawing, axes = new_axes(2.8)
+        names = labels(report)
         for candidate in timed:
             seconds = candidate.seconds / len(candidate.scores)
-            axes.plot(seconds, candidate.mean, "o", color=parts.colour_of(report, candidate.name))
+            axes.plot(seconds, candidate.mean, "o", color=colour_of(report, candidate.name))
             axes.annotate(names[candidate.name], (seconds, candidate.mean), xytext=(5, 5), textcoords="offset points")
         axes.set(xlabel="seconds of a run", ylabel=f"mean {report.result.metric_text}", xmargin=0.2)
         return drawing

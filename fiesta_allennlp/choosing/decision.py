@@ -45,6 +45,11 @@ class GateDecision:
     verdicts: Tuple[GateVerdict, ...] = ()
 
     @property
+    def open(self) -> Tuple[str, ...]:
+        """The candidates about which the verdict is open."""
+        return tuple(each.candidate for each in self.verdicts if each.verdict == "open")
+
+    @property
     def verdict(self) -> str:
         """The verdict about all of them: `worse` if one is, or else `open` if one is, `better` if all are."""
         words = {each.verdict for each in self.verdicts} or {"open"}

@@ -1,16 +1,17 @@
 """When a selection for a fixed confidence is over."""
 
-import math
 from abc import abstractmethod
+from copy import copy
 from dataclasses import replace
 from typing import Any, List, Optional, Tuple, Union
 
 import numpy as np
 
-from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
+from fiesta_allennlp.choosing.beliefs.belief import Belief
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.probability.batch import Rules
-from fiesta_allennlp.choosing.probability.task_leads import count_independent_units
+from fiesta_allennlp.choosing.probability.leads import Leads
+from fiesta_allennlp.choosing.probability.rules import num_units_of_pair
 from fiesta_allennlp.choosing.stopping_rules import BayesianStop, EarlyLooks, StoppingRule
 from fiesta_allennlp.choosing.strategy import (
     Margin,
@@ -64,6 +65,12 @@ class FixedConfidence(Strategy):
         self.stop = EarlyLooks() if stop is None else stop
         self.num_starts: int = self.stop.starts(belief) if num_starts is None else num_starts
         self._latest_decision: Tuple[Any, Decision] = (None, Decision(best=None))
+
+    def with_margin(self, margin: float) -> "FixedConfidence":
+        """Return the same strategy with another margin, in units of the score."""
+        other = copy(self)
+        other.margin, other.parsed_margin, other._latest_decision = margin, Margin(margin), (None, Decision(best=None))
+        return other
 
     @abstractmethod
     def fill(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
@@ -125,7 +132,7 @@ class FixedConfidence(Strategy):
     def _analyse(self, history: History) -> Decision:
         """Return the current decision; kept for the next question about an equal history."""
         if self._latest_decision[0] != (history, self.done):
-            decision = self._with_units(history, analyse(history, self.belief, margin=self.parsed_margin))
+            decision = self._complete(history, analyse(history, self.belief, margin=self.parsed_margin))
             missing_runs = self._missing_runs(history, decision)
             stopped_by = "failures" if len(history.active) < 2 else "confidence" if missing_runs == () else None
             if stopped_by is None and self._has_reached_limit(history, decision, missing_runs):
@@ -157,24 +164,24 @@ class FixedConfidence(Strategy):
         room = self.room(history) + len(history.pending)
         if room < 1 or missing_runs is not None or not self.may_stop(history, decision):
             return room < 1
+        return self._is_hopeless(history, decision, room)
+
+    def _is_hopeless(self, history: History, decision: Decision, room: int) -> bool:
         return self.stop.is_hopeless(history, decision, self.confidence, room)
 
-    def _with_units(self, history: History, decision: Decision) -> Decision:
-        """Return the decision with the units of its best candidate and the rival."""
+    def _complete(self, history: History, decision: Decision) -> Decision:
+        """Return the decision with what the stopping rule asks about: the units of its best candidate and the rival."""
         if decision.best is None or decision.rival is None or decision.posterior is None:
             return decision
-        return replace(
-            decision, num_units=self.num_units_of_pair(history, decision.posterior, decision.best, decision.rival)
-        )
+        rival = np.array([history.active.index(decision.rival)])
+        return replace(decision, num_units=float(self.num_units_of_pair(history, decision.posterior.leads, rival)[0]))
 
-    def num_units_of_pair(self, history: History, posterior: Posterior, leader: str, rival: str) -> float:
-        """Return the units of two candidates, of the one that has fewer, among those that get further runs; over
-        several tasks see `probability.task_leads.count_independent_units`. Infinite if neither does."""
-        pair = [name for name in (leader, rival) if self.num_left(history, name) >= 1]
-        num_units = [min(map(part.num_units, pair), default=math.inf) for part in history.by_task.values()]
-        by_task = posterior.leads_by_task(history.active.index(leader))
-        variances = [leads.variance[0, history.active.index(rival)] for leads in by_task]
-        return float(count_independent_units(np.array(variances), np.array(num_units)))
+    def num_units_of_pair(self, history: History, leads: Leads, rival: np.ndarray) -> np.ndarray:
+        """Return the units that a lead rests on, as `rules.num_units_of_pair` does. Shape: that of `rival`."""
+        names = history.active
+        is_open = np.array([[self.num_left(history, name) >= 1 for name in names]])
+        num_units = [[[part.num_units(name) for name in names]] for part in history.by_task.values()]
+        return num_units_of_pair(leads, rival, np.array(num_units), is_open)
 
     @property
     def to_win(self) -> int:

@@ -88,11 +88,12 @@ def forecast_selection(
     posterior = decision.posterior
     if not isinstance(strategy, FixedConfidence) or not isinstance(posterior, ModeratedTPosterior):
         return None
-    if decision.stopped_by is not None or not posterior.leads.noise.varied[0]:
+    if decision.stopped_by is not None or posterior.num_tasks > 1 or not posterior.leads.noise.varied[0]:
         return None
     num_left = np.array([strategy.num_left(history, name) + history.num_pending(name) for name in history.active])
     room = int(min(strategy.room(history) + len(history.pending), num_left.sum()))
-    start = ~np.isnan(posterior.numbers), posterior.numbers
+    (numbers,), (model,) = posterior.numbers, posterior.model.tasks
+    start = ~np.isnan(numbers), numbers
     num_units = int(start[0].sum())
     rules = strategy.rules(num_units + room, num_slots=max(1, num_units // UNITS_PER_SLOT))
     if rules is None or room < 1:
@@ -101,7 +102,7 @@ def forecast_selection(
     length = limit + rules.num_slots
     num_draws = int(np.clip(MAX_NUMBERS // (len(num_left) * length), MIN_DRAWS, NUM_DRAWS))
     shares_units = bool((start[0].sum(axis=0) > 1).any())
-    drawn = draw_continuation(posterior.model, num_draws, length, rng, shares_units=shares_units)
+    drawn = draw_continuation(model, num_draws, length, rng, shares_units=shares_units)
     units = np.broadcast_to(drawn.units, drawn.numbers.shape)
     rules = replace(rules, max_runs=limit)
     ends = Batch(drawn.numbers, units, rules, is_open=num_left >= 1, start=start).run()

@@ -1,13 +1,13 @@
 """A gate: whether candidates are no worse than a baseline, by more than a drop that is allowed."""
 
 from dataclasses import replace
-from typing import Any, List, Literal, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, Literal, Optional, Sequence, Tuple
 
 import numpy as np
 
+from fiesta_allennlp.choosing.beliefs.belief import Posterior
 from fiesta_allennlp.choosing.decision import Decision, GateDecision, GateVerdict
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
-from fiesta_allennlp.choosing.probability import rules
 from fiesta_allennlp.choosing.probability.batch import Rules
 from fiesta_allennlp.choosing.probability.leads import Leads
 from fiesta_allennlp.choosing.strategy import Strategy, analyse
@@ -51,65 +51,52 @@ class Gate(TopTwo):
     """
 
     def __init__(self, strategy: FixedConfidence, *, against: str, max_drop: float) -> None:
-        super().__init__(
-            belief=strategy.belief,
-            confidence=strategy.confidence,
-            num_starts=strategy.num_starts,
-            min_runs=strategy.min_runs,
-            max_evaluations=strategy.max_evaluations,
-            stop=strategy.stop,
-        )
+        names = "belief", "confidence", "num_starts", "min_runs", "max_evaluations", "stop"
+        super().__init__(**{name: getattr(strategy, name) for name in names})
         self.against, self.max_drop = against, max_drop
 
     def _analyse(self, history: History) -> Decision:
-        decision = analyse(history, self.belief)
-        if len(history.active) < 2 or self.against not in history.active:
-            return replace(decision, stopped_by="failures")
-        verdicts = self._judge(history, decision)
-        is_over = bool(verdicts) and all(each.verdict != "open" for each in verdicts)
-        gave_up = not is_over and self._gives_up(history, decision, verdicts)
-        is_at_limit = self.room(history) + len(history.pending) < 1
-        stopped_by = "confidence" if is_over else "max_evaluations" if gave_up or is_at_limit else None
-        if stopped_by is None and self._has_no_variation(history, decision):
-            stopped_by = "no_variation"
-        gate = GateDecision(self.against, self.max_drop, verdicts)
-        return replace(decision, stopped_by=stopped_by, gave_up=gave_up and not is_at_limit, gate=gate)
+        if self.against not in history.active:
+            return replace(analyse(history, self.belief), stopped_by="failures")
+        return super()._analyse(history)
 
-    def _judge(self, history: History, decision: Decision) -> Tuple[GateVerdict, ...]:
-        """Return the verdict about each candidate; empty while starting runs are missing."""
-        posterior, names = decision.posterior, history.active
-        if posterior is None or not self.may_stop(history, decision):
-            return ()
-        leads = posterior.leads_of(names.index(self.against))
-        units = [self.num_units_of_pair(history, posterior, self.against, name) for name in names]
-        verdicts = judge_against(leads, self.max_drop, self.stop.allowed_error(np.array([units]), self.confidence))
-        codes = np.where(np.array(units) >= self.to_win, verdicts[0], OPEN)
-        better, above = leads.tails()[0].tolist(), leads.tails(-self.max_drop)[0].tolist()
-        difference = (-history.sign * leads.difference[0]).tolist()
-        rows = zip(names, [WORDS[code] for code in codes], difference, better, above, strict=True)
-        return tuple(GateVerdict(*row) for row in rows if row[0] != self.against)
+    def _complete(self, history: History, decision: Decision) -> Decision:
+        may_judge = decision.posterior is not None and self.may_stop(history, decision)
+        verdicts = tuple(self._judge(history, decision.posterior)) if decision.posterior and may_judge else ()
+        return replace(decision, gate=GateDecision(self.against, self.max_drop, verdicts))
 
-    def _gives_up(self, history: History, decision: Decision, verdicts: Sequence[GateVerdict]) -> bool:
+    def _judge(self, history: History, posterior: Posterior) -> Iterator[GateVerdict]:
+        leads = posterior.leads_of(history.active.index(self.against))
+        better, above = leads.tails()[0], leads.tails(-self.max_drop)[0]
+        for index, name in enumerate(history.active):
+            if name != self.against:
+                units = self.num_units_of_pair(history, leads, np.array([index]))
+                allowed = self.stop.allowed_error(units, self.confidence)
+                code = judge_against(leads, self.max_drop, allowed[:, None])[0, index] if units >= self.to_win else OPEN
+                difference = -history.sign * float(leads.difference[0, index])
+                yield GateVerdict(name, WORDS[code], difference, float(better[index]), float(above[index]))
+
+    def _missing_runs(self, history: History, decision: Decision) -> Optional[Tuple[str, ...]]:
+        return () if decision.gate and decision.gate.verdicts and not decision.gate.open else None
+
+    def _is_hopeless(self, history: History, decision: Decision, room: int) -> bool:
         """Return whether the runs that are left are too few to decide about any candidate that is open."""
-        if not self.stop.gives_up or not verdicts or decision.posterior is None:
-            return False
-        leads = decision.posterior.leads_of(history.active.index(self.against))
-        num_units = np.array([[history.num_units(name) for name in history.active]])
-        rivals = [history.active.index(each.candidate) for each in verdicts if each.verdict == "open"]
-        room = np.array([self.room(history) + len(history.pending)])
-        facts = {"margin": np.array([-self.max_drop]), "room": room, "confidence": self.confidence}
-        return all(rules.gives_up(leads, np.array([rival]), num_units, **facts)[0] for rival in rivals)
+        pairs = (
+            replace(decision, best=self.against, rival=name, margin=-self.max_drop)
+            for name in (decision.gate.open if decision.gate else ())
+        )
+        return all(super(Gate, self)._is_hopeless(history, pair, room) for pair in pairs)
 
     def rules(self, limit: int, num_slots: int) -> Optional[Rules]:
         return None  # those of many selections name a winner
 
     def choose(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
         assert decision.gate is not None
-        names, main = history.active, history.active.index(self.against)
+        names, is_open = history.active, {self.against, *decision.gate.open}
         chance = {each.candidate: min(each.prob_no_worse, 1 - each.prob_no_worse) for each in decision.gate.verdicts}
-        settled = {each.candidate for each in decision.gate.verdicts if each.verdict != "open"}
-        num_left = np.array([[0 if name in settled else self.num_left(history, name) for name in names]])
-        return self.choose_from(history, np.array([[chance.get(name, 0.5) for name in names]]), main, num_left, slots)
+        num_left = np.array([[self.num_left(history, name) if name in is_open else 0 for name in names]])
+        chances = np.array([[chance.get(name, 0.5) for name in names]])
+        return self.choose_from(history, chances, names.index(self.against), num_left, slots)
 
 
 def make_gate(strategy: Strategy, candidates: Sequence[str], *, against: str, max_drop: Any) -> Gate:

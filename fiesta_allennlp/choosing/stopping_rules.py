@@ -54,11 +54,12 @@ class StoppingRule(Registrable):
 
     def is_hopeless(self, history: History, decision: Decision, confidence: float, room: int) -> bool:
         """Return whether the `room` runs that the limit leaves are too few to go on for."""
-        if not self.gives_up or decision.posterior is None or decision.rival is None:
+        names, best, rival_name = history.active, decision.best, decision.rival
+        if not self.gives_up or decision.posterior is None or best is None or rival_name is None:
             return False
-        num_units = np.array([[history.num_units(name) for name in history.active]])
-        rival = np.array([history.active.index(decision.rival)])
-        margin, left, leads = np.array([decision.margin]), np.array([room]), decision.posterior.leads
+        num_units = np.array([[history.num_units(name) for name in names]])
+        leads, rival = decision.posterior.leads_of(names.index(best)), np.array([names.index(rival_name)])
+        margin, left = np.array([decision.margin]), np.array([room])
         return bool(rules.gives_up(leads, rival, num_units, margin=margin, room=left, confidence=confidence)[0])
 
 

@@ -172,7 +172,7 @@ def analyse(history: History, belief: Belief, *, margin: "Optional[Margin]" = No
     if len(active) < 2:
         best = next((name for name in active if history.num_finished(name)), None)
         return Decision(best=best, margin=margin.to_score(0.0))
-    if not all(have_finished(part, active, belief.min_evaluations) for part in history.by_task.values()):
+    if not have_finished(history, active, belief.min_evaluations):
         return Decision(best=None, margin=margin.to_score(0.0))
     posterior = belief.posterior(history)
     if not isinstance(posterior, Posterior):
@@ -204,8 +204,8 @@ def have_units(history: History, names: Sequence[str], min_units: int) -> bool:
 
 
 def have_finished(history: History, names: Sequence[str], min_runs: int) -> bool:
-    """Return whether each of `names` has at least `min_runs` finished runs."""
-    return all(history.num_finished(name) >= min_runs for name in names)
+    """Return whether each of `names` has at least `min_runs` finished runs, on every task."""
+    return all(part.num_finished(name) >= min_runs for part in history.by_task.values() for name in names)
 
 
 def fill_evenly(num_runs_by_name: Mapping[str, int], *, target_runs: int, slots: float = math.inf) -> List[str]:

@@ -25,6 +25,11 @@ def split_names(text: str) -> Tuple[str, ...]:
     return tuple(name.strip() for name in names)
 
 
+def join_names(names: Iterable[str]) -> str:
+    """Return the text that `split_names` splits into these names."""
+    return ",".join(f'"{name}"' if set(name) & set(',"') else name for name in names)
+
+
 def file_name(name: str) -> str:
     """Return the name of the file or directory of a candidate, such as `org%2Fmodel` for `org/model`."""
     return name.replace("%", "%25").replace("/", "%2F")

@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Tuple
 
 from fiesta_allennlp.candidates.candidate_types import stored_type_of
 from fiesta_allennlp.core.errors import escape_invisible, join_some
@@ -12,8 +12,8 @@ from fiesta_allennlp.core.settings.choice_settings import ChoiceSettings
 from fiesta_allennlp.core.settings.options import command_words, declared_options, flag
 from fiesta_allennlp.core.texts import duration_text
 from fiesta_allennlp.reports.latex_and_html import join_pairs
-from fiesta_allennlp.reports.stored_selection import StoredSelection
 from fiesta_allennlp.running.machine import origin_here
+from fiesta_allennlp.selecting.store import Meta
 
 DATA_TEXTS = {
     "official": "sizes of the files",
@@ -25,78 +25,67 @@ DATA_TEXTS = {
 }
 """The facts about data, and what they are called."""
 
-Row = Tuple[str, str]
-"""A key and its value."""
-
-Checklist = Tuple[Row, ...]
+Checklist = Tuple[Tuple[str, str], ...]
+"""Pairs of a key and its value."""
 
 RESULT_FACTS = ("metric", "strategy", "belief", "target", "margin", "min_score", "splits", "score", "task", "documents")
 """The fields of a result that have a row, where it has them."""
 
-NOT_LISTED = (
-    "candidates",
-    "systems",
-    "seed",
-    *RESULT_FACTS,
-    *(name for name, _ in declared_options(ChoiceSettings)),
-)
+NOT_LISTED = {"candidates", "systems", "seed", *RESULT_FACTS, *dict(declared_options(ChoiceSettings))}
 """Settings that have a row of their own, or no effect on a score."""
 
 
 def build_checklist(report: Any) -> Checklist:
     """Return the rows of a `Report`."""
-    rows = _rows_of_table(report) if report.selection is None else _rows_of_selection(report)
-    return tuple((escape_invisible(key), escape_invisible(value)) for key, value in rows if value)
+    rows = _rows_of_table(report) if report.meta is None else _rows_of_selection(report)
+    return tuple((escape_invisible(key), escape_invisible(text)) for key, value in rows if (text := _value_text(value)))
 
 
-def _rows_of_table(report: Any) -> Iterator[Row]:
+def _rows_of_table(report: Any) -> Iterator[Tuple[str, Any]]:
     result = report.result
     files = [f"{Path(file).name}, SHA-256 {file_digest(Path(file))}" for file in report.table_files]
     yield "scores", join_some(files, "; ") or "rows from Python or a pipe"
-    yield "candidates", join_pairs({c.name: c.num_evaluations for c in result.candidates})
+    yield "candidates", join_pairs({candidate.name: candidate.num_evaluations for candidate in result.candidates})
     yield from _result_facts(result)
     yield "made with", join_pairs(origin_here().software)
 
 
-def _rows_of_selection(report: Any) -> Iterator[Row]:
-    selection, settings, history = report.selection, report.settings, report.history
-    meta = selection.meta
-    yield "candidates", "; ".join(f"{c.name}: {c.source}" for c in selection.candidates)
+def _rows_of_selection(report: Any) -> Iterator[Tuple[str, Any]]:
+    meta, settings, history = report.meta, report.settings, report.history
+    yield "candidates", "; ".join(f"{c.name}: {c.source}" for c in report.stored_candidates)
     yield from _result_facts(report.result)
     for name, _ in declared_options(settings):
         if name not in NOT_LISTED:
-            yield flag(name), _value_text(getattr(settings, name))
+            yield flag(name), getattr(settings, name)
     yield "master seed", str(meta.seed)
-    yield from _data(selection.candidates[0].facts.get("pool", {}))  # the same of all candidates
-    yield "data: fingerprint", meta.documents or ""
-    yield "runs made before", _value_text(meta.brought_facts)
-    yield from _group_machines(report.result.machines)
+    pool = report.stored_candidates[0].facts.get("pool", {})  # the same of all candidates
+    if pool and not pool["official"]:
+        yield "data", "not recorded, because each program loads its own"
+    else:
+        yield from ((f"data: {text}", pool.get(name)) for name, text in DATA_TEXTS.items())
+    yield "data: fingerprint", meta.documents
+    yield "runs made before", meta.brought_facts
+    origins = [machine.origin for machine in report.result.machines]
+    yield from _grouped("versions", ((str(origin.machine), join_pairs(origin.software)) for origin in origins))
+    yield from _grouped("hardware", ((str(origin.machine), _hardware_text(origin)) for origin in origins))
     for number, environment in enumerate(meta.environments):
         later = f" after resumption {number}" if number else ""
-        for name, digest in environment.get("code", {}).items():
-            yield f"code of {name}{later}", f"SHA-256 {digest}"
+        yield from ((f"code of {name}{later}", f"SHA-256 {code}") for name, code in environment.get("code", {}).items())
     starts = sorted(run.started_at for run in history.evaluations if run.started_at)
     yield "finished", f"{len(history.evaluations)}{f', from {starts[0]} to {starts[-1]}' if starts else ''}"
     yield "failed", str(len(history.failures))
     seconds = [duration_text(sum(run.seconds for run in runs)) for runs in (history.evaluations, history.failures)]
     yield "time of all workers", f"{seconds[0]}, and {seconds[1]} of what failed"
     yield "wall-clock time", duration_text(meta.working_seconds)
-    yield "command to repeat it all", build_repeat_command(settings, meta)
-    yield from _list_run_commands(selection, settings)
+    yield "command to repeat it all", _repeat_command(settings, meta)
+    if meta.kind != "documents":
+        types = ((candidate.name, stored_type_of(candidate.config)) for candidate in report.stored_candidates)
+        commands = ((name, kind.repeat_command(settings.include_package)) for name, kind in types)
+        yield from _grouped("command to repeat one run", commands)
 
 
-def _result_facts(result: Any) -> Iterator[Row]:
-    for name in RESULT_FACTS:
-        yield name.replace("_", " "), _value_text(getattr(result, name, None))
-
-
-def _data(pool: Mapping[str, Any]) -> Iterator[Row]:
-    """Yield the facts about the data, as the store has them."""
-    if pool and not pool["official"]:
-        yield "data", "not recorded, because each program loads its own"
-        return
-    for name, text in DATA_TEXTS.items():
-        yield f"data: {text}", _value_text(pool.get(name))
+def _result_facts(result: Any) -> Iterator[Tuple[str, Any]]:
+    return ((name.replace("_", " "), getattr(result, name, None)) for name in RESULT_FACTS)
 
 
 def _value_text(value: Any) -> str:
@@ -113,19 +102,13 @@ def _value_text(value: Any) -> str:
     return "yes" if value is True else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _group_machines(machines: Any) -> Iterator[Row]:
-    """Yield the software and the hardware of each kind of machine, with the names of its machines if there are
-    several kinds."""
-    for heading, text_of in (("versions", _software_text), ("hardware", _hardware_text)):
-        groups: Dict[str, List[str]] = {}
-        for machine in machines:
-            groups.setdefault(text_of(machine.origin), []).append(str(machine.origin.machine))
-        for text, names in groups.items():
-            yield f"{heading} of {join_some(dict.fromkeys(names))}" if len(groups) > 1 else heading, text
-
-
-def _software_text(origin: Origin) -> str:
-    return join_pairs(origin.software)
+def _grouped(heading: str, texts: Iterable[Tuple[str, str]]) -> Iterator[Tuple[str, str]]:
+    """Yield each text once, with the names that it belongs to if there are several texts."""
+    names_by_text: Dict[str, List[str]] = {}
+    for name, text in texts:
+        names_by_text.setdefault(text, []).append(name)
+    for text, names in names_by_text.items():
+        yield f"{heading} of {join_some(dict.fromkeys(names))}" if len(names_by_text) > 1 else heading, text
 
 
 def _hardware_text(origin: Origin) -> str:
@@ -133,7 +116,7 @@ def _hardware_text(origin: Origin) -> str:
     return f"{machine}, {origin.gpu_names or 'no GPU'}; {origin.platform}"
 
 
-def build_repeat_command(settings: Any, meta: Any) -> str:
+def _repeat_command(settings: Any, meta: Meta) -> str:
     """Return the command that makes the same selection: options that are not defaults, the seed, and the table of runs
     that were made before."""
     command_name, positional = ("documents", "systems") if meta.kind == "documents" else ("select", "candidates")
@@ -142,13 +125,3 @@ def build_repeat_command(settings: Any, meta: Any) -> str:
     scores = ["--scores", meta.brought_facts["file"]] if meta.brought_facts else []
     arguments[num_positional:num_positional] = ["-s", "NEW", *scores]
     return shlex.join(["python", "-m", "fiesta_allennlp", command_name, *arguments])
-
-
-def _list_run_commands(selection: StoredSelection, settings: Any) -> Iterator[Row]:
-    """Yield the commands that make one run again, each with its candidates if there are several."""
-    names_by_command: Dict[str, List[str]] = {}
-    for candidate in selection.candidates if selection.preparations else ():
-        command = stored_type_of(candidate.config).repeat_command(settings.include_package)
-        names_by_command.setdefault(command, []).append(candidate.name)
-    for command, names in names_by_command.items():
-        yield f"command to repeat one run{f' of {join_some(names)}' if len(names_by_command) > 1 else ''}", command

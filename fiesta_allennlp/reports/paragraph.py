@@ -1,18 +1,15 @@
 """The paragraph to copy into a paper, its appendix, and the works that they cite."""
 
 import re
-from functools import singledispatch
-from typing import Any, List, Mapping, Sequence, Tuple
+from typing import Any, List, Mapping, Tuple
 
 from fiesta_allennlp.choosing.stopping_rules import StoppingRule
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
+from fiesta_allennlp.core.origin import package_source
 from fiesta_allennlp.core.texts import count_text, interval_text, number_text, probability_text
-from fiesta_allennlp.documents.documents_result import DocumentsResult, SystemResult
 from fiesta_allennlp.reports.latex_and_html import TEMPLATES_DIRECTORY
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_in_words
 from fiesta_allennlp.reports.words import changes_in_words, min_score_in_words
-from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.facts import describe_errors
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.version import __version__
@@ -49,20 +46,28 @@ has its registered name, and comes from this software."""
 
 
 def compose_paragraph(report: Report) -> str:
-    """Return the sentences to copy: the comparison, its outcome, what limits it, and what it claims. Empty while there
-    is nothing to report, and for two candidates of a report."""
+    """Return the sentences to copy: the comparison, its outcome, what limits it, and what fresh runs say. Empty while
+    there is nothing to report, and for two candidates of a report."""
     result = report.result
     is_over = result.stopped_by not in (None, "failures") if report.is_selection else not report.is_pair
     if result.leading is None or result.running or not is_over:
         return ""
-    return " ".join([_comparison(report), _outcome(report), *_limits(report), _claim(report)])
+    claims = report.confirmation_sentences or ("No fresh runs confirm this difference.",)
+    return " ".join([_comparison(report), _outcome(report), *_limits(report), *claims])
 
 
 def compose_appendix(report: Report) -> Tuple[str, ...]:
     """Return the rest as sentences: the method, what was changed or left out on the way, and limits."""
-    result, sentences = report.result, [_method(report)]
-    if report.selection is not None:
-        sentences += changes_in_words(report.selection.meta.changes, result.words) or (
+    result, strategy = report.result, report.strategy
+    method = f"P(best) comes from {_cite(result.belief['type'])}"
+    if report.is_selection:
+        starts = count_text(strategy.num_starts, result.words.evaluation)
+        stop = result.strategy.get("stop", {"type": str(StoppingRule.default)})["type"]
+        end = f"; the end by {_cite(stop)}" if strategy.budget is None else ""
+        method = f"Every {result.words.model} began with {starts}; {method}{end}"
+    sentences = [f"{method}."]
+    if report.meta is not None:
+        sentences += changes_in_words(report.meta.changes, result.words) or (
             "The options that decide were set before the selection began.",
         )
     sentences += filter(None, [min_score_in_words(result)])
@@ -79,12 +84,11 @@ def _comparison(report: Report) -> str:
     subject = f"{len(result.candidates)} {result.words.model}s{names} by {result.metric_text}{_data(result)[0]}"
     if not report.is_selection:
         return f"We compared {subject}, over {count_text(result.num_evaluations, 'run')} [say how they were chosen]."
-    rule = _cite(result.strategy["type"])
+    quantity = f"P(within {result.margin:g} of the best)" if result.margin else "P(best)"
+    end = f"until {quantity} reaches {strategy.confidence}"
     if strategy.budget is not None:
         end = f"with a budget of {strategy.budget} {result.words.evaluations}"
-    else:
-        quantity = f"P(within {result.margin:g} of the best)" if result.margin else "P(best)"
-        end = f"until {quantity} reaches {strategy.confidence:g}"
+    rule = _cite(result.strategy["type"])
     return f"With fiesta-allennlp {__version__}, we compared {subject}, by {rule}, {end}."
 
 
@@ -92,12 +96,12 @@ def _outcome(report: Report) -> str:
     result, best, rival = report.result, report.result.leader, report.result.rival
     after = f"After {count_text(result.num_evaluations, result.words.evaluation)}"
     verb = "was selected" if result.decided else "led, and the comparison was open,"
+    verb += f" as within {result.margin:g} of the best" if result.decided and result.margin else ""
     chance = probability_text(best.prob_within_margin)
     probability = "" if best.prob_within_margin is None else f" with probability {chance}"
-    verb += f" as within {result.margin:g} of the best" if result.decided and result.margin else ""
-    text = f"{after}, {best.name} {verb}{probability} ({numbers_text(best, report.decimals)})"
+    text = f"{after}, {best.name} {verb}{probability} ({_numbers(best, report)})"
     if rival is not None:
-        text += f"; the runner-up was {rival.name} ({numbers_text(rival, report.decimals)}"
+        text += f"; the runner-up was {rival.name} ({_numbers(rival, report)}"
         comparison = next((c for c in report.comparisons if c.second == rival.name and c.interval is not None), None)
         if comparison is not None:
             difference = number_text(comparison.mean_difference, report.decimals, sign="+")
@@ -117,7 +121,7 @@ def _limits(report: Report) -> List[str]:
     sentences = [
         f"{c.name} {'was removed by us' if c.removed else 'dropped out'}." for c in result.ranked if c.withdrawn
     ]
-    brought_facts = report.selection.meta.brought_facts if report.selection is not None else None
+    brought_facts = report.meta.brought_facts if report.meta is not None else None
     if left_out := (brought_facts or {}).get("left_out"):
         sentences.append(f"Of the table of earlier runs, {join_some(left_out)} did not take part.")
     if result.num_brought:
@@ -127,62 +131,24 @@ def _limits(report: Report) -> List[str]:
     return [*sentences, *describe_errors(result)]
 
 
-def _claim(report: Report) -> str:
-    """State what fresh runs say, or that nothing but the selection does."""
-    sentences = [text for c in report.confirmations for text in confirmation_in_words(c)]
-    return " ".join(sentences) or "No fresh runs confirm this difference."
-
-
-def _method(report: Report) -> str:
-    result, strategy = report.result, report.strategy
-    posterior = f"P(best) comes from {_cite(result.belief['type'])}"
-    if not report.is_selection:
-        return f"{posterior}."
-    stop = result.strategy.get("stop", {"type": str(StoppingRule.default)})["type"]
-    starts = f"Every {result.words.model} began with {count_text(strategy.num_starts, result.words.evaluation)}"
-    return (
-        f"{starts}; {posterior}."
-        if strategy.budget is not None
-        else f"{starts}; {posterior}; the end by {_cite(stop)}."
-    )
-
-
-@singledispatch
 def _data(result: Result) -> Tuple[str, str]:
     """Return the data that the scores are of, and what P(best) refers to."""
+    if result.by_documents:
+        return " on randomly drawn labeled documents", "further documents of the same kind"
     if result.on_official_splits:
-        return f" on the official {result.scored} set".replace(
-            "  ", " "
-        ) if result.sets else "", "new seeds on this split"
-    pooled = (
-        " of all the data, official test set included" if {result.scored} & {"test"} & {*(result.sets or ())} else ""
-    )
+        return f" on the official {result.scored} set" if result.sets else "", "new seeds on this split"
+    is_pooled = result.scored == "test" and "test" in (result.sets or ())
+    pooled = " of all the data, official test set included" if is_pooled else ""
     scored = f" on the {result.scored} sets of random splits{pooled}" if result.sets else ""
     return scored, "new splits and seeds of the same data, not to new data"
 
 
-@_data.register
-def _(result: DocumentsResult) -> Tuple[str, str]:
-    return " on randomly drawn labeled documents", "further documents of the same kind"
-
-
-@singledispatch
-def numbers_text(candidate: CandidateResult, decimals: int) -> str:
+def _numbers(candidate: Any, report: Report) -> str:
     """Return the scores of a candidate in a few words."""
-    sd = "" if candidate.sd is None else f", sd {number_text(candidate.sd, decimals)}"
-    return f"mean {number_text(candidate.mean, decimals)}{sd}, {count_text(candidate.num_evaluations, 'run')}"
-
-
-@numbers_text.register
-def _(candidate: SystemResult, decimals: int) -> str:
-    return f"{number_text(candidate.measure)} on {count_text(candidate.num_documents, 'document')}"
-
-
-def _parts(report: Report) -> Sequence[str]:
-    """Return the registered names of the parts of the method."""
-    strategy = report.result.strategy
-    stop = strategy.get("stop", {}).get("type", "")
-    return [strategy.get("type", ""), report.result.belief["type"], stop]
+    if report.result.by_documents:
+        return f"{number_text(candidate.measure)} on {count_text(candidate.num_documents, 'document')}"
+    sd = "" if candidate.sd is None else f", sd {number_text(candidate.sd, report.decimals)}"
+    return f"mean {number_text(candidate.mean, report.decimals)}{sd}, {count_text(candidate.num_evaluations, 'run')}"
 
 
 def _cite(name: str) -> str:
@@ -194,10 +160,11 @@ def _cite(name: str) -> str:
 def collect_bibtex(report: Report) -> str:
     """Return the BibTeX entries of the software, the FIESTA paper, and the works behind the parts of the method."""
     text = (TEMPLATES_DIRECTORY / "works.bib").read_text(encoding="utf-8").replace("VERSION", __version__)
-    source = report.source_of_package
+    source = package_source() if report.meta is None else report.meta.source
     text = text.replace("COMMIT", f", commit {source.commit}" if source.commit else "")
     text = text.replace("URL_LINE", f"\n  url = {{{source.url}}}," if source.url else "")
     entries = {re.split(r"[{,]", entry)[1]: entry for entry in text.strip().split("\n\n")}
-    keys: List[Any] = [SOFTWARE_KEY, FIESTA_KEY]
-    keys += (key for name in _parts(report) for key in METHOD_TEXTS.get(name, ("", ()))[1])
+    strategy = report.result.strategy
+    parts = strategy.get("type", ""), report.result.belief["type"], strategy.get("stop", {}).get("type", "")
+    keys = [SOFTWARE_KEY, FIESTA_KEY, *(key for name in parts for key in METHOD_TEXTS.get(name, ("", ()))[1])]
     return "\n\n".join(entries[key] for key in dict.fromkeys(keys))

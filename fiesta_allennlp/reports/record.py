@@ -8,33 +8,46 @@ from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Tuple
 import numpy as np
 
 from fiesta_allennlp.candidates.candidate_values import Point
+from fiesta_allennlp.candidates.studies import trials_of
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.beliefs import Belief
 from fiesta_allennlp.choosing.strategy import analyse
+from fiesta_allennlp.choosing.t_tests import (
+    INTERVAL_LEVEL,
+    MIN_NUM_SCORES,
+    Interval,
+    TTest,
+    compute_mean_interval,
+    differences_on_shared_splits,
+)
 from fiesta_allennlp.confirming.confirmation import Confirmation
 from fiesta_allennlp.core.errors import ConfigError, join_some
-from fiesta_allennlp.core.origin import PackageSource, package_source
-from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.records import Candidate, History
+from fiesta_allennlp.core.texts import count_text, interval_text, number_text
 from fiesta_allennlp.reports.checklist import Checklist, build_checklist
-from fiesta_allennlp.reports.comparisons import Comparison, compare_scores
-from fiesta_allennlp.reports.stored_selection import StoredSelection
 from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_in_words
 from fiesta_allennlp.reports.words import (
     changes_in_words,
+    decision_in_words,
     min_score_in_words,
-    scores_in_words,
     selection_in_words,
     single_runs_in_words,
 )
 from fiesta_allennlp.selecting.provenance import BROUGHT_CAUTION, describe_different_versions
-from fiesta_allennlp.selecting.results.candidate_table import candidate_table, num_decimals
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.candidate_table import (
+    Printable,
+    TerminalLines,
+    candidate_table,
+    num_decimals,
+    show,
+)
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.showing import Printable, TerminalLines, show
 from fiesta_allennlp.selecting.results.verdict import with_everybody
+from fiesta_allennlp.selecting.store import Meta
 
 if TYPE_CHECKING:
     from fiesta_allennlp.tables.read_back import ReadBack
-    from fiesta_allennlp.tables.table import ScoreTable
 
 MAX_PATH_POINTS = 120
 """The most points of P(best) that a figure can show; each costs as much as a step of the selection."""
@@ -43,6 +56,65 @@ SHARED_SPLITS_NOTE = (
     "Several scores of a candidate share a split, so the intervals of the means are too narrow. P(best) and the paired "
     "differences take the splits into account."
 )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The scores of `first` compared with those of `second`; every difference is first minus second. It describes the
+    scores. What decides is the posterior.
+
+    `paired_differences` are the differences of the mean scores on each split that both have, in the order of `first`'s
+    replicates, and `num_pairs` is their number. With two or more pairs (`paired`), `mean_difference` and `interval`
+    (95%, Student's t) are of the paired differences. Otherwise they are of the two samples (Welch's t).
+
+    With `minimise`, lower scores are better.
+    """
+
+    first: str
+    second: str
+    minimise: bool = False
+    paired_differences: Tuple[float, ...] = ()
+    mean_difference: Optional[float] = None
+    interval: Optional[Interval] = None
+
+    @property
+    def num_pairs(self) -> int:
+        return len(self.paired_differences)
+
+    @property
+    def paired(self) -> bool:
+        return self.num_pairs > 1
+
+    @property
+    def num_ahead(self) -> int:
+        """The number of shared splits on which `first` is better."""
+        return sum((difference < 0) if self.minimise else (difference > 0) for difference in self.paired_differences)
+
+    def in_words(self, decimals: int) -> str:
+        if self.mean_difference is None:
+            return f"{self.first} and {self.second} cannot be compared because one has no scores."
+        interval = f" (95% interval {interval_text(self.interval, decimals)})" if self.interval else ""
+        runs = count_text(self.num_pairs, "shared split") if self.paired else "unpaired runs"
+        difference = number_text(self.mean_difference, decimals, sign="+")
+        return f"{self.first} minus {self.second} is {difference}{interval}, over {runs}."
+
+
+def compare_scores(first: CandidateResult, second: CandidateResult, *, minimise: bool = False) -> Comparison:
+    """Compare two candidates."""
+    differences = differences_on_shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
+    first_scores, second_scores = np.array(first.scores), np.array(second.scores)
+    mean_difference = float(first_scores.mean() - second_scores.mean()) if first.scores and second.scores else None
+    interval = compute_welch_interval(first_scores, second_scores)
+    if len(differences) > 1:
+        mean_difference, interval = float(np.mean(differences)), compute_mean_interval(differences)
+    return Comparison(first.name, second.name, minimise, tuple(differences.tolist()), mean_difference, interval)
+
+
+def compute_welch_interval(first_scores: np.ndarray, second_scores: np.ndarray) -> Optional[Interval]:
+    """Compute Welch's 95% interval of the difference of two means; None where one has fewer than 3 scores."""
+    if min(len(first_scores), len(second_scores)) < MIN_NUM_SCORES:
+        return None
+    return TTest.welch(first_scores, second_scores).interval(INTERVAL_LEVEL)
 
 
 @dataclass(frozen=True)
@@ -66,9 +138,9 @@ class Report(Printable):
         history: all runs.
         strategy: what decides. Of a table, the strategy of `fiesta next`.
         table_notes: what the reader of a table noted.
-        selection: the stored selection.
-        settings: its settings.
-        table: the table, and `table_files` its files.
+        meta: the facts about a selection in its store, `stored_candidates` its candidates there, and `settings` its
+            settings.
+        read_back: what was understood of a table, and `table_files` its files.
         whole: the report on all candidates of the source, for a report on two of them.
         confirmations: the confirmations of the selection, in order, or the one that it is itself.
     """
@@ -78,9 +150,10 @@ class Report(Printable):
     history: History
     strategy: Strategy
     table_notes: Tuple[str, ...] = ()
-    selection: Optional[StoredSelection] = None
+    meta: Optional[Meta] = None
+    stored_candidates: Tuple[Candidate, ...] = ()
     settings: Any = None
-    table: "Optional[ScoreTable]" = None
+    read_back: "Optional[ReadBack]" = None
     table_files: Tuple[str, ...] = ()
     whole: "Optional[Report]" = None
     confirmations: Tuple[Confirmation, ...] = ()
@@ -91,23 +164,13 @@ class Report(Printable):
         return bool(self.result.strategy)
 
     @property
-    def read_back(self) -> "Optional[ReadBack]":
-        """What was understood of the table."""
-        return None if self.table is None else self.table.read_back
-
-    @property
     def is_pair(self) -> bool:
         return self.whole is not None
 
     @property
     def is_confirmation(self) -> bool:
         """True if this selection is the confirmation of another one."""
-        return self.selection is not None and self.selection.meta.kind == "confirmation"
-
-    @property
-    def source_of_package(self) -> PackageSource:
-        """The source of the package that made the runs, or that reads a table."""
-        return package_source() if self.selection is None else self.selection.meta.source
+        return self.meta is not None and self.meta.kind == "confirmation"
 
     @property
     def belief(self) -> Belief:
@@ -124,13 +187,11 @@ class Report(Printable):
     @cached_property
     def decision(self) -> Tuple[str, ...]:
         """The decision, and what it rests on, sentence by sentence."""
-        result = self.result
-        if self.is_selection and not self.is_pair:
-            sentences = selection_in_words(result)
+        if self.is_pair:
+            sentences = decision_in_words(self.result, pair=self.comparisons[0].in_words(self.decimals))
         else:
-            pair = self.comparisons[0] if self.is_pair else None
-            sentences = scores_in_words(result, self.strategy, pair=pair)
-        extra = single_runs_in_words(result), min_score_in_words(result)
+            sentences = selection_in_words(self.result) if self.is_selection else decision_in_words(self.result)
+        extra = single_runs_in_words(self.result), min_score_in_words(self.result)
         return tuple(filter(None, (*sentences, *extra, *self.confirmation_sentences, *self.table_notes)))
 
     @property
@@ -140,7 +201,7 @@ class Report(Printable):
 
     @cached_property
     def notes(self) -> Tuple[str, ...]:
-        changes = () if self.selection is None else changes_in_words(self.selection.meta.changes, self.result.words)
+        changes = () if self.meta is None else changes_in_words(self.meta.changes, self.result.words)
         shares_splits = any(len(set(c.split_seeds)) < len(c.split_seeds) for c in self.result.compared)
         lines = () if self.read_back is None else self.read_back.lines
         versions = describe_different_versions(machine.origin for machine in self.result.machines)
@@ -152,7 +213,7 @@ class Report(Printable):
     @cached_property
     def legend(self) -> Tuple[str, ...]:
         """The values of candidates that are trials of a study."""
-        trials = {} if self.selection is None else self.selection.trials
+        trials = trials_of({candidate.name: candidate for candidate in self.stored_candidates})
         return tuple(f"{name}: {Point(trials[name].values).text}" for name in self.history.candidates if name in trials)
 
     @cached_property
@@ -179,7 +240,7 @@ class Report(Printable):
     def checklist(self) -> Checklist:
         """What you need to repeat the selection, as pairs of key and value."""
         report = self.whole or self
-        return () if report.selection is None and report.table is None else build_checklist(report)
+        return () if report.meta is None and report.read_back is None else build_checklist(report)
 
     def candidate(self, name: str) -> Any:
         """Return one candidate.

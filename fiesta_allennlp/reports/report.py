@@ -5,7 +5,7 @@ import io
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
@@ -18,6 +18,7 @@ from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report_settings import ReportSettings
 from fiesta_allennlp.reports.report_sources import read_selection, read_table, restrict_to_pair
 from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_table
+from fiesta_allennlp.reports.words import failures_in_words
 from fiesta_allennlp.selecting.results.candidate_table import CSV, HTML, LATEX, Table, candidate_table, candidate_values
 from fiesta_allennlp.selecting.results.facts import first_facts
 from fiesta_allennlp.selecting.results.task_standing import task_table
@@ -43,7 +44,6 @@ def report(
 
             - `belief`: for a table: a registered name or a config (default `moderated_t`).
             - `minimise`: for a table: the lowest mean is the best.
-            - `long_table`: write all columns and the comparisons to `table.tex`, instead of runs, mean, sd and P(best).
             - `columns`, `score`, `where`, `wide`, `parse`, `finished`, `ignore`: for a table: what it means, as for
               `next_runs`.
             - `splits`: for a table: `official` if all runs share one official split.
@@ -57,21 +57,18 @@ def report(
     table_options, content = split_table_argument(settings, source, "source")
     option_values = {name: list_to_tuple(value) for name, value in table_options.items()}
     report_settings = ReportSettings(**{**option_values, "compare": None if compare is None else tuple(compare)})
-    report_record = _read_source(report_settings, content)
+    if content is None and report_settings.source is None:
+        raise ConfigError("pass the directory of a selection, or a table of scores.")
+    path = Path(report_settings.source or "rows")
+    is_directory = content is None and is_selection(path)
+    report_record = (
+        read_selection(path, report_settings) if is_directory else read_table(path, report_settings, content)
+    )
     if report_settings.compare is not None:
         report_record = restrict_to_pair(report_record, report_settings.compare)
     if output is not None:
-        write_report(report_record, Path(output), long_table=report_settings.long_table)
+        write_report(report_record, Path(output))
     return report_record
-
-
-def _read_source(settings: ReportSettings, content: Any) -> Report:
-    if content is None and settings.source is None:
-        raise ConfigError("pass the directory of a selection, or a table of scores.")
-    path = Path(settings.source or "rows")
-    if content is not None or not is_selection(path):
-        return read_table(path, settings, content)
-    return read_selection(path, settings)
 
 
 def default_output(source: Optional[PathLike], compare: Optional[Sequence[str]]) -> Path:
@@ -80,27 +77,22 @@ def default_output(source: Optional[PathLike], compare: Optional[Sequence[str]])
     path = Path(source or "") if is_directory else Path(re.split(r"[{*]", str(source))[0].strip("-") or "table")
     parent = path if is_directory else path.parent
     if compare is not None:
-        output = parent / re.sub(r"[^\w.-]+", "-", "-".join(["compare", *compare]))
-    else:
-        output = RunDirectory(parent).report if is_directory else parent / f"{path.stem}-report"
-    return output
+        return parent / re.sub(r"[^\w.-]+", "-", "-".join(["compare", *compare]))
+    return RunDirectory(parent).report if is_directory else parent / f"{path.stem}-report"
 
 
-def write_report(report: Report, directory: Path, *, long_table: bool = False) -> None:
+def write_report(report: Report, directory: Path) -> None:
     """Write every file of a report. Tables come first, and the page is there even where drawing fails."""
-    from fiesta_allennlp.reports.figures.drawing import draw_all, registered_figures
+    from fiesta_allennlp.reports import figures  # late, because matplotlib takes a second to import
 
-    figures_directory = directory / FIGURES_DIRECTORY
+    texts = {"table.tex": render_latex, "table.csv": render_candidates, "scores.csv": render_scores}
     pictures: Dict[str, Any] = {}
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for name in registered_figures():  # one with nothing to show is not drawn
-            (figures_directory / f"{name}.pdf").unlink(missing_ok=True)
-        _write_file(directory / "table.tex", render_latex(report, long=long_table))
-        _write_file(directory / "table.csv", render_candidates(report))
-        _write_file(directory / "scores.csv", render_scores(report))
+        for name, render in texts.items():
+            _write_file(directory / name, render(report))
         try:
-            pictures.update(draw_all(report, figures_directory))
+            pictures.update(figures.draw_all(report, directory / FIGURES_DIRECTORY))
         finally:
             _write_file(directory / "report.html", render_html(report, pictures))
     except OSError as error:
@@ -112,35 +104,31 @@ def _write_file(path: Path, text: str) -> None:
         temporary_path.write_text(text, encoding="utf-8", newline="")
 
 
-def render_csv(headings: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
-    csv_text = io.StringIO()
-    writer = csv.writer(csv_text, lineterminator="\n")
-    writer.writerows([to_csv_cell(value) for value in row] for row in (headings, *rows))
-    return csv_text.getvalue()
-
-
 def render_candidates(report: Report) -> str:
     """Return the table of the candidates as CSV."""
     entries = candidate_values(report.result, CSV)
-    return render_csv(list(entries[0]), [entry.values() for entry in entries])
+    return _render_csv([entries[0], *(entry.values() for entry in entries)])
 
 
 def render_scores(report: Report) -> str:
     """Return every score as a table that `fiesta replay` reads."""
-    headings = ("candidate", "split", "seed", "score", "metric")
     rows = [
         (candidate.name, *run, report.result.metric)
         for candidate in report.result.candidates
         for run in zip(candidate.split_seeds, candidate.replicates, candidate.scores, strict=True)
     ]
-    return render_csv(headings, rows)
+    return _render_csv([("candidate", "split", "seed", "score", "metric"), *rows])
 
 
-def render_latex(report: Report, *, long: bool = False) -> str:
-    """Return a `tabular` of the candidates and one of the confirmations; with `long`, of all columns, and one of the
-    comparisons."""
-    tables = [candidate_table(report.result, HTML if long else LATEX), confirmation_table(report.confirmations)]
-    tables += [differences_table(report)] if long else []
+def _render_csv(rows: Iterable[Iterable[Any]]) -> str:
+    csv_text = io.StringIO()
+    csv.writer(csv_text, lineterminator="\n").writerows([to_csv_cell(value) for value in row] for row in rows)
+    return csv_text.getvalue()
+
+
+def render_latex(report: Report) -> str:
+    """Return a `tabular` of the candidates and one of the confirmations."""
+    tables = [candidate_table(report.result, LATEX), confirmation_table(report.confirmations)]
     return render_file("table.tex.j2", report=report, tables=[table for table in tables if table.rows])
 
 
@@ -153,7 +141,8 @@ def render_html(report: Report, pictures: Mapping[str, Any]) -> str:
         words=report.result.words,
         facts=first_facts(report.result),
         candidates=candidate_table(report.result, HTML),
-        sections=[section for section in list_sections(report) if section.table.rows],
+        failures=failures_in_words(report.result),
+        sections=[(section, table) for section in SECTIONS if (table := section.table(report)).rows],
         pictures=pictures,
         paragraph=compose_paragraph(report),
         appendix=compose_appendix(report),
@@ -163,45 +152,24 @@ def render_html(report: Report, pictures: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Section:
-    """A table of the page, below a heading, with what its numbers mean."""
+    """A table of the page, below a heading, with what its numbers mean. One without rows is not shown."""
 
     name: str
     caption: str
-    table: Table
-    explanation: str
+    table: Callable[[Report], Table]
+    explanation: str = ""
 
 
-def list_sections(report: Report) -> List[Section]:
-    """Return the tables besides that of the candidates; those without rows are not shown."""
-    return [
-        Section(
-            "confirmation",
-            "The leader against its rivals on fresh runs",
-            confirmation_table(report.confirmations),
-            CONFIRMATION_EXPLANATION,
-        ),
-        Section("tasks", "Tasks, with equal weights", task_table(report.result), TASKS_EXPLANATION),
-        Section("differences", "The leader minus each rival", differences_table(report), DIFFERENCES_EXPLANATION),
-        Section("machines", "Runs of each machine", make_table(MACHINE_COLUMNS, report.result.machines), ""),
-    ]
+def differences_table(report: Report) -> Table:
+    """Return a row for each comparison."""
+    columns: Columns = {
+        "against": lambda comparison: comparison.second,
+        "shared splits": lambda comparison: str(comparison.num_pairs),
+        "mean difference": lambda comparison: number_text(comparison.mean_difference, report.decimals, sign="+"),
+        "95% interval": lambda comparison: interval_text(comparison.interval, report.decimals),
+    }
+    return make_table(columns, report.comparisons)
 
-
-CONFIRMATION_EXPLANATION = (
-    "The number of fresh runs was fixed beforehand, and they chose nothing. p is one-sided. A difference is confirmed "
-    "if p, by Holm's method for several rivals, is at most 0.025. Bonferroni's method gives their intervals 95% "
-    "together."
-)
-
-TASKS_EXPLANATION = (
-    "Candidates are compared by the mean of their means. Without a task, the others decide alone. The lead is that of "
-    "the leader over its nearest rival."
-)
-
-DIFFERENCES_EXPLANATION = (
-    "Mean and interval use the differences on shared splits where there are two or more, and otherwise the two samples "
-    "(Welch). The interval takes the number of runs as fixed. Cliff's delta is P(higher) - P(lower) over all pairs of "
-    "scores."
-)
 
 MACHINE_COLUMNS: Columns = {
     "machine": lambda machine: str(machine.origin.machine),
@@ -212,14 +180,29 @@ MACHINE_COLUMNS: Columns = {
     "mean seconds": lambda machine: f"{machine.mean_seconds:.1f}" if machine.num_evaluations else MISSING_TEXT,
 }
 
-
-def differences_table(report: Report) -> Table:
-    """Return a row for each comparison."""
-    columns: Columns = {
-        "against": lambda comparison: comparison.second,
-        "shared splits": lambda comparison: str(comparison.num_pairs),
-        "mean difference": lambda comparison: number_text(comparison.mean_difference, report.decimals, sign="+"),
-        "95% interval": lambda comparison: interval_text(comparison.interval, report.decimals),
-        "Cliff's delta": lambda comparison: number_text(comparison.cliffs_delta, 3),
-    }
-    return make_table(columns, report.comparisons)
+SECTIONS = (
+    Section(
+        "confirmation",
+        "The leader against its rivals on fresh runs",
+        lambda report: confirmation_table(report.confirmations),
+        "The number of fresh runs was fixed beforehand, and they chose nothing. p is one-sided. A difference is "
+        "confirmed if p, by Holm's method for several rivals, is at most 0.025. Bonferroni's method gives their "
+        "intervals 95% together.",
+    ),
+    Section(
+        "tasks",
+        "Tasks, with equal weights",
+        lambda report: task_table(report.result, HTML),
+        "Candidates are compared by the mean of their means. Without a task, the others decide alone. The lead is that "
+        "of the leader over its nearest rival.",
+    ),
+    Section(
+        "differences",
+        "The leader minus each rival",
+        differences_table,
+        "Mean and interval use the differences on shared splits where there are two or more, and otherwise the two "
+        "samples (Welch). The interval takes the number of runs as fixed.",
+    ),
+    Section("machines", "Runs of each machine", lambda report: make_table(MACHINE_COLUMNS, report.result.machines)),
+)
+"""The tables of the page after that of the candidates, in order."""

@@ -1,7 +1,6 @@
 """The options of `fiesta-status` and of `fiesta-report` as records."""
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Optional, Tuple
 
@@ -12,7 +11,6 @@ from fiesta_allennlp.tables.table_settings import SCORES_GROUP, TABLE_OPTIONS, T
 
 FOLLOW_GROUP = "Following"
 REPORT_GROUP = "Report"
-_report_option = partial(option, group=REPORT_GROUP)
 
 UNRECORDED_OPTIONS = (*TABLE_OPTIONS, "done", "splits", "belief", "margin", "max_failures", "min_score")
 """The settings of a report that a selection has recorded."""
@@ -53,13 +51,8 @@ class ReportSettings(TableSettings):
         metavar="DIR",
         parse=Path,
     )
-    compare: Optional[Tuple[str, ...]] = _report_option(
-        None, "report on two candidates only, each by its name", metavar=("A", "B")
-    )
-    long_table: bool = _report_option(
-        False,
-        "write all columns and the differences to table.tex (default: runs, mean, sd, and P(best))",
-        can_be_undone=False,
+    compare: Optional[Tuple[str, ...]] = option(
+        None, "report on two candidates only, each by its name", group=REPORT_GROUP, metavar=("A", "B")
     )
     splits: Optional[str] = splits_option(SCORES_GROUP, default=None)
     belief: Any = option(

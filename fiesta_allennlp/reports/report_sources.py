@@ -5,33 +5,37 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, Mapping, Sequence
+from typing import Any, Callable, Optional, Sequence, Tuple
 
+from fiesta_allennlp.candidates.pool import preparation_from_facts
 from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.studies import study_scores
 from fiesta_allennlp.candidates.training_selection import training_result
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Margin, analyse
 from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
-from fiesta_allennlp.choosing.task_choice import check_tasks
 from fiesta_allennlp.confirming.fresh_runs import read_confirmation, read_confirmations
-from fiesta_allennlp.core.errors import ConfigError, did_you_mean, full_command, join_some
-from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
+from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.registry import build, build_record
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, to_config
 from fiesta_allennlp.core.settings.defaults import BELIEF, CONFIDENCE, MAX_FAILURES
-from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report_settings import UNRECORDED_OPTIONS, ReportSettings
-from fiesta_allennlp.reports.stored_selection import StoredSelection, open_selection
 from fiesta_allennlp.selecting.database import translated_store_errors
 from fiesta_allennlp.selecting.failures import ScoreThreshold
-from fiesta_allennlp.selecting.results.preference import with_preference
+from fiesta_allennlp.selecting.lock import is_at_work
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.result_words import failed_notes
-from fiesta_allennlp.selecting.results.verdict import judge
+from fiesta_allennlp.selecting.results.verdict import judge, with_preference
+from fiesta_allennlp.selecting.store import Meta, open_for_reading
 from fiesta_allennlp.tables.table_settings import NextSettings, done_note, refuse_table_options
-from fiesta_allennlp.tables.task_scales import refuse_unequal_scales
+from fiesta_allennlp.tables.tasks import check_tasks
+
+Judging = Tuple[Any, Strategy, Callable[[History, Decision], Result]]
+"""The settings and the strategy of a selection, and what makes its result."""
 
 
 def read_selection(root: Path, settings: ReportSettings) -> Report:
@@ -47,92 +51,111 @@ def read_selection(root: Path, settings: ReportSettings) -> Report:
 
 def read_directory(root: Path) -> Report:
     """Read the selection in a directory."""
-    with open_selection(root) as selection:
-        if selection.meta.kind == "documents":
-            return _read_documents(selection)
-        return _read_runs(selection)
-
-
-def _read_runs(selection: StoredSelection) -> Report:
-    with translated_store_errors(selection.directory.store):
-        settings = selection.meta.to_settings(Settings)
-    score_threshold = ScoreThreshold.from_settings(selection.meta.settings or {})
-    with packages_named_in_errors(settings.include_package):
-        strategy = build_strategy(settings, selection.names, minimise=settings.scored_by.minimise)
-    history = selection.read_history(max_failures=settings.max_failures, score_threshold=score_threshold)
-    decision, trials = _decide(selection, history, strategy), selection.trials
-    scores_in_study = {name: trial.score for name, trial in trials.items()}
-    result = training_result(
-        settings, strategy, history, decision, selection.preparations, scores_in_study, seed=str(selection.meta.seed)
-    )
-    return _report(selection, settings, strategy, history, result)
-
-
-def _report(selection: StoredSelection, settings: Any, strategy: Strategy, history: History, result: Result) -> Report:
-    """Return the report with the confirmations of the selection, or the one that it is itself."""
-    directory = selection.directory
-    if selection.meta.kind == "confirmation":
-        confirmations = tuple(filter(None, [read_confirmation(directory)]))
-    else:
-        confirmations = read_confirmations(directory)
+    directory = RunDirectory(root)
+    with open_for_reading(directory) as store:
+        meta, candidates = store.meta(), tuple(store.candidates())
+        if not meta.is_started:
+            raise StoreError(f"{root}: the selection has not begun its first run, so there is nothing to report yet.")
+        if not candidates:
+            raise StoreError(f"{root}: the store has no candidates. Restore it from a copy.")
+        prepare = _judging_of_documents if meta.kind == "documents" else _judging_of_runs
+        settings, strategy, make_result = prepare(meta, candidates, directory)
+        score_threshold = ScoreThreshold.from_settings(meta.settings or {})
+        history = store.history(max_failures=settings.max_failures, score_threshold=score_threshold)
+    decision = strategy.recommend(history)
+    if decision.stopped_by is None and not is_at_work(directory, meta.environments):
+        decision = replace(decision, stopped_by=_find_stop_reason(root, history))
+    result = make_result(history, decision)
+    is_confirmation = meta.kind == "confirmation"
     return Report(
-        source=str(directory.root),
-        result=replace(result, running=result.stopped_by is None, directory=directory.root),
+        source=str(root),
+        result=replace(result, running=result.stopped_by is None, directory=root),
         history=history,
         strategy=strategy,
-        selection=selection,
+        meta=meta,
+        stored_candidates=candidates,
         settings=settings,
-        confirmations=confirmations,
+        confirmations=tuple(filter(None, [read_confirmation(directory)]))
+        if is_confirmation
+        else read_confirmations(directory),
     )
 
 
-def _read_documents(selection: StoredSelection) -> Report:
+def _judging_of_runs(meta: Meta, candidates: Sequence[Candidate], directory: RunDirectory) -> Judging:
+    with translated_store_errors(directory.store):
+        settings = meta.to_settings(Settings)
+        by_name = {candidate.name: candidate for candidate in candidates}
+        preparations = {name: preparation_from_facts(candidate.facts) for name, candidate in by_name.items()}
+    with packages_named_in_errors(settings.include_package):
+        strategy = build_strategy(settings, list(by_name), minimise=settings.scored_by.minimise)
+
+    def make_result(history: History, decision: Decision) -> Result:
+        in_study = study_scores(by_name)
+        return training_result(settings, strategy, history, decision, preparations, in_study, seed=str(meta.seed))
+
+    return settings, strategy, make_result
+
+
+def _judging_of_documents(meta: Meta, candidates: Sequence[Candidate], directory: RunDirectory) -> Judging:
     from fiesta_allennlp.documents.answers import read_charges
     from fiesta_allennlp.documents.choice import DocumentFacts, DocumentsSetup, answers_path, build_task
     from fiesta_allennlp.documents.document_settings import DocumentSettings
 
-    with translated_store_errors(selection.directory.store):
-        settings = selection.meta.to_settings(DocumentSettings)
-        document_facts = build_record(DocumentFacts, selection.meta.document_facts or {})
-    choice = DocumentsSetup.of(settings, build_task(settings), document_facts, selection.names)
-    history = selection.read_history(max_failures=settings.max_failures)
-    charges = read_charges(answers_path(settings, selection.directory), run=str(selection.meta.run))
-    decision = _decide(selection, history, choice.strategy)
-    result = choice.result(history, decision, seed=str(selection.meta.seed), charges=charges)
-    return _report(selection, settings, choice.strategy, history, result)
+    with translated_store_errors(directory.store):
+        settings = meta.to_settings(DocumentSettings)
+        facts = build_record(DocumentFacts, meta.document_facts or {})
+    setup = DocumentsSetup.of(settings, build_task(settings), facts, [candidate.name for candidate in candidates])
+
+    def make_result(history: History, decision: Decision) -> Result:
+        charges = read_charges(answers_path(settings, directory), run=str(meta.run))
+        return setup.result(history, decision, seed=str(meta.seed), charges=charges)
+
+    return settings, setup.strategy, make_result
 
 
-def _decide(selection: StoredSelection, history: History, strategy: Strategy) -> Decision:
-    """Return the decision about a selection, and why it has stopped if it is not at work."""
-    decision = strategy.recommend(history)
-    if decision.stopped_by is None and not selection.is_running:
-        return replace(decision, stopped_by=selection.find_stop_reason(history))
-    return decision
+def _find_stop_reason(root: Path, history: History) -> Optional[str]:
+    """Return why an unfinished selection is not running: the recorded reason, or `interrupted` after a kill."""
+    num_scored = len(history.evaluations) + sum(failure.kind == "score" for failure in history.failures)
+    try:
+        result = Result.read(root)
+    except StoreError:
+        return "interrupted"
+    is_latest = result.num_evaluations + sum(c.num_missed for c in result.candidates) == num_scored
+    return result.stopped_by if is_latest else "interrupted"
 
 
 def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Report:
-    """Read a table of scores, and decide about it as `fiesta next` does."""
+    """Read a table of scores, and decide about it as `fiesta next` does. A decision about fewer than two candidates
+    with scores is not one by confidence."""
     from fiesta_allennlp.tables.run_table import read_run_table
     from fiesta_allennlp.tables.table import make_score_table
 
     rows = read_run_table(path, settings, content)
     table = make_score_table(rows)
     history = _table_history(rows, settings)
-    belief = to_config(settings.belief or BELIEF, "--belief")
-    try:
-        strategy = build(Strategy, {**NextSettings(margin=settings.margin).strategy_params(), "belief": belief})
-    except ConfigError as error:
-        raise ConfigError(f"--belief {belief['type']}: {error}") from error
-    for name in settings.done:
-        check_name(str(path), history, name)
-    result = _table_result(history, strategy, settings, table.metric, belief, on_official=table.on_official_splits)
+    strategy = _table_strategy(str(path), history, settings)
+    recommendation = strategy.recommend(history)
+    decision = replace(
+        analyse(history, strategy.belief, margin=Margin.parse(settings.margin or 0.0)),
+        lacking=recommendation.lacking,
+        stopped_by="confidence" if recommendation.stopped_by == "confidence" else None,
+    )
+    result = Result.from_decision(
+        history,
+        judge(history, decision, strategy, allowed=settings.allow),
+        table.metric,
+        splits=OFFICIAL if table.on_official_splits else "",
+        target=strategy.confidence or CONFIDENCE,
+        belief=to_config(settings.belief or BELIEF, "--belief"),
+        min_score=settings.min_score,
+    )
     return Report(
         source=str(path),
         result=with_preference(result, settings.prefer, rows.costs(settings.prefer or "")),
         history=history,
         strategy=strategy,
         table_notes=(*done_note(settings.done), *failed_notes(history)),
-        table=table,
+        read_back=rows.read_back,
         table_files=() if content is not None else rows.files,
     )
 
@@ -150,34 +173,19 @@ def _table_history(rows: Any, settings: ReportSettings) -> History:
     return replace(history, withdrawn=history.withdrawn | (failed_names - scored_names))
 
 
-def _table_result(
-    history: History,
-    strategy: Strategy,
-    settings: ReportSettings,
-    metric: Metric,
-    belief: Mapping[str, Any],
-    *,
-    on_official: bool,
-) -> Result:
-    """Decide about a table. A decision about fewer than two candidates with scores is not one by confidence."""
+def _table_strategy(source: str, history: History, settings: ReportSettings) -> Strategy:
+    """Return the strategy of `fiesta next`, checked for these runs."""
+    belief = to_config(settings.belief or BELIEF, "--belief")
+    try:
+        strategy = build(Strategy, {**NextSettings(margin=settings.margin).strategy_params(), "belief": belief})
+    except ConfigError as error:
+        raise ConfigError(f"--belief {belief['type']}: {error}") from error
+    for name in settings.done:
+        check_name(source, history, name)
     if len(history.active) > 1:
         strategy.without_further_runs(settings.done, history)
-    check_tasks(strategy, history)
-    recommendation = strategy.recommend(history)
-    refuse_unequal_scales(settings, recommendation.posterior, tuple(history.by_task))
-    is_decided = recommendation.stopped_by == "confidence"
-    decision = replace(
-        analyse(history, strategy.belief, margin=Margin.parse(settings.margin or 0.0)),
-        lacking=recommendation.lacking,
-        stopped_by="confidence" if is_decided else None,
-    )
-    facts: Dict[str, Any] = {
-        "belief": belief,
-        "min_score": settings.min_score,
-        "target": strategy.confidence or CONFIDENCE,
-    }
-    decision = judge(history, decision, strategy, allowed=settings.allow)
-    return Result.from_decision(history, decision, metric, splits=OFFICIAL if on_official else "", **facts)
+    check_tasks(settings, strategy, history)
+    return strategy
 
 
 def check_name(source: str, history: History, name: str) -> None:
@@ -214,7 +222,7 @@ def restrict_to_pair(report: Report, names: Sequence[str]) -> Report:
     whole = report.result
     decision = analyse(history, report.belief, margin=Margin(whole.margin))
     facts = {name: getattr(whole, name) for name in PAIR_FACTS}
-    for plural, name in (("num_parameters", "num_parameters"), ("study_scores", "study_score")):
-        facts[plural] = {candidate.name: getattr(candidate, name) for candidate in whole.candidates}
+    facts["num_parameters"] = {candidate.name: candidate.num_parameters for candidate in whole.candidates}
+    facts["study_scores"] = {candidate.name: candidate.study_score for candidate in whole.candidates}
     result = Result.from_decision(history, decision, whole.parsed_metric, **facts)
     return replace(report, result=replace(result, running=whole.running), history=history, whole=report)

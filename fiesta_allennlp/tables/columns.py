@@ -1,33 +1,21 @@
 """Finds the columns of a table that say which run a row is and what came of it, after `--parse` has taken names apart,
 `--where` has chosen rows, and a wide table has got a row for each score."""
 
+import math
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any, DefaultDict, Dict, List, Mapping, NamedTuple, NoReturn, Optional, Sequence, Set, Tuple, Union
+from operator import attrgetter
+from typing import Any, DefaultDict, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-from fiesta_allennlp.core.errors import (
-    MAX_CHOICES,
-    ConfigError,
-    DataError,
-    did_you_mean,
-    escape_invisible,
-    join_some,
-    near_names,
-)
+from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, escape_invisible, join_some, near_names
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.names import comparison_key, split_names
 from fiesta_allennlp.core.records import MAX_SCORE
+from fiesta_allennlp.tables.corrections import Change, TableError, edit_text, keep_rows
 from fiesta_allennlp.tables.patterns import find_patterns, match_pattern, propose_pattern
-from fiesta_allennlp.tables.table_files import (
-    Record,
-    cell_name,
-    cell_number,
-    shown_cell,
-)
-from fiesta_allennlp.tables.table_settings import COLUMNS, refusal
-
-NAMING_OPTIONS = ("columns", "score", "where", "wide", "parse", "ignore")
+from fiesta_allennlp.tables.table_files import Record, cell_name, cell_number, decimal_point, shown_cell, shown_cells
+from fiesta_allennlp.tables.table_settings import COLUMNS
 
 OWN_NAMES = {
     "candidate": ("candidate", "params"),
@@ -37,8 +25,8 @@ OWN_NAMES = {
 }
 """The names by which a role is found: our own, then those of `evaluations.csv`, scikit-learn and MLflow."""
 
-JOINED_COLUMNS = ("candidate", "task", "split", "seed")
-"""The columns that may be several columns of a table, joined with `+`."""
+NAMES = ("candidate", "task", "split", "seed")
+"""The roles that name a run. Each may be several columns of a table, joined with `+`."""
 
 LARGEST = "last"
 """The value of `--where COLUMN=last`, which keeps the row with the largest value of each run."""
@@ -46,14 +34,13 @@ LARGEST = "last"
 FINISHED, FAILED, RUNNING = "finished", "failed", "running"
 """What the state of a run can mean. `failed` also stands for the score of a run without one."""
 
-STATES: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("finished", "complete", "completed", "success", "succeeded", "successful", "done", "ok"), FINISHED
-    ),
-    **dict.fromkeys(("failed", "fail", "failure", "error", "crashed", "killed", "pruned", "preempted"), FAILED),
-    **dict.fromkeys(("timeout", "aborted", "cancelled", "canceled", "interrupted", "out_of_memory"), FAILED),
-    **dict.fromkeys(("running", "waiting", "scheduled", "pending", "queued", "preempting"), RUNNING),
-}
+STATE_WORDS = (
+    (FINISHED, "finished complete completed success succeeded successful done ok"),
+    (FAILED, "failed fail failure error crashed killed pruned preempted timeout aborted"),
+    (FAILED, "cancelled canceled interrupted out_of_memory"),
+    (RUNNING, "running waiting scheduled pending queued preempting"),
+)
+STATES: Mapping[str, str] = {word: meaning for meaning, words in STATE_WORDS for word in words.split(" ")}
 """The states of runs in common tools, in lower case. `terminated` is a success in Ray, and a kill in Guild."""
 
 SCORE_WORDS: Mapping[str, float] = {
@@ -63,6 +50,14 @@ SCORE_WORDS: Mapping[str, float] = {
 
 MAX_SECONDS = 1e9
 """The longest duration of a run, some 30 years."""
+
+MODEL_NAME = re.compile(r"(?i)model|arch|system|method|algo|framework|learner")
+COUNT_NAME = re.compile(r"(?i)seed|step|epoch|iter|time|duration|samples|std|rank|_id$")
+"""Names of models, and of numbers that no candidate is chosen by."""
+
+TIME = re.compile(r"(\d+ days?,? )?\d+:\d+(:[\d.]+)?|\d{4}-\d\d-\d\d.*")
+QUOTED_COMMA = r"""sed -E 's/"(-?[0-9]+),([0-9]+ *%?)"/\1.\2/g'"""
+"""The command that writes decimal commas as points."""
 
 Outcome = Union[float, str, None]
 """A score, the reason for which a run has none, or None for a run that has not finished."""
@@ -89,6 +84,11 @@ class RunRow(NamedTuple):
     def is_scored(self) -> bool:
         return isinstance(self.outcome, float)
 
+    @property
+    def score(self) -> float:
+        """The score; NaN for a run without one."""
+        return self.outcome if isinstance(self.outcome, float) else math.nan
+
 
 @dataclass(frozen=True)
 class Roles:
@@ -110,12 +110,19 @@ class Roles:
 
     def text(self, record: Record, role: str) -> str:
         """Return the text of a role, which several columns join with `+`."""
-        names = (cell_name(record.cells.get(column, "")) for column in self.columns[role])
-        return "+".join(filter(None, names))
+        return "+".join(filter(None, map(record.name, self.columns[role])))
+
+    def cell(self, record: Record, role: str) -> str:
+        """Return the cell of a role that has one column; empty for a role without any."""
+        return record.cells.get(self.option_text(role), "")
 
     def option_text(self, role: str) -> str:
         """Return the columns of a role as `--columns` has them."""
         return "+".join(self.columns[role])
+
+    def keep(self, role: str, names: Sequence[str]) -> Change:
+        """Return the change that leaves out the rows with other names; none for a role of several columns."""
+        return keep_rows(self.option_text(role), names) if names and len(self.columns[role]) == 1 else {}
 
 
 class RoleFinder:
@@ -138,10 +145,14 @@ class RoleFinder:
         score_text = self.headers.get("score", "")
         numbered = self._melt()
         columns = {role: self._role_columns(role) for role in COLUMNS}
-        for role in ("candidate", "score"):
-            if not columns[role]:
-                self._refuse_missing_role(role)
+        missing = next((role for role in ("candidate", "score") if not columns[role]), None)
         self.used.update(column for names in columns.values() for column in names)
+        if missing is not None:
+            option = "--columns candidate=COLUMN" if missing == "candidate" else "--score COLUMN"
+            problem = f"no column is the {missing}. Name it with {option}. Columns: {shown_cells(self.columns)}."
+            taken = {*self.used, *self.headers.values(), *map(self._find, OWN_NAMES["state"])}
+            cells = {c: [r.cells[c] for r in self.records if r.cells.get(c)] for c in self.columns if c not in taken}
+            raise TableError(f"{self.name}: {problem}", *_propose_roles(cells, columns))
         if self.is_official:
             columns["split"] = ()
         others = tuple(column for column in self.columns if column not in self.used)
@@ -157,21 +168,21 @@ class RoleFinder:
         return same[0] if same else None
 
     def _column(self, name: str) -> str:
-        """Return the column with this name. Refuse one that is missing, with the options that have the nearest name."""
+        """Return the column with this name. Refuse one that is missing, with the columns that may be meant."""
         column = self._find(name)
         if column is not None:
             return column
-        changes = []
-        for near in near_names(name, self.columns):
-            options = {option: getattr(self.settings, option) for option in NAMING_OPTIONS}
-            corrected = {option: _replace_name(value, name, near) for option, value in options.items()}
-            changes.append({option: value for option, value in corrected.items() if value != options[option]})
-        hint = did_you_mean(name, self.columns)
-        problem = f"{self.name}: the column '{name}' is missing.{hint} Columns: {self._shown_columns()}."
-        raise refusal(self.settings, problem, *changes)
+        word = re.compile(rf"(?i)(?<![^\W_]){re.escape(name)}(?![^\W_])")
+        patterns = [pattern for pattern in find_patterns(self.columns) if "{candidate}" in pattern]
+        longer_names = sorted(filter(word.search, (*patterns, *self.columns)), key=_measure_rank)
+        changes: List[Change] = [{"rename": (name, other)} for other in near_names(name, self.columns) or longer_names]
+        problem = f"the column '{name}' is missing.{did_you_mean(name, self.columns)}"
+        raise TableError(f"{self.name}: {problem} Columns: {shown_cells(self.columns)}.", *changes[:2])
 
-    def _shown_columns(self) -> str:
-        return join_some(list(map(shown_cell, self.columns)), limit=MAX_CHOICES)
+    def _named_columns(self) -> Set[Optional[str]]:
+        """Return the columns that the settings ignore, or name as a role."""
+        names = {name for header in self.headers.values() for name in (header, *header.split("+"))}
+        return set(map(self._find, (*names, *self.settings.ignore)))
 
     def _parse_names(self) -> None:
         """Add the columns that `--parse` takes out of others."""
@@ -200,7 +211,7 @@ class RoleFinder:
         largest: List[str] = []
         for text in self.settings.where:
             column, typed = self._cut_at_column(text)
-            values = {cell_name(record.cells.get(column, "")) for record in self.records}
+            values = {record.name(column) for record in self.records}
             if typed == LARGEST and LARGEST not in values:
                 largest.append(column)
                 continue
@@ -211,7 +222,7 @@ class RoleFinder:
                 raise DataError(f"{self.name}: no row has --where {text}.{hint} Values of '{column}': {names}.")
             kept_values[column] |= wanted
         for column, wanted in kept_values.items():
-            self.records = [record for record in self.records if cell_name(record.cells.get(column, "")) in wanted]
+            self.records = [record for record in self.records if record.name(column) in wanted]
         return largest
 
     def _wide_columns(self) -> Dict[str, Dict[str, str]]:
@@ -221,12 +232,12 @@ class RoleFinder:
         pattern = self.headers.get("score", "")
         if "{" not in pattern or self._find(pattern) is not None:
             return {}
-        named = {self._find(name) for header in self.headers.values() for name in (header, *header.split("+"))}
-        free = [c for c in self.columns if c not in self.used | named and comparison_key(c) not in COLUMNS]
+        taken = self.used | self._named_columns()
+        free = [column for column in self.columns if column not in taken and comparison_key(column) not in COLUMNS]
         matches = {column: match_pattern(pattern.lstrip("+-"), column) for column in free}
         if not any(matches.values()):
-            problem = f"--score {pattern}: no column of {self.name} matches. Columns: {self._shown_columns()}."
-            raise ConfigError(problem)
+            problem = f"no column of {self.name} matches. Columns: {shown_cells(self.columns)}."
+            raise ConfigError(f"--score {pattern}: {problem}")
         return {column: parts for column, parts in matches.items() if parts is not None}
 
     def _melt(self) -> str:
@@ -243,100 +254,86 @@ class RoleFinder:
             shared = {column: text for column, text in record.cells.items() if column not in wide}
             shared.update({numbered: str(number)} if is_numbered else {})
             for column, parts in wide.items():
-                if cell_name(record.cells.get(column, "")):
-                    cells = {**shared, **parts, "score": record.cells[column]}
-                    melted.append(record._replace(cells=cells))
+                if record.name(column):
+                    melted.append(record._replace(cells={**shared, **parts, "score": record.cells[column]}))
         self.records, self.columns, self.headers["score"] = melted, _columns_of(melted) or self.columns, "score"
         return numbered if is_numbered else ""
 
     def _role_columns(self, role: str) -> Tuple[str, ...]:
         """Return the columns that the settings name for a role, or else the column of that name, which may be the last
         part of a name such as `params.seed`."""
-        header = self.headers.get(role)
+        header, aliases = self.headers.get(role), OWN_NAMES.get(role, (role,))
         if header is None:
-            aliases = OWN_NAMES.get(role, (role,))
             own = [column for column in map(self._find, aliases) if column is not None][:1]
+            if role == "task" and not self._named_columns().isdisjoint(own):
+                return ()
             ends = {c: re.split(r"[./]", c)[-1].casefold() for c in self.columns if c not in self.used}
             nested = [column for column, end in ends.items() if end in aliases and role in ("seed", "state")]
-            if role == "task" and self._is_placed(own):
-                return ()
             return tuple(own or (nested if len(nested) == 1 else ()))
         if header == "":
-            self.used.update(filter(None, [self._find(role)]))
+            self.used.update(filter(None, map(self._find, aliases)))
             return ()
         if role == "score" and self._find(header) is None:
             header = header[header[:1] in ("+", "-") :]
-        is_joined = role in JOINED_COLUMNS and self._find(header) is None
+        is_joined = role in NAMES and self._find(header) is None
         return tuple(self._column(name.strip()) for name in (header.split("+") if is_joined else [header]))
 
-    def _is_placed(self, columns: Sequence[str]) -> bool:
-        """Return whether columns are ignored, or belong to a role that the settings name."""
-        names = {self._find(name) for header in self.headers.values() for name in (header, *header.split("+"))}
-        return not {*names, *map(self._find, self.settings.ignore)}.isdisjoint(columns)
 
-    def _change(self, role: str, header: str) -> Dict[str, Any]:
-        """Return the change that names the columns of a role."""
-        columns = {**self.headers, role: header}
-        score = {"score": columns.pop("score")} if "score" in columns else {}
-        return {"columns": columns, **score}
-
-    def _refuse_missing_role(self, role: str) -> NoReturn:
-        """Refuse a table whose candidates or scores nobody can find, with commands for what its columns suggest."""
-        taken = {*self.used, *self.headers.values(), *map(self._find, OWN_NAMES["state"])}
-        free = [column for column in self.columns if column not in taken]
-        texts = {column: [text for r in self.records if (text := r.cells.get(column, ""))] for column in free}
-        numbers = {column: cells for column, cells in texts.items() if cells and None not in map(_score_of, cells)}
-        others = {column: cells for column, cells in texts.items() if column not in numbers}
-        lacks_score = "score" not in self.headers and self._find("score") is None
-        score_changes = self._propose_scores(numbers) if lacks_score else [{}]
-        has_candidates = role != "candidate" or any("{candidate}" in each.get("score", "") for each in score_changes)
-        candidate_changes = [{}] if has_candidates else self._propose_candidates(others)
-        changes = [{**score, **candidate} for candidate in candidate_changes for score in score_changes]
-        option = "--columns candidate=COLUMN" if role == "candidate" else "--score COLUMN"
-        problem = f"{self.name}: no column is the {role}. Name it with {option}. Columns: {self._shown_columns()}."
-        raise refusal(self.settings, problem, *filter(None, changes[:4]))
-
-    def _propose_scores(self, numbers: Mapping[str, Sequence[str]]) -> List[Dict[str, Any]]:
-        """Return patterns of columns; or else columns of numbers, the most varied first, and those of a test set."""
-        patterns = find_patterns(list(numbers))
-        if patterns and "{candidate}" in patterns[0]:
-            rows = [column for column in numbers if not any(match_pattern(each, column) for each in patterns)]
-            last = [f"{rows[0]}={numbers[rows[0]][-1]}"] if rows else []
-            return [{"score": patterns[0], **({"where": (*self.settings.where, *last)} if last else {})}]
-        if patterns:
-            return [{"score": pattern} for pattern in patterns[:2]]
-        varied = [column for column, cells in numbers.items() if 2 * len(set(cells)) > len(cells)]
-        binary = [column for column, cells in numbers.items() if {_score_of(cell) for cell in cells} <= {0.0, 1.0}]
-        ranked = sorted(varied or binary, key=_measure_rank)
-        return [self._change("score", column) for column in ranked[:2]]
-
-    def _propose_candidates(self, texts: Mapping[str, Sequence[str]]) -> List[Dict[str, Any]]:
-        """Return columns of texts that repeat, or are named as models are; or else a pattern of texts that differ."""
-        named = [
-            column for column in texts if re.search(r"(?i)model|arch|system|method|algo|framework|learner", column)
-        ]
-        repeated = [column for column, cells in texts.items() if 1 < len(set(cells)) < len(cells)]
-        changes = [self._change("candidate", column) for column in dict.fromkeys([*named, *repeated])]
-        patterns = {column: propose_pattern(list(cells)) for column, cells in texts.items()}
-        parses = [f"{column}={pattern}" for column, pattern in patterns.items() if pattern]
-        return [*changes[:2], *({"parse": (*self.settings.parse, text)} for text in parses)]
+def group_rows(rows: Iterable[RunRow], *fields: str) -> Dict[Any, List[RunRow]]:
+    """Return the rows by the values of these fields, in the order of the first ones."""
+    key, groups = attrgetter(*fields), defaultdict(list)
+    for row in rows:
+        groups[key(row)].append(row)
+    return dict(groups)
 
 
 def _columns_of(records: Sequence[Record]) -> List[str]:
     return list(dict.fromkeys(column for record in records for column in record.cells))
 
 
-def _replace_name(value: Any, name: str, near: str) -> Any:
-    """Return the value of an option with another name in its texts."""
-    if isinstance(value, Mapping):
-        return {role: header.replace(name, near) for role, header in value.items()}
-    return (
-        value.replace(name, near) if isinstance(value, str) else value and tuple(t.replace(name, near) for t in value)
-    )
+def _natural_key(text: str) -> Tuple[float, str]:
+    number = cell_number(text)
+    return (float("inf") if number is None else number, text)
 
 
-def _score_of(text: str) -> Optional[float]:
-    return SCORE_WORDS.get(text.casefold(), cell_number(text))
+def _propose_roles(cells: Mapping[str, List[str]], columns: Mapping[str, Sequence[str]]) -> List[Change]:
+    """Return what the cells of free columns suggest to be the scores and the candidates, where `columns` lack them."""
+    numbers = {column: texts for column, texts in cells.items() if texts and None not in map(_score_of, texts)}
+    texts = {column: own for column, own in cells.items() if column not in numbers and not all(map(TIME.match, own))}
+    scores = [{}] if columns["score"] else _propose_scores(numbers)
+    is_named = columns["candidate"] or any("{candidate}" in change.get("score", "") for change in scores)
+    candidates = [{}] if is_named else _propose_candidates(texts)
+    changes: List[Change] = [{**candidate, **score} for candidate in candidates for score in scores]
+    return changes[:4]
+
+
+def _propose_scores(numbers: Mapping[str, List[str]]) -> List[Dict[str, Any]]:
+    """Return patterns of columns; or else the columns of numbers that vary most, those of a test set first."""
+    patterns = find_patterns(list(numbers))
+    if patterns and "{candidate}" in patterns[0]:
+        rows = [column for column in numbers if not any(match_pattern(pattern, column) for pattern in patterns)]
+        return [{"score": patterns[0], **(keep_rows(rows[0], numbers[rows[0]][-1:]) if rows else {})}]
+    num_values = {column: len(set(cells)) for column, cells in numbers.items() if not COUNT_NAME.search(column)}
+    varied = [column for column, number in num_values.items() if 2 * number > len(numbers[column])]
+    binary = [column for column in num_values if set(map(_score_of, numbers[column])) <= {0.0, 1.0}]
+    likely = varied or binary or sorted(num_values, key=num_values.__getitem__)[-1:]
+    return [{"score": name} for name in (patterns or sorted(likely, key=_measure_rank))[:2]]
+
+
+def _propose_candidates(texts: Mapping[str, List[str]]) -> List[Change]:
+    """Return the columns of texts that are named as models are, or repeat; or else a pattern of texts that differ."""
+    likely: List[Change] = []
+    others: List[Change] = []
+    for column in sorted(texts, key=lambda column: MODEL_NAME.search(column) is None):
+        cells, pattern = texts[column], propose_pattern(texts[column])
+        num_texts = len(set(cells))
+        if num_texts == len(cells) and "{seed}" in pattern:
+            likely.append({"parse": (f"{column}={pattern}",)})
+        elif MODEL_NAME.search(column) or 1 < num_texts < len(cells):
+            likely.append({"columns": {"candidate": column}})
+        elif pattern:
+            others.append({"columns": {"candidate": column}})
+    return (likely or others)[:2]
 
 
 def _measure_rank(column: str) -> Tuple[bool, bool]:
@@ -345,16 +342,13 @@ def _measure_rank(column: str) -> Tuple[bool, bool]:
     return "test" not in name, "eval" not in name and "val" not in name
 
 
-def _natural_key(text: str) -> Tuple[float, str]:
-    number = cell_number(text)
-    return (float("inf") if number is None else number, text)
+def _score_of(text: str) -> Optional[float]:
+    return SCORE_WORDS.get(text.casefold(), cell_number(text))
 
 
 def read_rows(records: Sequence[Record], roles: Roles, settings: Any) -> List[RunRow]:
     """Return a row for each record. Refuse a state, a score or a duration that cannot be read."""
-    states = _read_states(records, roles, settings)
-    score_column = roles.columns["score"][0]
-    texts = [text for record in records if (text := record.cells.get(score_column, "")) and not _is_failed(text)]
+    texts = [text for record in records if (text := roles.cell(record, "score")) and text.casefold() != FAILED]
     has_percent = bool(texts) and all(text.endswith("%") for text in texts)
     return [
         RunRow(
@@ -364,78 +358,64 @@ def read_rows(records: Sequence[Record], roles: Roles, settings: Any) -> List[Ru
             seed=escape_invisible(roles.text(record, "seed")),
             outcome=_read_outcome(record, roles, state, has_percent=has_percent),
             metric=roles.text(record, "metric"),
-            seconds=_read_seconds(record, roles, settings),
+            seconds=_read_seconds(record, roles),
             record=record,
         )
-        for record, state in zip(records, states, strict=True)
+        for record, state in zip(records, _read_states(records, roles, settings.finished), strict=True)
     ]
 
 
-def _is_failed(text: str) -> bool:
-    return text.casefold() == FAILED
-
-
-def _read_states(records: Sequence[Record], roles: Roles, settings: Any) -> List[Optional[str]]:
+def _read_states(records: Sequence[Record], roles: Roles, finished: Sequence[str]) -> List[Optional[str]]:
     """Return what the states of the runs mean, None without one. Refuse words that are not known."""
-    if not roles.columns["state"]:
-        return [None] * len(records)
-    (column,) = roles.columns["state"]
-    words = [record.cells.get(column, "").rpartition(".")[2] for record in records]
-    meanings = dict(STATES)
-    if settings.finished:
-        typed = {word.casefold() for word in settings.finished}
-        rest = {word.casefold() for word in words} - typed
-        meanings = {word: RUNNING if STATES.get(word) == RUNNING else FAILED for word in rest}
-        meanings.update(dict.fromkeys(typed, FINISHED))
-    unknown = next((position for position, word in enumerate(words) if word and word.casefold() not in meanings), None)
-    if unknown is not None:
-        known = [word for word in dict.fromkeys(words) if STATES.get(word.casefold()) == FINISHED]
-        others = list(dict.fromkeys(word for word in words if word and word.casefold() not in meanings))
-        columns = {**(settings.columns or {}), "state": ""}
-        raise refusal(
-            settings,
-            f"{records[unknown].place}: '{column}' is '{shown_cell(words[unknown])}', which is not a known state of a "
-            "run. Name the words of success; the others mean failure. If the column is not about runs, leave it out.",
-            *([{"finished": tuple(known)}] if known else []),
-            {"finished": (*known, *others)},
-            {"columns": columns},
+    words = [roles.cell(record, "state").rpartition(".")[2] for record in records]
+    meanings = STATES
+    if finished:
+        meanings = {word: RUNNING if STATES.get(word) == RUNNING else FAILED for word in map(str.casefold, words)}
+        meanings.update(dict.fromkeys(map(str.casefold, finished), FINISHED))
+    unknown = list(dict.fromkeys(word for word in words if word and word.casefold() not in meanings))
+    if unknown:
+        known = tuple(word for word in dict.fromkeys(words) if STATES.get(word.casefold()) == FINISHED)
+        raise TableError(
+            f"{records[words.index(unknown[0])].place}: '{roles.option_text('state')}' is '{shown_cell(unknown[0])}', "
+            "which is not a known state of a run. Name the words of success; the others mean failure. If the column is "
+            "not about runs, leave it out.",
+            {"finished": known} if known else {},
+            {"finished": (*known, *unknown)},
+            {"columns": {"state": ""}},
         )
-    return [meanings.get(word.casefold()) if word else None for word in words]
+    return [meanings[word.casefold()] if word else None for word in words]
 
 
 def _read_outcome(record: Record, roles: Roles, state: Optional[str], *, has_percent: bool) -> Outcome:
     """Return the score of a run, the reason why it has none, or None if it has not finished."""
-    text, reason = record.cells.get(roles.columns["score"][0], ""), escape_invisible(roles.text(record, "error"))
+    text, reason = roles.cell(record, "score"), escape_invisible(roles.text(record, "error"))
     if state == RUNNING:
         return None
-    if state == FAILED or _is_failed(text) or (reason and not cell_name(text)):
+    if state == FAILED or text.casefold() == FAILED or (reason and not cell_name(text)):
         return reason or FAILED
     if not text:
         return None if state is None else "finished without a score"
     score = _score_of(text.rstrip("%") if has_percent else text)
-    if score is None or abs(score) > MAX_SCORE:
-        pointed = text.replace(",", ".", 1)
-        if score is None and _score_of(pointed) is not None:
-            raise DataError(f"{record.place}: '{text}' has a decimal comma. Write a point: {pointed}.")
-        raise DataError(
-            f"{record.place}: a score must be a number of at most {MAX_SCORE:g} in magnitude but got "
-            f"'{shorten(escape_invisible(text))}'. Correct it, write {FAILED} for a run that ended without a score, or "
-            "leave it empty (null in JSON, None in Python) for a run that has not finished."
-        )
-    return score
+    if score is not None and abs(score) <= MAX_SCORE:
+        return score
+    if pointed := decimal_point(text):
+        problem = f"'{text}' has a decimal comma. Write a point: {pointed}."
+        raise TableError(f"{record.place}: {problem}", edit_text(QUOTED_COMMA, record.file))
+    raise DataError(
+        f"{record.place}: a score must be a number of at most {MAX_SCORE:g} in magnitude but got "
+        f"'{shorten(escape_invisible(text))}'. Correct it, write {FAILED} for a run that ended without a score, or "
+        "leave it empty (null in JSON, None in Python) for a run that has not finished."
+    )
 
 
-def _read_seconds(record: Record, roles: Roles, settings: Any) -> Optional[float]:
+def _read_seconds(record: Record, roles: Roles) -> Optional[float]:
     """Return the duration of a run, None if it has none."""
-    text = record.cells.get(roles.columns["seconds"][0], "") if roles.columns["seconds"] else ""
-    if not cell_name(text):
-        return None
+    text = roles.cell(record, "seconds")
     seconds = cell_number(text)
-    if seconds is None or not 0 <= seconds <= MAX_SECONDS:
-        raise refusal(
-            settings,
-            f"{record.place}: '{roles.columns['seconds'][0]}' must be the seconds of a run, a number from 0 to "
+    if cell_name(text) and (seconds is None or not 0 <= seconds <= MAX_SECONDS):
+        raise TableError(
+            f"{record.place}: '{roles.option_text('seconds')}' must be the seconds of a run, a number from 0 to "
             f"{MAX_SECONDS:g}, but is '{shorten(escape_invisible(text))}'. Correct it, or leave the column out.",
-            {"columns": {**(settings.columns or {}), "seconds": ""}},
+            {"columns": {"seconds": ""}},
         )
     return seconds

@@ -1,10 +1,10 @@
 """Names the next runs of a selection whose runs you make yourself, from their table of scores alone."""
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Callable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
@@ -12,7 +12,6 @@ from fiesta_allennlp.choosing.forecast import Forecast, TimeForecast, count_runs
 from fiesta_allennlp.choosing.gate import make_gate
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.choosing.strategy_building import build_strategy
-from fiesta_allennlp.choosing.task_choice import check_tasks, choose_tasks
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
@@ -20,15 +19,14 @@ from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.failures import ScoreThreshold
-from fiesta_allennlp.selecting.results.preference import with_preference
 from fiesta_allennlp.selecting.results.result import Result, Verdict
 from fiesta_allennlp.selecting.results.result_words import failed_notes
-from fiesta_allennlp.selecting.results.verdict import judge
+from fiesta_allennlp.selecting.results.verdict import judge, with_preference
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.run_table import RunTable, read_run_table
 from fiesta_allennlp.tables.table_files import Content
 from fiesta_allennlp.tables.table_settings import NO_SECONDS, NextSettings, done_note
-from fiesta_allennlp.tables.task_scales import refuse_unequal_scales
+from fiesta_allennlp.tables.tasks import check_tasks, choose_tasks
 
 FRESH_SEEDS = (10**5, 10**6)
 """The range of the first seed to propose where those of the rows are unknown."""
@@ -60,6 +58,7 @@ class NextRuns:
         workers: how many runs were asked for.
         notes: sentences about candidates that take no part, or get no further runs.
         table: the runs of the table.
+        num_missing: the number of runs that each candidate lacks before P(best) is available.
     """
 
     decision: Decision
@@ -72,6 +71,7 @@ class NextRuns:
     notes: Tuple[str, ...] = ()
     seconds_per_run: Optional[float] = None
     time_forecast: Optional[TimeForecast] = None
+    num_missing: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def forecast(self) -> Optional[Forecast]:
@@ -115,7 +115,6 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     history = history.with_withdrawn(max_failures=settings.max_failures)
     strategy = _prepare_strategy(settings, table, history)
     decision = strategy.recommend(history)
-    refuse_unequal_scales(settings, decision.posterior, tuple(history.by_task))
     seconds_per_run = _seconds_per_run(settings, history)
     proposed_names = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(table.rows)))
     tasks = choose_tasks(history, decision, proposed_names, num_starts=strategy.num_starts)
@@ -143,7 +142,15 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
         time_forecast=None
         if settings.max_hours is None or seconds_per_run is None or decision.stopped_by is not None
         else _forecast_time(settings, seconds_per_run, make_forecast),
+        num_missing=_count_missing(history, strategy.belief.min_evaluations),
     )
+
+
+def _count_missing(history: History, least: int) -> Dict[str, int]:
+    """Return how many runs each candidate lacks that has fewer than the model of the scores needs, on all tasks."""
+    parts = history.by_task.values()
+    num_missing = {name: sum(max(0, least - part.num_finished(name)) for part in parts) for name in history.active}
+    return {name: number for name, number in num_missing.items() if number}
 
 
 def _prepare_strategy(settings: NextSettings, table: RunTable, history: History) -> Strategy:
@@ -156,7 +163,7 @@ def _prepare_strategy(settings: NextSettings, table: RunTable, history: History)
         )
     strategy = build_strategy(settings, list(names), minimise=table.minimise)
     _extend_limit(strategy, table, history)
-    check_tasks(strategy, history)
+    check_tasks(settings, strategy, history)
     if settings.against is not None:
         strategy = make_gate(strategy, names, against=settings.against, max_drop=settings.max_drop)
     strategy.without_further_runs(settings.done, history)

@@ -1,17 +1,18 @@
 """Says what was understood of a table of scores: one record of facts, three lines that are made of them, and notes
 about what may be wrong."""
 
-from collections import defaultdict
+from collections import Counter
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from statistics import median
-from typing import Any, DefaultDict, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.names import comparison_key
+from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT
 from fiesta_allennlp.core.settings.metrics import Metric, find_longer_names
 from fiesta_allennlp.core.texts import count_text
-from fiesta_allennlp.tables.columns import Roles, RunRow
+from fiesta_allennlp.tables.columns import NAMES, Roles, RunRow, group_rows
 from fiesta_allennlp.tables.table_files import shown_cell
 from fiesta_allennlp.tables.table_settings import COLUMNS
 
@@ -40,7 +41,6 @@ class ReadBack:
         num_repeats: the largest number of scores of a candidate on one split.
         num_failed, num_unfinished: the runs without a score.
         num_nameless: the rows left out, which have no score and lack a name, a split or a seed.
-        is_binary: whether all scores are 0 or 1, and both occur.
         notes: questions about scores that may be wrong.
     """
 
@@ -62,7 +62,6 @@ class ReadBack:
     num_failed: int
     num_unfinished: int
     num_nameless: int
-    is_binary: bool = False
     notes: Tuple[str, ...] = ()
 
     @property
@@ -117,65 +116,78 @@ class ReadBack:
         return number + (f", up to {self.num_repeats} runs of a candidate on each" if self.num_repeats > 1 else "")
 
 
-def find_notes(rows: Sequence[RunRow], roles: Roles, metric: Metric) -> Tuple[str, ...]:
-    """Return the questions about columns that may name something else, and about scores that may be wrong."""
-    scored: DefaultDict[str, List[RunRow]] = defaultdict(list)
-    for row in rows:
-        if row.is_scored:
-            scored[row.candidate].append(row)
-    notes = _name_notes(scored, roles)
-    if not is_binary(rows):
-        by_split: DefaultDict[Tuple[str, str], List[float]] = defaultdict(list)
-        for row in rows:
-            if isinstance(row.outcome, float):
-                by_split[row.task, row.split].append(row.outcome)
-        centres = {split: median(scores) for split, scores in by_split.items()}
-        notes += [note for name, own_rows in scored.items() for note in _run_notes(name, own_rows, centres, metric)]
-    return tuple(notes)
+def understand(
+    name: str,
+    all_rows: Sequence[RunRow],
+    rows: Sequence[RunRow],
+    roles: Roles,
+    metric: Metric,
+    splits: Optional[str],
+) -> ReadBack:
+    """Return the facts about a table: about all its rows, and those that are runs."""
+    scored = [row for row in rows if row.is_scored]
+    scores = [row.score for row in scored]
+    has_splits = any(row.split for row in rows) if rows else bool(roles.columns["split"])
+    is_independent = has_splits and splits == INDEPENDENT
+    by_candidate = group_rows(scored, "candidate")
+    has_units = has_splits and not is_independent
+    own_splits = [{row[1:3] for row in own} for own in by_candidate.values()] if has_units else []
+    num_repeats = max(Counter(row[:3] for row in scored).values(), default=0)
+    names = [key for key in NAMES if any(roles.text(row.record, key) for row in all_rows)]
+    columns = {role: roles.score_text if role == "score" else roles.option_text(role) for role in COLUMNS}
+    return ReadBack(
+        name=name,
+        runs={row.candidate: len(by_candidate.get(row.candidate, ())) for row in rows},
+        metric=metric,
+        lowest=min(scores, default=None),
+        highest=max(scores, default=None),
+        columns=columns,
+        has_splits=has_splits,
+        are_splits_rows=roles.numbered == "split",
+        are_splits_independent=is_independent,
+        are_splits_seeds=bool(rows) and all(row.split == row.seed for row in rows),
+        knows_seeds=bool(roles.columns["seed"]) and (not rows or any(roles.text(row.record, "seed") for row in rows)),
+        tasks=tuple(dict.fromkeys(row.task for row in rows if row.task)),
+        num_splits=len(set().union(*own_splits)),
+        num_shared_splits=len(set.intersection(*own_splits)) if own_splits else 0,
+        num_repeats=num_repeats if own_splits else 0,
+        num_failed=sum(isinstance(row.outcome, str) for row in rows),
+        num_unfinished=sum(row.outcome is None for row in rows),
+        num_nameless=sum(not all(getattr(row, each) for each in names) for row in all_rows),
+        notes=(*_name_notes(by_candidate, roles), *_score_notes(scored, metric)),
+    )
 
 
-def is_binary(rows: Sequence[RunRow]) -> bool:
-    return {row.outcome for row in rows if row.is_scored} == {0.0, 1.0}
-
-
-def _name_notes(scored: Mapping[str, Sequence[RunRow]], roles: Roles) -> List[str]:
-    notes = []
+def _name_notes(by_candidate: Mapping[str, Sequence[RunRow]], roles: Roles) -> Iterator[str]:
+    """Ask about columns that may name something else, and names that look alike."""
     column = roles.option_text("candidate")
-    if len(scored) > 2 and {len(rows) for rows in scored.values()} == {1} and comparison_key(column) != "candidate":
-        notes.append(
-            f"each candidate has one run: is '{shown_cell(column)}' the candidate? Name it: --columns candidate=COLUMN"
-        )
-    first = next((rows[0].record for rows in scored.values()), None)
-    if first is not None and (others := find_longer_names(roles.score_text, first.cells)):
-        others_text = f"{first.place} also has {join_some(others)}"
-        notes.append(f"the score is the column of exactly the name {roles.score_text}; {others_text}")
-    for _, group in groupby(sorted(scored, key=comparison_key), comparison_key):  # case, blanks, the form of accents
-        same = list(group)
-        if len(same) > 1:
-            names = [shown_cell(ascii(name)) for name in same]
-            notes.append(f"{join_some(names, ' and ')} are {len(same)} candidates")
-    return notes
+    has_one_each = len(by_candidate) > 2 and {len(rows) for rows in by_candidate.values()} == {1}
+    if has_one_each and comparison_key(column) != "candidate":
+        question = f"is '{shown_cell(column)}' the candidate? Name it: --columns candidate=COLUMN"
+        yield f"each candidate has one run: {question}"
+    for record in [rows[0].record for rows in by_candidate.values()][:1]:
+        if others := find_longer_names(roles.score_text, record.cells):
+            others_text = f"{record.place} also has {join_some(others)}"
+            yield f"the score is the column of exactly the name {roles.score_text}; {others_text}"
+    for _, group in groupby(sorted(by_candidate, key=comparison_key), comparison_key):  # case, blanks, accents
+        names = [shown_cell(ascii(name)) for name in group]
+        if len(names) > 1:
+            yield f"{join_some(names, ' and ')} are {len(names)} candidates"
 
 
-def _run_notes(
-    name: str, rows: Sequence[RunRow], centres: Mapping[Tuple[str, str], float], metric: Metric
-) -> List[str]:
+def _score_notes(scored: Sequence[RunRow], metric: Metric) -> Iterator[str]:
     """Ask about a candidate one of whose scores is far better than its others, each compared with the median of its
-    split in `centres`."""
-    scores = [float(row.outcome) for row in rows if isinstance(row.outcome, float)]
-    if len(scores) <= MIN_OTHER_RUNS:
-        return []
-    residuals = [score - centres[row.task, row.split] for score, row in zip(scores, rows, strict=True)]
-    centre = median(residuals)
-    sd = 1.4826 * median(abs(residual - centre) for residual in residuals)
-    best = max(range(len(scores)), key=lambda position: metric.sign * residuals[position])
-    if sd > 0 and metric.sign * (residuals[best] - centre) > MAX_SDS * sd:
-        return [
-            f"{rows[best].place}: {scores[best]:.6g} is far from the other runs of {shown_cell(name)}, whose median is "
-            f"{median(scores):.6g}: is it in another unit?"
-        ]
-    return []
-
-
-def describe_columns(roles: Roles) -> Dict[str, str]:
-    return {role: roles.score_text if role == "score" else roles.option_text(role) for role in COLUMNS}
+    split. Scores of single items, which are 0 or 1, are never far."""
+    if {row.score for row in scored} == {0.0, 1.0}:
+        return
+    centres = {split: median(row.score for row in own) for split, own in group_rows(scored, "task", "split").items()}
+    for name, own in group_rows(scored, "candidate").items():
+        leads = [metric.sign * (row.score - centres[row.task, row.split]) for row in own]
+        centre = median(leads)
+        sd = 1.4826 * median(abs(lead - centre) for lead in leads)
+        if len(own) > MIN_OTHER_RUNS and sd > 0 and max(leads) - centre > MAX_SDS * sd:
+            row = own[leads.index(max(leads))]
+            yield (
+                f"{row.place}: {row.score:.6g} is far from the other runs of {shown_cell(name)}, whose median is "
+                f"{median(each.score for each in own):.6g}: is it in another unit?"
+            )

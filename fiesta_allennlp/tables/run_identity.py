@@ -3,15 +3,16 @@ place, and no score is a summary or in another unit."""
 
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
-from typing import Any, DefaultDict, Dict, Iterable, List, Mapping, NoReturn, Sequence, Tuple
+from operator import attrgetter
+from typing import Any, DefaultDict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import DataError, join_some
 from fiesta_allennlp.core.settings.metrics import Metric, have_two_units
 from fiesta_allennlp.selecting.objections import UNITS
-from fiesta_allennlp.tables.columns import Roles, RunRow
-from fiesta_allennlp.tables.table_files import cell_name, cell_number, shown_cell, without_lines
-from fiesta_allennlp.tables.table_settings import join_names, refusal
+from fiesta_allennlp.tables.columns import NAMES, TIME, Roles, RunRow, group_rows
+from fiesta_allennlp.tables.corrections import Change, TableError, keep_rows, without_lines
+from fiesta_allennlp.tables.table_files import cell_number, shown_cell, shown_cells
+from fiesta_allennlp.tables.tasks import refuse_missing_tasks
 
 MAX_SETTINGS = 12
 """The most values of a setting. A column with more numbers is more likely one of items or folds."""
@@ -20,14 +21,14 @@ MIN_CROSSED = 0.9
 """The least share of pairs of a candidate and a value with which numbers of two or more digits count as chosen."""
 
 STEP_NAME = re.compile(r"(?i)step|epoch|iter")
-REPETITION_NAME = re.compile(r"(?i)seed|run|rep|trial")
-TIME = re.compile(r"(\d+ days?,? )?\d+:\d+(:[\d.]+)?|\d{4}-\d\d-\d\d.*")
+REPETITION_NAME = re.compile(r"(?i)(?<![a-z])(seed|run|rep|repeat|repetition|replicate|trial)(?![a-z])")
+STATISTIC_NAME = re.compile(
+    r"(?i)(?<![a-z])(mean|std|avg|average|median|rank|best|step|epoch|iteration|time|runtime)(?![a-z])"
+)
+"""Names of numbers that are not settings of a candidate, such as `best_epoch`. `epochs` may be one."""
 
-Identity = Tuple[str, str, str, str]
 
-
-@dataclass(frozen=True)
-class Factor:
+class Factor(NamedTuple):
     """A column without a role that takes several of its repeated `values` within a candidate."""
 
     column: str
@@ -38,7 +39,7 @@ class Factor:
         return all(cell_number(value) is not None for value in self.values)
 
     def __str__(self) -> str:
-        return f"{shown_cell(self.column)} ({join_some(list(map(shown_cell, self.values)), limit=4)})"
+        return f"{shown_cell(self.column)} ({shown_cells(self.values, limit=4)})"
 
 
 def identify_runs(rows: Sequence[RunRow], roles: Roles, settings: Any) -> List[RunRow]:
@@ -46,116 +47,96 @@ def identify_runs(rows: Sequence[RunRow], roles: Roles, settings: Any) -> List[R
     seeds are known, each row is a run with a number of its own as its seed.
 
     Raises:
-        DataError: if a score lacks a name, or is a mean or sd of others; if a column without a role is a factor; if two
-            scores have one identity; if there are two metrics, or two units.
+        TableError: if a score lacks a name, or is a mean or sd of others; if a column without a role is a factor; if
+            two scores have one identity; if there are two metrics, or two units.
     """
-    rows = _complete_rows(rows, roles, settings)
-    _refuse_summaries(rows, roles, settings)
-    _refuse_two_metrics(rows, roles, settings)
+    rows = _complete_rows(rows, roles)
+    scored = [row for row in rows if row.is_scored]
+    _refuse_summaries(scored, roles)
+    _refuse_two_metrics(rows, roles)
     if UNITS.name not in settings.allow:
-        _refuse_two_units(rows, settings)
-    factors = find_factors([row for row in rows if row.is_scored], roles)
-    if factors:
-        raise refusal(
-            settings,
+        _refuse_two_units(scored)
+    if factors := find_factors(scored, roles):
+        raise TableError(
             f"{rows[0].record.file}: these columns differ within a candidate, but nothing says what they are: "
             f"{join_some(list(map(str, factors)), '; ')}. Put them into the split or the candidate, keep one value, "
             "or ignore them.",
-            *_propose_placements(factors, rows, roles, settings),
+            *_propose_placements(factors, scored, roles),
         )
-    rows = _merge_rows(rows, roles, settings)
-    _refuse_missing_tasks(rows, roles, settings)
+    rows = _merge_rows(rows, roles)
+    refuse_missing_tasks(rows, roles, getattr(settings, "candidates", None))
     return rows
 
 
-def _refuse_missing_tasks(rows: Sequence[RunRow], roles: Roles, settings: Any) -> None:
-    """Refuse a candidate without a run on a task of another one. `fiesta next` proposes these runs for the candidates
-    that `--candidates` names."""
-    tasks = {row.task: None for row in rows}
-    own: DefaultDict[str, Dict[str, None]] = defaultdict(dict)
-    for row in rows:
-        own[row.candidate][row.task] = None
-    awaited = getattr(settings, "candidates", None)
-    awaited, can_await = (awaited, True) if isinstance(awaited, tuple) else ((), False)
-    lacking = [name for name in own if name not in awaited and len(own[name]) < len(tasks)]
-    if not lacking:
-        return
-    shared = [task for task in tasks if all(task in each for each in own.values())]
-    complete = [name for name in own if name not in lacking]
-    keeps = [(role, names) for role, names in (("task", shared), ("candidate", complete)) if names]
-    raise refusal(
-        settings,
-        f"{rows[0].record.file}: candidate '{lacking[0]}' has no run on the task "
-        f"'{next(task for task in tasks if task not in own[lacking[0]])}'. Candidates are compared by their average "
-        "over all tasks. Make these runs, or leave out tasks or candidates.",
-        *[
-            {"where": (*settings.where, f"{roles.option_text(role)}={join_names(names)}")}
-            for role, names in keeps
-            if len(roles.columns[role]) == 1
-        ],
-        *([{"candidates": (*awaited, *lacking)}] if can_await else []),
-    )
+def _complete_rows(rows: Sequence[RunRow], roles: Roles) -> List[RunRow]:
+    """Return the rows that have the names that any row has. Refuse a score without them."""
+    kinds = [kind for kind in NAMES if kind == "candidate" or any(map(attrgetter(kind), rows))]
+    nameless = [(row, kind) for row in rows for kind in kinds if row.is_scored and not getattr(row, kind)]
+    if nameless:
+        first, missing = nameless[0]
+        lacking = {row.candidate for row, kind in nameless if kind == missing}
+        names = list(dict.fromkeys(row.candidate for row in rows if row.candidate and row.candidate not in lacking))
+        raise TableError(
+            f"{first.place}: '{roles.option_text(missing)}' is empty. Every row with a score needs "
+            f"{join_some(list(map(roles.option_text, kinds)))}. Fill it in, or leave the row out.",
+            {} if missing == "candidate" else roles.keep("candidate", names),
+        )
+    return [row for row in rows if all(getattr(row, kind) for kind in kinds)]
 
 
-def _propose_placements(
-    factors: Sequence[Factor], rows: Sequence[RunRow], roles: Roles, settings: Any
-) -> List[Dict[str, Any]]:
-    """Return the changes that may be right, by the names and types of the factors: texts belong to the split and
-    numbers to the candidate, counts of repetitions are seeds, and of the steps of one run the last one counts. Texts
-    may also be data sets."""
-    ignore_all = {"ignore": (*settings.ignore, *(factor.column for factor in factors))}
-    first = factors[0]
-    steps = [factor for factor in factors if factor.is_numeric and STEP_NAME.search(factor.column)]
-    if steps:
-        step = {"where": (*settings.where, f"{steps[0].column}={steps[0].values[-1]}")}
-        scored = [row for row in rows if row.is_scored]
-        kept = [row for row in scored if _cell(row, steps[0].column) == steps[0].values[-1]]
-        rest = [factor for factor in find_factors(kept, roles) if factor.column != steps[0].column]
-        runs = {(row[:4], *(_cell(row, factor.column) for factor in rest)) for row in scored}
-        if len(runs) < len(scored):
-            return [{**step, **(_place(rest, roles, settings) if rest else {})}, ignore_all]
-        return [ignore_all, _place(factors, roles, settings), step]
-    condition = f"{first.column}={join_names([first.values[-1 if first.is_numeric else 0]])}"
-    has_tasks = any(not factor.is_numeric for factor in factors) and not roles.columns.get("task")
-    as_tasks = [_place(factors, roles, settings, text_role="task")] if has_tasks else []
-    return [_place(factors, roles, settings), *as_tasks, {"where": (*settings.where, condition)}, ignore_all]
+def _refuse_summaries(scored: Sequence[RunRow], roles: Roles) -> None:
+    """Refuse a seed without a digit among seeds with digits, and a split that is not a number among numbers."""
+    for role, find_number in (("seed", re.compile(r"\d").search), ("split", cell_number)):
+        by_name = group_rows((row for row in scored if getattr(row, role)), role)
+        odd = [name for name in by_name if find_number(name) is None]
+        if odd and 2 * len(odd) <= len(by_name):
+            raise TableError(
+                f"{by_name[odd[0]][0].place}: the {role} is '{odd[0]}' among numbers, so the row looks like a summary. "
+                "Leave such rows out.",
+                roles.keep(role, [name for name in by_name if name not in odd]),
+            )
 
 
-def _place(factors: Sequence[Factor], roles: Roles, settings: Any, *, text_role: str = "split") -> Dict[str, Any]:
-    """Return the change that puts each factor of texts into `text_role`, others into split, candidate or seed."""
-    names: DefaultDict[str, List[str]] = defaultdict(list)
-    for factor in factors:
-        is_repetition = factor.is_numeric and REPETITION_NAME.search(factor.column) and not roles.columns["seed"]
-        is_split = "fold" in factor.column.casefold() or len(factor.values) > MAX_SETTINGS
-        number_role = "seed" if is_repetition else "split" if is_split else "candidate"
-        names[number_role if factor.is_numeric else text_role].append(factor.column)
-    columns = dict(settings.columns or {})
-    for role, own_names in names.items():
-        own = () if role == roles.numbered else roles.columns[role]
-        columns[role] = "+".join([*own, *own_names])
-    return {"columns": columns}
+def _refuse_two_metrics(rows: Sequence[RunRow], roles: Roles) -> None:
+    by_text = group_rows((row for row in rows if row.metric), "metric")
+    first_rows = {Metric.parse(text): own[0] for text, own in reversed(list(by_text.items()))}
+    if len(first_rows) > 1:
+        row, first = list(first_rows.values())[-2:]
+        raise TableError(
+            f"{row.place}: the metric is {row.metric}, but in {first.place} it is {first.metric}. Choose one.",
+            *(roles.keep("metric", [text]) for text in list(by_text)[:3]),
+            {"columns": {"metric": ""}},
+        )
 
 
-def _cell(row: RunRow, column: str) -> str:
-    return cell_name(row.record.cells.get(column, ""))
+def _refuse_two_units(scored: Sequence[RunRow]) -> None:
+    """Refuse fractions among percents."""
+    scores = [(row.score, row.place) for row in scored]
+    if have_two_units([score for score, _ in scores]):
+        percent, place = next(pair for pair in scores if pair[0] > 1)
+        fraction, other_place = next(pair for pair in scores if pair[0] <= 1)
+        raise TableError(
+            f"{place}: the score is {percent:g}, but in {other_place} it is {fraction:g}: percents among fractions? "
+            "Correct the table. If the scores are right:",
+            {"allow": (UNITS.name,)},
+        )
 
 
-def find_factors(rows: Sequence[RunRow], roles: Roles) -> List[Factor]:
+def find_factors(scored: Sequence[RunRow], roles: Roles) -> List[Factor]:
     """Return the columns without a role that differ within a candidate and repeat their values, those with the fewest
     values first. A column that every split (or task) has one value of is a property of the split."""
     factors: List[Factor] = []
     for column in roles.others:
-        pairs = [(row, _cell(row, column)) for row in rows]
-        pairs = [(row, value) for row, value in pairs if value and value[0] != "["]
-        counts = Counter(value for _, value in pairs)
-        if len(counts) < 2 or 2 * sum(number for number in counts.values() if number > 1) < len(pairs):
+        cells = [(row, value) for row in scored if (value := row.record.name(column)) and value[0] != "["]
+        counts = Counter(value for _, value in cells)
+        if len(counts) < 2 or 2 * sum(number for number in counts.values() if number > 1) < len(cells):
             continue
-        by_candidate = _count(((row.candidate, value) for row, value in pairs))
+        by_candidate = _count((row.candidate, value) for row, value in cells)
         if all(len(values) == 1 for values in by_candidate.values()):
             continue
-        by_split = _count((f"{row.task}{row.split}", value) for row, value in pairs)
+        by_split = _count((f"{row.task}{row.split}", value) for row, value in cells)
         is_of_split = "" not in by_split and all(len(values) == 1 for values in by_split.values())
-        if not (is_of_split and len(by_split) < len(pairs)) and not _is_measured(counts, by_candidate):
+        if not (is_of_split and len(by_split) < len(cells)) and not _is_measured(counts, by_candidate):
             factors.append(Factor(column, tuple(sorted(counts, key=lambda value: (cell_number(value) or 0.0, value)))))
     return sorted(factors, key=lambda factor: len(factor.values))
 
@@ -170,7 +151,7 @@ def _count(pairs: Iterable[Tuple[str, str]]) -> Mapping[str, "Counter[str]"]:
 def _is_measured(counts: Mapping[str, int], by_candidate: Mapping[str, "Counter[str]"]) -> bool:
     """Return whether a column holds times, or fractions that look like a rounded measure. A setting has one digit, or
     is crossed with the candidates, or has several runs at each value."""
-    if all(TIME.fullmatch(value) for value in counts):
+    if all(map(TIME.fullmatch, counts)):
         return True
     numbers = [cell_number(value) for value in counts]
     if None in numbers or all(float(number or 0).is_integer() for number in numbers):
@@ -183,140 +164,101 @@ def _is_measured(counts: Mapping[str, int], by_candidate: Mapping[str, "Counter[
     return not is_crossed and 2 * num_repeated <= len(by_candidate)
 
 
-def _complete_rows(rows: Sequence[RunRow], roles: Roles, settings: Any) -> List[RunRow]:
-    """Return the rows that have the names that any row has. Refuse a score without them."""
-    kinds = ["candidate", *(kind for kind in ("task", "split", "seed") if any(getattr(row, kind) for row in rows))]
-    complete_rows: List[RunRow] = []
-    for row in rows:
-        missing = next((kind for kind in kinds if not getattr(row, kind)), None)
-        if missing is None:
-            complete_rows.append(row)
-        elif row.is_scored:
-            changes = []
-            if missing != "candidate" and len(roles.columns["candidate"]) == 1:
-                lacking = {other.candidate for other in rows if other.is_scored and not getattr(other, missing)}
-                names = list(dict.fromkeys(other.candidate for other in rows if other.candidate not in lacking))
-                condition = f"{roles.option_text('candidate')}={join_names(filter(None, names))}"
-                changes = [{"where": (*settings.where, condition)}] if names else []
-            raise refusal(
-                settings,
-                f"{row.place}: '{roles.option_text(missing)}' is empty. Every row with a score needs "
-                f"{join_some([roles.option_text(kind) for kind in kinds])}. Fill it in, or leave the row out.",
-                *changes,
-            )
-    return complete_rows
+def _propose_placements(factors: Sequence[Factor], scored: Sequence[RunRow], roles: Roles) -> List[Change]:
+    """Return the changes that may be right: the last step of each run, if it has several; or else a place for each
+    factor, in which texts may also be data sets; one value of the first factor; and none of them."""
+    ignore_all = {"ignore": tuple(factor.column for factor in factors)}
+    step = next((factor for factor in factors if factor.is_numeric and STEP_NAME.search(factor.column)), None)
+    if step is not None:
+        last = step.values[-1]
+        kept = [row for row in scored if row.record.name(step.column) == last]
+        rest = [factor for factor in find_factors(kept, roles) if factor.column != step.column]
+        runs = {(row[:4], *(row.record.name(factor.column) for factor in rest)) for row in scored}
+        if len(runs) < len(scored):
+            return [{**keep_rows(step.column, [last]), **_place(rest, roles)}, ignore_all]
+    has_tasks = not roles.columns["task"] and not all(factor.is_numeric for factor in factors)
+    first = step or factors[0]
+    return [
+        _place(factors, roles),
+        _place(factors, roles, text_role="task") if has_tasks else {},
+        keep_rows(first.column, [first.values[-1 if first.is_numeric else 0]]),
+        ignore_all,
+    ]
 
 
-def _refuse_summaries(rows: Sequence[RunRow], roles: Roles, settings: Any) -> None:
-    """Refuse a seed without a digit among seeds with digits, and a split that is not a number among numbers."""
-    for role, find_number in (("seed", re.compile(r"\d").search), ("split", cell_number)):
-        first_rows: Dict[str, RunRow] = {}
-        for row in rows:
-            if row.is_scored and getattr(row, role):
-                first_rows.setdefault(getattr(row, role), row)
-        odd = [text for text in first_rows if find_number(text) is None]
-        names = [text for text in first_rows if text not in odd]
-        if odd and len(odd) <= len(names):
-            change = {"where": (*settings.where, f"{roles.option_text(role)}={join_names(names)}")}
-            raise refusal(
-                settings,
-                f"{first_rows[odd[0]].place}: the {role} is '{odd[0]}' among numbers, so the row looks like a summary. "
-                "Leave such rows out.",
-                *([change] if len(roles.columns[role]) == 1 else []),
-            )
+def _place(factors: Sequence[Factor], roles: Roles, *, text_role: str = "split") -> Change:
+    """Return the change that gives each factor the role that its name and its values suggest, or ignores it."""
+    columns: DefaultDict[str, List[str]] = defaultdict(list)
+    for factor in factors:
+        if not factor.is_numeric:
+            role = text_role
+        elif REPETITION_NAME.search(factor.column):
+            role = "ignore" if roles.columns["seed"] else "seed"
+        elif STATISTIC_NAME.search(factor.column):
+            role = "ignore"
+        else:
+            is_split = "fold" in factor.column.casefold() or len(factor.values) > MAX_SETTINGS
+            role = "split" if is_split else "candidate"
+        columns[role].append(factor.column)
+    ignored = {"ignore": tuple(columns.pop("ignore"))} if "ignore" in columns else {}
+    placed = {
+        role: "+".join([*(() if role == roles.numbered else roles.columns[role]), *names])
+        for role, names in columns.items()
+    }
+    return {**({"columns": placed} if placed else {}), **ignored}
 
 
-def _refuse_two_metrics(rows: Sequence[RunRow], roles: Roles, settings: Any) -> None:
-    first_rows: Dict[str, RunRow] = {}
-    for row in rows:
-        if row.metric:
-            first_rows.setdefault(row.metric, row)
-    by_metric = {Metric.parse(text): row for text, row in reversed(list(first_rows.items()))}
-    if len(by_metric) > 1:
-        row, first = list(by_metric.values())[-2:]
-        column = roles.option_text("metric")
-        raise refusal(
-            settings,
-            f"{row.place}: the metric is {row.metric}, but in {first.place} it is {first.metric}. Choose one.",
-            *[{"where": (*settings.where, f"{column}={join_names([text])}")} for text in list(first_rows)[:3]],
-            {"columns": {**(settings.columns or {}), "metric": ""}},
-        )
-
-
-def _refuse_two_units(rows: Sequence[RunRow], settings: Any) -> None:
-    """Refuse fractions among percents."""
-    scored = [(row.outcome, row.place) for row in rows if isinstance(row.outcome, float)]
-    if have_two_units([score for score, _ in scored]):
-        percent, place = next(pair for pair in scored if pair[0] > 1)
-        fraction, other_place = next(pair for pair in scored if pair[0] <= 1)
-        raise refusal(
-            settings,
-            f"{place}: the score is {percent:g}, but in {other_place} it is {fraction:g}: percents among fractions? "
-            "Correct the table. If the scores are right:",
-            {"allow": (*settings.allow, UNITS.name)},
-        )
-
-
-def _merge_rows(rows: Sequence[RunRow], roles: Roles, settings: Any) -> List[RunRow]:
+def _merge_rows(rows: Sequence[RunRow], roles: Roles) -> List[RunRow]:
     """Return one row for each identity: of its scored rows the one of the largest step, or else its last row. Without
     seeds, each row is a run with a new seed. Refuse two scores, and rows that are there twice."""
-    rows_by_run: DefaultDict[Identity, List[RunRow]] = defaultdict(list)
-    for row in rows:
-        rows_by_run[row[:4]].append(row)
-    scored = {run: [row for row in same if row.is_scored] for run, same in rows_by_run.items()}
-    repeated = {run: _keep_largest(same, roles) for run, same in scored.items() if len(same) > 1}
-    differing = [same for same in repeated.values() if any(row.record.cells != same[0].record.cells for row in same)]
+    rows_by_run = group_rows(rows, *NAMES)
+    scored = {run: _keep_largest([row for row in same if row.is_scored], roles) for run, same in rows_by_run.items()}
+    pairs = [(same[0], row) for same in scored.values() for row in same[1:]]
+    differing = [(first, row) for first, row in pairs if row.record.cells != first.record.cells]
     has_splits, has_seeds = any(row.split for row in rows), any(row.seed for row in rows)
     if not roles.largest and not has_seeds and (differing or not has_splits):
         numbers = {run: iter(range(1, len(same) + 1)) for run, same in rows_by_run.items()}
         return [row._replace(seed=str(next(numbers[row[:4]]))) for row in rows]
     if differing:
-        first = differing[0][0]
-        _refuse_repeat(
-            next(row for row in differing[0] if row.record.cells != first.record.cells), first, roles, settings
+        raise _repeat_error(*differing[0], roles)
+    if pairs:
+        first, row = pairs[0]
+        lines = [row.record.number for _, row in pairs]
+        raise TableError(
+            f"{row.place}: the same row as in {first.place}. Remove it.", without_lines(row.record.file, lines)
         )
-    twice = [(same[0], row) for same in repeated.values() for row in same[1:]]
-    if twice:
-        lines = [int(row.record.number[5:]) for _, row in twice if row.record.number.startswith("line ")]
-        is_removable = len({row.record.file for _, row in twice}) == 1 and len(lines) == len(twice)
-        change = [without_lines(twice[0][0].record.file, lines)] if is_removable else []
-        problem = f"{twice[0][1].place}: the same row as in {twice[0][0].place}. Remove it."
-        raise refusal(settings, problem, *change)
-    kept = {id((repeated.get(run) or scored[run] or same)[-1]) for run, same in rows_by_run.items()}
+    kept = {id((scored[run] or same)[-1]) for run, same in rows_by_run.items()}
     return [row for row in rows if id(row) in kept]
 
 
-def _keep_largest(rows: Sequence[RunRow], roles: Roles) -> List[RunRow]:
-    """Return the rows with the largest values of `--where COLUMN=last`; all rows without it."""
-    steps: List[List[float]] = []
-    for row in rows:
-        texts = [row.record.cells.get(column, "") for column in roles.largest]
-        steps.append([number for number in map(cell_number, texts) if number is not None])
-        if len(steps[-1]) < len(texts):
-            name = roles.largest[0]
-            raise DataError(f"{row.place}: --where {name}=last needs numbers but found '{shown_cell(texts[0])}'.")
+def _keep_largest(rows: Sequence[RunRow], roles: Roles) -> Sequence[RunRow]:
+    """Return the rows of a run with the largest values of `--where COLUMN=last`; all rows without it."""
+    if len(rows) < 2:
+        return rows
+    steps = [[cell_number(row.record.cells.get(column, "")) for column in roles.largest] for row in rows]
+    for row, step in zip(rows, steps, strict=True):
+        if None in step:
+            name = roles.largest[step.index(None)]
+            problem = f"--where {name}=last needs numbers but found '{shown_cell(row.record.cells.get(name, ''))}'."
+            raise DataError(f"{row.place}: {problem}")
     return [row for row, step in zip(rows, steps, strict=True) if step == max(steps)]
 
 
-def _refuse_repeat(row: RunRow, earlier: RunRow, roles: Roles, settings: Any) -> NoReturn:
-    """Refuse two scores of one run, with the columns in which they differ."""
-    columns, names = settings.columns or {}, (*roles.others, *settings.ignore)
-    pairs = [(name, (earlier.record.cells.get(name, ""), row.record.cells.get(name, ""))) for name in names]
-    differing = [Factor(name, values) for name, values in pairs if values[0] != values[1]]
-    identity = "".join(f", {kind} {getattr(row, kind)}" for kind in ("task", "split", "seed") if getattr(row, kind))
+def _repeat_error(earlier: RunRow, row: RunRow, roles: Roles) -> TableError:
+    """Return the error of two scores of one run, with the columns in which they differ."""
+    identity = "".join(f", {kind} {getattr(row, kind)}" for kind in NAMES[1:] if getattr(row, kind))
     problem = f"{row.place}: candidate '{row.candidate}'{identity} already has a score in {earlier.place}."
+    placed = {column for columns in roles.columns.values() for column in columns}
+    pairs = {name: (earlier.record.cells.get(name, ""), text) for name, text in row.record.cells.items()}
+    differing = [Factor(name, texts) for name, texts in pairs.items() if name not in placed and texts[0] != texts[1]]
     if not differing:
-        roles_of_rows = [role for role in ("seed", "split") if getattr(row, role)][:1]
-        own_runs = [{"columns": {**columns, role: ""}} for role in roles_of_rows]
-        raise refusal(settings, f"{problem} Remove one, unless each row is a run of its own.", *own_runs)
-    differing.sort(key=lambda factor: any("." in value for value in factor.values if factor.is_numeric))
-    column, value = differing[0].column, differing[0].values[-1]
-    shown = join_some(list(map(str, differing)), limit=4)
-    changes: List[Dict[str, Any]] = [
-        _place(differing[:1], roles, settings),
-        {"where": (*settings.where, f"{column}={join_names([value])}")},
-        {"columns": {**columns, "seed": "+".join([*roles.columns["seed"], column])}},
-    ]
-    rest = {"ignore": tuple(name for name in settings.ignore if name != column)} if column in settings.ignore else {}
-    message = f"{problem} They differ in {shown}. Say what that is."
-    raise refusal(settings, message, *({**change, **rest} for change in changes))
+        own_runs = [{"columns": {role: ""}} for role in ("seed", "split") if getattr(row, role)]
+        return TableError(f"{problem} Remove one, unless each row is a run of its own.", *own_runs[:1])
+    differing.sort(key=lambda factor: factor.is_numeric and any("." in value for value in factor.values))
+    column, placement = differing[0].column, _place(differing[:1], roles)
+    return TableError(
+        f"{problem} They differ in {join_some(list(map(str, differing)), limit=4)}. Say what that is.",
+        placement if "columns" in placement else {},
+        keep_rows(column, differing[0].values[1:]),
+        {"columns": {"seed": "+".join([*roles.columns["seed"], column])}},
+    )

@@ -2,25 +2,26 @@
 
 import csv
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, DefaultDict, Dict, List, Mapping, Sequence, Set, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import DataError, escape_invisible, join_some
 from fiesta_allennlp.core.files import atomic_replacement, file_digest, shorten, to_csv_cell
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
-from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT, OFFICIAL, SHARED
+from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric, error_word
 from fiesta_allennlp.selecting.provenance import BroughtRuns
-from fiesta_allennlp.tables.columns import RoleFinder, Roles, RunRow, read_rows
-from fiesta_allennlp.tables.read_back import ReadBack, describe_columns, find_notes, is_binary
+from fiesta_allennlp.tables.columns import NAMES, RoleFinder, Roles, RunRow, group_rows, read_rows
+from fiesta_allennlp.tables.corrections import TableError
+from fiesta_allennlp.tables.read_back import ReadBack, understand
 from fiesta_allennlp.tables.run_identity import identify_runs
-from fiesta_allennlp.tables.table_files import STANDARD_INPUT_NAME, Content, cell_number, read_records
-from fiesta_allennlp.tables.table_settings import BroughtSettings, NextSettings, refusal
-from fiesta_allennlp.tables.task_scales import scale_rows
+from fiesta_allennlp.tables.table_files import STANDARD_INPUT, STANDARD_INPUT_NAME, Content, cell_number, read_records
+from fiesta_allennlp.tables.table_settings import BroughtSettings, NextSettings
+from fiesta_allennlp.tables.tasks import scale_rows
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,12 @@ class RunTable:
     def candidates(self) -> Tuple[str, ...]:
         return tuple(self.read_back.runs)
 
-    def refuse_tasks(self, command: str) -> None:
+    def refuse_tasks(self, command: str, remedy: str) -> None:
         """Refuse a table of several tasks for a command that compares candidates on one."""
         if len(self.tasks) > 1:
             raise DataError(
                 f"{self.name}: {command} compares candidates on one task, but there are {len(self.tasks)}: "
-                f"{join_some(self.tasks)}. Keep one with --where, or name no task: --columns task=."
+                f"{join_some(self.tasks)}. {remedy}"
             )
 
     @property
@@ -82,20 +83,18 @@ class RunTable:
     @cached_property
     def scores(self) -> Dict[str, List[float]]:
         """The scores of each candidate that has any."""
-        scores: DefaultDict[str, List[float]] = defaultdict(list)
-        for row in self.rows:
-            if isinstance(row.outcome, float):
-                scores[row.candidate].append(row.outcome)
-        return dict(scores)
+        scored = group_rows((row for row in self.rows if row.is_scored), "candidate")
+        return {name: [row.score for row in own] for name, own in scored.items()}
 
     def costs(self, column: str) -> Dict[str, float]:
-        """Return the mean of a column of numbers for each candidate that has any."""
-        costs: DefaultDict[str, List[float]] = defaultdict(list)
-        for row in self.rows:
-            number = cell_number(row.record.cells.get(column, ""))
-            if number is not None:
-                costs[row.candidate].append(number)
-        return {name: sum(own) / len(own) for name, own in costs.items()}
+        """Return the mean of a column of numbers over the finished runs of each candidate that has any."""
+        costs: Dict[str, float] = {}
+        for name, own in group_rows(self.rows, "candidate").items():
+            cells = [cell_number(row.record.cells.get(column, "")) for row in own if row.is_scored]
+            numbers = [number for number in cells if number is not None]
+            if numbers:
+                costs[name] = sum(numbers) / len(numbers)
+        return costs
 
     def with_candidates(self, names: Sequence[str]) -> "RunTable":
         """Return the table with candidates that may have no row yet."""
@@ -106,30 +105,29 @@ class RunTable:
         """Return what the rows tell, in their order: finished, failed and pending runs of the candidates, by default of
         those in the table. Runs on one split of a task have its number, so that a candidate's repeats on it can be
         averaged. Without two splits of a task, each run has a number of its own."""
-        number_by_split: Dict[Tuple[str, str], int] = {}
-        tasks: Dict[int, str] = {}
-        num_runs: Dict[str, int] = defaultdict(int)
-        evaluations: List[Evaluation] = []
-        pending: List[Request] = []
-        failures: List[Failure] = []
         is_paired = self.is_paired and self.read_back.num_splits > max(1, len(self.tasks))
+        splits: Dict[Tuple[str, str], int] = {}
+        tasks: Dict[int, str] = {}
+        num_runs: Counter[str] = Counter()
+        runs: List[Tuple[RunRow, Request]] = []
         for position, row in enumerate(self.rows):
-            name, outcome = row.candidate, row.outcome
-            unit = row.task, row.split
-            split = number_by_split.setdefault(unit, len(number_by_split)) if is_paired else position
+            split = splits.setdefault((row.task, row.split), len(splits)) if is_paired else position
             tasks[split] = row.task
-            request = Request(name, num_runs[name], split, 0, 0, 0)
-            num_runs[name] += 1
-            if outcome is None:
-                pending.append(request)
-            elif isinstance(outcome, str):
-                failures.append(Failure(request, "error", f"{row.place}: {shorten(outcome)}"))
-            else:
-                evaluations.append(Evaluation(request, outcome, self.metric.name, seconds=row.seconds or 0.0))
-        outcomes = tuple(evaluations), tuple(pending), tuple(failures)
+            runs.append((row, Request(row.candidate, num_runs[row.candidate], split, 0, 0, 0)))
+            num_runs[row.candidate] += 1
         return History(
             tuple(candidates) or self.candidates,
-            *outcomes,
+            tuple(
+                Evaluation(request, row.outcome, self.metric.name, seconds=row.seconds or 0.0)
+                for row, request in runs
+                if isinstance(row.outcome, float)
+            ),
+            tuple(request for row, request in runs if row.outcome is None),
+            tuple(
+                Failure(request, "error", f"{row.place}: {shorten(row.outcome)}")
+                for row, request in runs
+                if isinstance(row.outcome, str)
+            ),
             sign=-1 if self.minimise else 1,
             tasks=tasks if len(self.tasks) > 1 else {},
         )
@@ -149,12 +147,8 @@ class RunTable:
 
     def write(self, path: Path) -> None:
         """Write the runs as a CSV file with our own columns, which every command reads without options."""
-        columns = [
-            "candidate",
-            *["task"] * bool(self.tasks),
-            *["split"] * self.has_splits,
-            *["seed"] * self.read_back.knows_seeds,
-        ]
+        has_names = True, bool(self.tasks), self.has_splits, self.read_back.knows_seeds
+        columns = [name for name, has_name in zip(NAMES, has_names, strict=True) if has_name]
         with atomic_replacement(path) as part, part.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow([*columns, "score", "metric", "seconds"])
@@ -176,22 +170,16 @@ def read_run_table(path: Path, settings: Any, content: Content = None) -> RunTab
         DataError: if the table is wrong, with the line, the value and corrected commands.
     """
     paths = [str(path), *settings.files]
-    records = read_records(paths, content, settings)
-    roles, records = RoleFinder(records, settings, is_official=settings.splits == OFFICIAL).find()
-    all_rows = read_rows(records, roles, settings)
-    rows = scale_rows(identify_runs(all_rows, roles, settings), settings) if all_rows else []
-    metric = _determine_metric(rows, roles, settings, str(path))
-    return RunTable(
-        rows,
-        _understand(
-            join_some([STANDARD_INPUT_NAME if each == "-" else each for each in paths]),
-            all_rows,
-            rows,
-            roles,
-            metric,
-            settings,
-        ),
-    )
+    try:
+        records = read_records(paths, content, settings)
+        roles, records = RoleFinder(records, settings, is_official=settings.splits == OFFICIAL).find()
+        all_rows = read_rows(records, roles, settings)
+        rows = scale_rows(identify_runs(all_rows, roles, settings), settings) if all_rows else []
+        metric = _determine_metric(rows, roles, settings, str(path))
+    except TableError as error:
+        raise error.with_commands(settings) from error
+    name = join_some([STANDARD_INPUT_NAME if path == STANDARD_INPUT else path for path in paths])
+    return RunTable(rows, understand(name, all_rows, rows, roles, metric, settings.splits))
 
 
 def read_brought_runs(
@@ -205,7 +193,10 @@ def read_brought_runs(
     allow = tuple(selection_settings.get("allow") or ())
     table_settings = NextSettings(scores=str(path), splits=splits, minimise=minimise, allow=allow)
     table = read_run_table(path, table_settings, content)
-    table.refuse_tasks("fiesta select --scores")
+    remedy = (
+        f"Write the runs of one: fiesta next {path} --where task=NAME --output runs.csv. Then use --scores runs.csv."
+    )
+    table.refuse_tasks("fiesta select --scores", remedy)
     return table.brought_runs(path.name, file_digest(path) if content is None else ""), table.read_back
 
 
@@ -214,61 +205,18 @@ def _determine_metric(rows: Sequence[RunRow], roles: Roles, settings: Any, path:
     direction."""
     named_row = next((row for row in rows if row.metric), None)
     text = roles.score_text if named_row is None else named_row.metric
-    name = (
-        re.sub(r"\w*\{[^{}]*\}", "", Metric.parse(text).name).strip(" -_/.") if "{" in text else Metric.parse(text).name
-    )
+    name = Metric.parse(text).name
+    if "{" in name:
+        name = re.sub(r"\w*\{[^{}]*\}", "", name).strip(" -_/.")
     is_signed = text[:1] in ("+", "-") and (named_row is not None or text not in roles.columns["score"])
     metric = Metric(escape_invisible(name) or UNNAMED.name, is_signed and text[0] == "-")
     if metric.minimise or settings.minimise is not None:
         return replace(metric, minimise=metric.minimise or bool(settings.minimise))
     if error := error_word(text):
-        raise refusal(
-            settings,
+        raise TableError(
             f"{named_row.place if named_row else path}: '{text}' has '{error}' in its name, so lower is usually "
             "better, but without a sign the highest mean wins. Choose a direction.",
             {"minimise": True},
             {"minimise": False},
         )
     return metric
-
-
-def _understand(
-    name: str, all_rows: Sequence[RunRow], rows: Sequence[RunRow], roles: Roles, metric: Metric, settings: Any
-) -> ReadBack:
-    """Return the facts about a table and its runs."""
-    scored = [row for row in rows if row.is_scored]
-    has_splits = any(row.split for row in rows) if rows else bool(roles.columns["split"])
-    is_independent = has_splits and settings.splits == INDEPENDENT
-    runs: Dict[str, int] = dict.fromkeys((row.candidate for row in rows), 0)
-    runs.update(Counter(row.candidate for row in scored))
-    splits_by_candidate: DefaultDict[str, Set[Tuple[str, str]]] = defaultdict(set)
-    for row in scored:
-        splits_by_candidate[row.candidate].add((row.task, row.split))
-    splits = list(splits_by_candidate.values()) if has_splits and not is_independent else []
-    scores = [row.outcome for row in scored if isinstance(row.outcome, float)]
-    num_repeats = max(Counter(row[:3] for row in scored).values(), default=0)
-    names = [
-        key for key in ("candidate", "task", "split", "seed") if any(roles.text(row.record, key) for row in all_rows)
-    ]
-    return ReadBack(
-        name=name,
-        runs=runs,
-        metric=metric,
-        lowest=min(scores, default=None),
-        highest=max(scores, default=None),
-        columns=describe_columns(roles),
-        has_splits=has_splits,
-        are_splits_rows=roles.numbered == "split",
-        are_splits_independent=is_independent,
-        are_splits_seeds=bool(rows) and all(row.split == row.seed for row in rows),
-        knows_seeds=bool(roles.columns["seed"]) and (not rows or any(roles.text(row.record, "seed") for row in rows)),
-        tasks=tuple(dict.fromkeys(row.task for row in rows if row.task)),
-        num_splits=len(set().union(*splits)),
-        num_shared_splits=len(set.intersection(*splits)) if splits else 0,
-        num_repeats=num_repeats if splits else 0,
-        num_failed=sum(isinstance(row.outcome, str) for row in rows),
-        num_unfinished=sum(row.outcome is None for row in rows),
-        num_nameless=sum(1 for row in all_rows if not all(getattr(row, each) for each in names)),
-        is_binary=is_binary(rows),
-        notes=find_notes(rows, roles, metric),
-    )

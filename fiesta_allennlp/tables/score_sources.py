@@ -54,7 +54,9 @@ class DrawnScores:
 
     @classmethod
     def of_tasks(cls, tasks: "Sequence[DrawnScores]") -> "DrawnScores":
-        """Return the scores of a repetition on several tasks. A true mean is that of the true means on each."""
+        """Return the scores of a repetition on one or several tasks. A true mean is that of the true means on each."""
+        if len(tasks) == 1:
+            return tasks[0]
         means = [each.true_means or {} for each in tasks]
         true_means = {name: float(np.mean([each[name] for each in means])) for name in means[0]}
         return replace(tasks[0], true_means=true_means, tasks=tuple(tasks))

@@ -169,7 +169,7 @@ def open_scores(settings: ReplaySettings) -> ScoreSource:
 def read_score_table(path: Path, settings: ReplaySettings, content: Content = None) -> ScoreTable:
     """Read a table of scores on one task, which a replay draws from; raise as `read_run_table` does."""
     table = read_run_table(path, settings, content)
-    table.refuse_tasks("fiesta replay")
+    table.refuse_tasks("fiesta replay", "Keep one with --where, or name no task: --columns task=.")
     return make_score_table(table)
 
 

@@ -11,20 +11,19 @@ import sys
 from collections import Counter
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from fiesta_allennlp.core.errors import (
-    MAX_CHOICES,
-    ConfigError,
-    DataError,
-    PackageError,
+from fiesta_allennlp.core.errors import MAX_CHOICES, ConfigError, DataError, PackageError, full_command, join_some
+from fiesta_allennlp.core.files import (
     escape_invisible,
-    full_command,
-    join_some,
+    flatten,
+    from_csv_cell,
+    refuse_repeated_keys,
+    shorten,
+    shown_value,
 )
-from fiesta_allennlp.core.files import flatten, from_csv_cell, refuse_repeated_keys, shorten, shown_value
+from fiesta_allennlp.tables.corrections import TableError, edit_text, without_lines
 from fiesta_allennlp.tables.patterns import is_pattern, match_pattern, propose_pattern
-from fiesta_allennlp.tables.table_settings import refusal, shell_words
 
 STANDARD_INPUT, STANDARD_INPUT_NAME = "-", "standard input"
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
@@ -33,7 +32,7 @@ FRAME_READERS = {".xlsx": ("read_excel", "openpyxl"), ".parquet": ("read_parquet
 """By ending, the function of pandas, and the package that it needs."""
 
 URL = re.compile(r"(https?|s3|gs):/+(.*)")
-DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+\s*%?)")
 MAX_CELL = 40
 """The most characters of a cell, or of the name of a column, in a message."""
 
@@ -57,35 +56,40 @@ class Record(NamedTuple):
         """The file and the line, for messages."""
         return f"{self.file}, {self.number}" if self.number else self.file
 
+    def name(self, column: str) -> str:
+        """Return the cell of a column that names something: empty for NaN, and one form for `0`, `0.0` and `00`."""
+        return cell_name(self.cells.get(column, ""))
+
 
 def read_records(paths: Sequence[str], content: Content, settings: Any) -> List[Record]:
     """Read files, or the content that Python has. Several files without a column of candidates have one each.
 
     Raises:
-        ConfigError: if a file does not exist, or is a directory or a URL.
+        ConfigError: if a file does not exist, or is a directory.
         DataError: if a file cannot be read as a table.
     """
     if content is not None:
         return list(_records_of_object(paths[0], content))
-    files = [pair for path in paths for pair in _find_files(path, settings)]
-    by_file = {path: [_add_parts(record, parts) for record in _read_file(path, settings)] for path, parts in files}
+    parts_by_file = {file: parts for path in paths for file, parts in _find_files(path).items()}
+    by_file = {file: list(_read_file(file)) for file in parts_by_file}
+    for file, parts in parts_by_file.items():
+        for record in by_file[file]:
+            _add_parts(record, parts)
     typed = (settings.columns or {}).get("candidate", "candidate").split("+")
-    if len(files) > 1 and "candidate" in typed and not any("candidate=" in text for text in settings.parse):
-        _name_candidates(by_file, settings)
+    if len(by_file) > 1 and "candidate" in typed and not any("candidate=" in text for text in settings.parse):
+        _name_candidates(by_file)
     return [record for records in by_file.values() for record in records]
 
 
-def _add_parts(record: Record, parts: Mapping[str, str]) -> Record:
+def _add_parts(record: Record, parts: Mapping[str, str]) -> None:
     """Add the parts of the path to the cells."""
     for name, part in parts.items():
-        cell = record.cells.setdefault(name, part)
-        if cell_name(cell) != cell_name(part):
-            problem = f"{record.place}: '{name}' is '{cell}', but '{part}' in the path"
+        if cell_name(record.cells.setdefault(name, part)) != cell_name(part):
+            problem = f"{record.place}: '{name}' is '{record.cells[name]}', but '{part}' in the path"
             raise DataError(f"{problem}. Rename {{{name}}} in the pattern.")
-    return record
 
 
-def _name_candidates(records_by_file: Mapping[str, List[Record]], settings: Any) -> None:
+def _name_candidates(records_by_file: Mapping[str, List[Record]]) -> None:
     """Name the candidate of each file without a column of candidates after the file. Refuse files of one name."""
     nameless = {
         path: records
@@ -96,54 +100,50 @@ def _name_candidates(records_by_file: Mapping[str, List[Record]], settings: Any)
         pattern = propose_pattern(list(nameless))
         problem = f"{join_some(list(nameless), limit=2)}: {len(nameless)} files without a column of candidates have "
         changes = [{"files": (pattern,)}] if pattern else []
-        raise refusal(settings, f"{problem}the same names. Say what the parts of their paths are.", *changes)
+        raise TableError(f"{problem}the same names. Say what the parts of their paths are.", *changes)
     for path, records in nameless.items():
         for record in records:
             record.cells["candidate"] = Path(path).stem
 
 
-def _find_files(path: str, settings: Any) -> List[Tuple[str, Dict[str, str]]]:
+def _find_files(path: str) -> Dict[str, Dict[str, str]]:
     """Return the files of a path or a pattern, each with the named parts of its path."""
-    if path == STANDARD_INPUT:
-        return [(path, {})]
     if match := URL.match(path):
         url = f"{match[1]}://{match[2]}"
-        raise refusal(settings, f"{url} is a URL. Download the table, or pipe it.", {"pipe": f"curl -sL {url}"})
+        raise TableError(f"{url} is a URL. Download the table, or pipe it.", edit_text("curl -sL", url))
+    if path == STANDARD_INPUT or Path(path).is_file():
+        return {path: {}}
     if not is_pattern(path):
-        if not Path(path).is_file():
-            problem = "is a directory" if Path(path).is_dir() else "no such file"
-            status = f" {full_command('status')} {path} shows a selection." if Path(path).is_dir() else ""
-            raise ConfigError(
-                f"{path}: {problem}. Pass a file, or a pattern such as 'r/{{candidate}}/{{seed}}/*'.{status}"
-            )
-        return [(path, {})]
+        is_directory = Path(path).is_dir()
+        problem = "is a directory" if is_directory else "no such file"
+        status = f" {full_command('status')} {path} shows a selection." if is_directory else ""
+        raise ConfigError(f"{path}: {problem}. Pass a file, or a pattern such as 'r/{{candidate}}/{{seed}}/*'.{status}")
     glob_text = "".join(
         glob.escape(piece) if piece[:1] not in ("{", "*") else "*" if piece[0] == "{" else piece
         for piece in re.split(r"(\{[^{}]+\}|\*\*/|\*)", path)
     )
-    matches = ((file, match_pattern(path, file, "[^/]")) for file in sorted(glob.glob(glob_text, recursive=True)))
-    files = [(file, parts) for file, parts in matches if parts is not None and Path(file).is_file()]
+    matches = {file: match_pattern(path, file, "[^/]") for file in sorted(glob.glob(glob_text, recursive=True))}
+    files = {file: parts for file, parts in matches.items() if parts is not None and Path(file).is_file()}
     if not files:
         raise ConfigError(f"{path}: no file matches the pattern. {{name}} and * stand for characters without '/'.")
     return files
 
 
-def _read_file(path: str, settings: Any) -> Iterator[Record]:
+def _read_file(path: str) -> Iterable[Record]:
     suffix = Path(path).suffix.lower()
     name = STANDARD_INPUT_NAME if path == STANDARD_INPUT else path
     if suffix in FRAME_READERS:
-        return _records_of_object(name, _read_frame(path, *FRAME_READERS[suffix]))
+        return _records_of_frame(name, _read_frame(path, *FRAME_READERS[suffix]))
     try:
         data = sys.stdin.buffer.read() if path == STANDARD_INPUT else Path(path).read_bytes()
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeDecodeError as error:
-        change = {"pipe": f"iconv -f WINDOWS-1252 -t UTF-8 {shell_words([path])}"}
-        raise refusal(settings, f"{name} is neither UTF-8 nor UTF-16 text (byte {error.start}).", change) from error
+        change = edit_text("iconv -f WINDOWS-1252 -t UTF-8", path)
+        raise TableError(f"{name} is neither UTF-8 nor UTF-16 text (byte {error.start}).", change) from error
     except OSError as error:
         raise DataError(f"{name} cannot be read: {error.strerror}.") from error
-    if suffix in JSON_ENDINGS or (path == STANDARD_INPUT and text.lstrip()[:1] in ("{", "[")):
-        return _records_of_json(name, text)
-    return _records_of_csv(name, text, settings)
+    is_json = suffix in JSON_ENDINGS or (path == STANDARD_INPUT and text.lstrip()[:1] in ("{", "["))
+    return _records_of_json(name, text) if is_json else _records_of_csv(name, text)
 
 
 def _read_frame(path: str, function: str, package: str) -> Any:
@@ -171,7 +171,7 @@ def _rows_of_csv(name: str, text: str) -> Iterator[Tuple[int, List[str]]]:
         for cells in reader:
             texts = [from_csv_cell(cell.strip()) for cell in cells]
             if separator != ",":
-                texts = [text.replace(",", ".") if DECIMAL_COMMA.fullmatch(text) else text for text in texts]
+                texts = [decimal_point(text) or text for text in texts]
             if any(texts):
                 yield line, texts
             line = reader.line_num + 1
@@ -179,45 +179,44 @@ def _rows_of_csv(name: str, text: str) -> Iterator[Tuple[int, List[str]]]:
         raise DataError(f"{name}, line {line}: not a valid row: {error}.") from error
 
 
-def _records_of_csv(name: str, text: str, settings: Any) -> Iterator[Record]:
+def decimal_point(text: str) -> str:
+    """Return a number that has a decimal comma with a point; empty if it has none."""
+    return DECIMAL_COMMA.sub(r"\1.\2", text) if DECIMAL_COMMA.fullmatch(text) else ""
+
+
+def _records_of_csv(name: str, text: str) -> Iterator[Record]:
     rows = list(_rows_of_csv(name, text))
     if not rows:
         raise DataError(f"{name} is empty. The first line must have the names of the columns.")
     line, header = rows[0]
     columns = [text or f"column {number}" for number, text in enumerate(header, start=1)]
     _refuse_repeated_column(f"{name}, line {line}", columns)
-    repeated_headers = [number for number, texts in rows[1:] if texts[: len(columns)] == columns]
+    repeated_headers = [f"line {number}" for number, texts in rows[1:] if texts[: len(columns)] == columns]
     if repeated_headers:
-        problem = f"{name}, line {repeated_headers[0]}: the line repeats the header. Remove it."
-        raise refusal(settings, problem, without_lines(name, repeated_headers))
+        problem = f"{name}, {repeated_headers[0]}: the line repeats the header. Remove it."
+        raise TableError(problem, without_lines(name, repeated_headers))
     for number, texts in rows[1:] or [(line, [""] * len(columns))]:
         if len(texts) < len(columns) or any(texts[len(columns) :]):
-            names = join_some([shown_cell(column) for column in columns], limit=MAX_CHOICES)
             raise DataError(
-                f"{name}, line {number}: the line has {len(texts)} cells, but the header has {len(columns)}: {names}. "
-                "Give both the same cells."
+                f"{name}, line {number}: the line has {len(texts)} cells, but the header has {len(columns)}: "
+                f"{shown_cells(columns)}. Give both the same cells."
             )
         yield Record(name, f"line {number}", dict(zip(columns, texts, strict=False)))
 
 
-def without_lines(file: str, lines: Sequence[int]) -> Dict[str, Any]:
-    """Return the change that removes lines of a text file."""
-    return {"pipe": f"sed {shell_words([';'.join(f'{line}d' for line in lines)])} {shell_words([file])}"}
-
-
 def _refuse_repeated_column(place: str, columns: Sequence[str]) -> None:
-    repeated = [column for column, number in Counter(columns).items() if number > 1]
-    if repeated:
-        raise DataError(f"{place}: the column '{shown_cell(repeated[0])}' appears twice. Rename one.")
+    column, number = Counter(columns).most_common(1)[0] if columns else ("", 0)
+    if number > 1:
+        raise DataError(f"{place}: the column '{shown_cell(column)}' appears twice. Rename one.")
 
 
-def _records_of_json(name: str, text: str) -> Iterator[Record]:
+def _records_of_json(name: str, text: str) -> Iterable[Record]:
     """Read one value, or else an object on each line."""
     lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
     place = name
     try:
         if len(lines) < 2 or not re.fullmatch(r"\s*\{.*\}\s*", lines[0][1]):
-            return _records_of_object(name, _load_json(text), is_json=True)
+            return list(_records_of_object(name, _load_json(text), is_json=True))
         records: List[Record] = []
         for number, line in lines:
             place = f"{name}, line {number}"
@@ -225,7 +224,7 @@ def _records_of_json(name: str, text: str) -> Iterator[Record]:
             if not isinstance(row, dict):
                 raise ValueError(f"expected an object but found {shown_value(row)}")
             records.append(Record(name, f"line {number}", _cells(row)))
-        return iter(records)
+        return records
     except ValueError as error:
         raise DataError(f"{place}: not valid JSON: {error}.") from error
 
@@ -237,44 +236,31 @@ def _load_json(text: str) -> Any:
         raise ValueError("it is nested too deeply") from error
 
 
-def _records_of_object(name: str, content: Content, *, is_json: bool = False) -> Iterator[Record]:
+def _records_of_object(name: str, content: Content, *, is_json: bool = False) -> Iterable[Record]:
     """Read an object. A list of objects is rows, also as the only entry of an object; another object is one row. Only
     Python may have a mapping from candidates to lists of scores."""
     if hasattr(content, "itertuples"):
-        yield from _records_of_frame(name, content)
-        return
-    lists = {key: _as_list(value) for key, value in content.items()} if isinstance(content, Mapping) else {}
-    if len(lists) == 1:
-        (rows,) = lists.values()
-        content = rows if rows and all(isinstance(row, Mapping) for row in rows) else content
-    if isinstance(content, Mapping) and lists and all(value is not None for value in lists.values()):
-        if is_json:
-            names = join_some([shown_cell(str(key)) for key in lists])
+        return _records_of_frame(name, content)
+    if isinstance(content, Mapping):
+        entries = {key: value.tolist() if hasattr(value, "tolist") else value for key, value in content.items()}
+        (rows,) = entries.values() if len(entries) == 1 else (None,)
+        if not entries or not all(isinstance(value, (list, tuple)) for value in entries.values()):
+            return [Record(name, "", _cells(content))]
+        if rows and all(isinstance(row, Mapping) for row in rows):
+            content = rows
+        elif is_json:
             raise DataError(
-                f"{name}: the object has only lists ({names}), which may be candidates, metrics or seeds. Write a row "
-                "for each run: "
-                '[{"candidate": "a", "seed": 1, "score": 0.8}, ...].'
+                f"{name}: the object has only lists ({shown_cells(map(str, entries))}), which may be candidates, "
+                'metrics or seeds. Write a row for each run: [{"candidate": "a", "seed": 1, "score": 0.8}, ...].'
             )
-        for candidate, scores in lists.items():
-            for position, score in enumerate(scores or (), start=1):
-                cells = {"candidate": cell_text(candidate), "score": cell_text(score)}
-                yield Record(name, f"candidate '{candidate}', score {position}", cells)
-    elif isinstance(content, Mapping):
-        yield Record(name, "", _cells(content))
-    elif isinstance(content, (list, tuple)) and all(isinstance(row, Mapping) for row in content):
-        yield from (Record(name, f"row {number}", _cells(row)) for number, row in enumerate(content, start=1))
-        if not content:
-            yield Record(name, "", dict.fromkeys(EMPTY_COLUMNS, ""))
-    else:
-        raise DataError(
-            f'{name}: expected rows such as {{"candidate": "a", "seed": 1, "score": 0.8}} but got '
-            f"{shown_value(content)}."
-        )
-
-
-def _as_list(value: Any) -> Optional[List[Any]]:
-    value = value.tolist() if hasattr(value, "tolist") else value
-    return list(value) if isinstance(value, (list, tuple)) else None
+        else:
+            content = [{"candidate": key, "score": score} for key, scores in entries.items() for score in scores]
+    if not isinstance(content, (list, tuple)) or not all(isinstance(row, Mapping) for row in content):
+        example = '{"candidate": "a", "seed": 1, "score": 0.8}'
+        raise DataError(f"{name}: expected rows such as {example} but got {shown_value(content)}.")
+    if not content:
+        return [Record(name, "", dict.fromkeys(EMPTY_COLUMNS, ""))]
+    return [Record(name, f"row {number}", _cells(row)) for number, row in enumerate(content, start=1)]
 
 
 def _records_of_frame(name: str, frame: Any) -> Iterator[Record]:
@@ -295,6 +281,11 @@ def _cells(row: Mapping[str, Any]) -> Dict[str, str]:
 def shown_cell(text: str) -> str:
     """Return a cell, or the name of a column, as a message shows it."""
     return shorten(escape_invisible(text), MAX_CELL)
+
+
+def shown_cells(texts: Iterable[str], limit: int = MAX_CHOICES) -> str:
+    """Return the first of several cells, or names of columns, as a message shows them."""
+    return join_some(list(map(shown_cell, texts)), limit=limit)
 
 
 def cell_text(value: Any) -> str:

@@ -1,14 +1,13 @@
 """The options of `fiesta replay`, `fiesta next` and `fiesta plan`, each as one record."""
 
 import argparse
-import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, ClassVar, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
 
-from fiesta_allennlp.core.errors import TYPED_WORDS, ConfigError, DataError, did_you_mean, full_command, join_some
-from fiesta_allennlp.core.names import split_names
+from fiesta_allennlp.core.errors import ConfigError, did_you_mean, join_some
+from fiesta_allennlp.core.names import join_names, split_names
 from fiesta_allennlp.core.settings.choice_settings import (
     OFFICIAL,
     ChoiceSettings,
@@ -24,7 +23,6 @@ from fiesta_allennlp.core.settings.options import (
     check_options,
     flag,
     option,
-    option_words,
     resource_option,
     restated_option,
     selection_option,
@@ -52,58 +50,6 @@ def parse_columns(text: str) -> Dict[str, str]:
             )
         header_by_column[name] = header
     return header_by_column
-
-
-def join_names(names: Iterable[str]) -> str:
-    """Return what `split_names` reads back."""
-    return ",".join(f'"{name}"' if set(name) & set(',"') else name for name in names)
-
-
-def shell_words(words: Iterable[str]) -> str:
-    return " ".join(map(shlex.quote, words))
-
-
-MAX_COMMAND_CHARACTERS = 2000
-"""The length of the longest command in a message, which is complete or left out."""
-
-
-def refusal(settings: Any, problem: str, *changes: Mapping[str, Any]) -> DataError:
-    """Return the error of a table whose message ends with complete commands: the user's own, each with other values of
-    some settings. The key `pipe` is a command whose output is the table."""
-    commands = dict.fromkeys(_corrected_command(settings, each) for each in changes)
-    return DataError("\n    ".join([problem, *(each for each in commands if len(each) < MAX_COMMAND_CHARACTERS)]))
-
-
-def _corrected_command(settings: Any, changes: Mapping[str, Any]) -> str:
-    words = list(TYPED_WORDS.get())
-    options = {name: value for name, value in changes.items() if name not in ("pipe", "files")}
-    if not words:
-        return ", ".join(f"{name}={value!r}" for name, value in changes.items() if value not in ({}, ()))
-    paths = [getattr(settings, "scores", "") or getattr(settings, "source", ""), *settings.files]
-    if words[0] == "select":  # it takes tables in our own columns only
-        words = ["next", *paths, "--output", "runs.csv"]
-    kept: List[str] = []
-    flags = {word for name in options for word in (flag(name), flag(f"no_{name}"))}
-    is_value = False
-    for word in words[1:]:
-        if not is_value and word.partition("=")[0] not in flags and word not in paths:
-            kept.append(word)
-        is_value = word in flags and "minimise" not in word
-    files = ["-"] if "pipe" in changes else list(changes.get("files", paths))
-    command = [full_command(words[0]), shell_words([*files, *kept])]
-    command += [shell_words(words) for name, value in options.items() for words in _typed_options(name, value)]
-    return " ".join([*([changes["pipe"], "|"] if "pipe" in changes else []), *command])
-
-
-def _typed_options(name: str, value: Any) -> Iterable[Sequence[str]]:
-    """Return the words of an option, once or for each of several values."""
-    if isinstance(value, Mapping):
-        value = join_names(f"{role}={header}" for role, header in value.items())
-    elif isinstance(value, tuple) and name not in ("where", "parse", "allow"):
-        value = join_names(value)
-    if isinstance(value, bool):
-        return [option_words(name, value)]
-    return [option_words(name, text) for text in ([value] if isinstance(value, str) else value) if text]
 
 
 def candidates_option(help: str) -> Any:
@@ -210,19 +156,7 @@ class BroughtSettings:
         check_options(self)
 
 
-TABLE_OPTIONS = (
-    "files",
-    "columns",
-    "score",
-    "where",
-    "wide",
-    "parse",
-    "finished",
-    "ignore",
-    "scale",
-    "allow",
-    "minimise",
-)
+TABLE_OPTIONS = tuple(f.name for f in fields(TableSettings) if f.name not in ("min_score", "done"))
 """The settings that say what a table means. A selection has recorded its own."""
 
 
@@ -366,9 +300,7 @@ class PlanSettings(TableSettings, ChoiceSettings):
     candidates: Optional[int] = _problem(None, f"number of candidates (default {DEFAULT_NUM_CANDIDATES})", least=2)
     seconds: Optional[float] = _problem(None, "duration of a run (default: the pilot's)", metavar="SECONDS", above=0)
     belief: Any = restated_option(ChoiceSettings, "belief", help="model of the scores, as in a selection")
-    budget: Optional[int] = restated_option(
-        ChoiceSettings, "budget", help="fixed budget for comparison (default: the mean number of runs)", least=1
-    )
+    budget: Optional[int] = restated_option(ChoiceSettings, "budget", group="")
     preset: Optional[str] = preset_option()
     splits: Optional[str] = splits_option(PROBLEM_GROUP, default=None)
     workers: int = resource_option(1, "number of parallel runs", least=1)
@@ -395,6 +327,8 @@ class PlanSettings(TableSettings, ChoiceSettings):
         pilot_flag = next((flag(name) for name in PILOT_OPTIONS if getattr(self, name) not in (None, False, ())), None)
         if self.source is None and pilot_flag is not None:
             raise ConfigError(f"{pilot_flag} needs a table of scores or a selection. Pass one, or remove {pilot_flag}.")
+        if self.budget is not None:
+            raise ConfigError(f"budget {self.budget}: a plan is for a target confidence. Remove the budget.")
         if self.split_sd and self.splits == OFFICIAL:
             raise ConfigError(
                 f"--split-sd {self.split_sd:g} cannot be combined with --splits official, where all runs share one "

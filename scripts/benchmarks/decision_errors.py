@@ -23,7 +23,7 @@ from scipy import stats
 from fiesta_allennlp.choosing.gate import BETTER, NO_WORSE, OPEN, WORSE, judge_against
 from fiesta_allennlp.choosing.probability.batch import NUM_STARTS, Batch, Rules, look
 from fiesta_allennlp.choosing.probability.rules import allowed_error, gives_up
-from fiesta_allennlp.choosing.probability.task_leads import TaskModels, average_leads, choose_task
+from fiesta_allennlp.choosing.probability.task_leads import TaskModel, choose_task
 from fiesta_allennlp.choosing.tiers import tell_apart
 
 RESULTS = BENCHMARKS / "results" / "decision_errors.csv"
@@ -169,7 +169,7 @@ def leaders_without(numbers: np.ndarray, is_paired: bool) -> np.ndarray:
     table = complete_tables(numbers, is_paired, SEEDS_EVERYWHERE)
     parts = [table[:, task::num_tasks] for task in range(num_tasks)]
     return np.stack(
-        [TaskModels.from_numbers(parts[:t] + parts[t + 1 :]).find_leader() for t in range(num_tasks)], axis=1
+        [TaskModel.from_numbers(parts[:t] + parts[t + 1 :]).find_leader() for t in range(num_tasks)], axis=1
     )
 
 
@@ -246,7 +246,7 @@ def judge_sequences(scores: np.ndarray, drop: float, rule: GateRule) -> Tuple[np
         counts = (num_runs + 1) // 2, num_runs // 2
         table = np.full((number, 2, num_runs), np.nan)
         table[:, 0, : counts[0]], table[:, 1, counts[0] :] = scores[:, 0, : counts[0]], scores[:, 1, : counts[1]]
-        leads = average_leads(TaskModels.from_numbers([table]).leads(np.zeros(number, dtype=int)))
+        leads = TaskModel.from_numbers([table]).leads(np.zeros(number, dtype=int))
         allowed = np.full((number, 2), rule.allowed(counts[1]))
         look_verdict = judge_against(leads, drop, allowed)[:, 1]
         is_new = ~is_over & (look_verdict != OPEN)
@@ -307,8 +307,8 @@ def measure_tiers(problems: Sequence[Problem], number: int, seed: int) -> List[R
             ("equal means", numbers - means[:, None], means * 0),
         ):
             table = complete_tables(scores[None, :, None], problem.paired, SEEDS_EVERYWHERE)
-            models = TaskModels.from_numbers([table])
-            leads = [models.leads(np.array([index]))[0].tails()[0] for index in range(len(scores))]
+            model = TaskModel.from_numbers([table])
+            leads = [model.leads(np.array([index])).tails()[0] for index in range(len(scores))]
             tests = tails_of_tests(scores, problem.paired)
             is_behind = truth[:, None] < truth - 1e-12
             num_pairs = len(scores) * (len(scores) - 1) / 2

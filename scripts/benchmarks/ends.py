@@ -40,9 +40,16 @@ from real_tables import interval
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import UNNAMED
 from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED, find_questions
-from fiesta_allennlp.selecting.results.measured_errors import CLASS_ERRORS, LEAD_LIMITS, PROB_LIMITS, class_of
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.verdict import EQUAL_SDS, judge, prob_equal
+from fiesta_allennlp.selecting.results.verdict import (
+    CLASS_ERRORS,
+    EQUAL_SDS,
+    LEAD_LIMITS,
+    PROB_LIMITS,
+    class_of,
+    judge,
+    prob_equal,
+)
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 
@@ -94,7 +101,7 @@ def _judge_problem(seeded: SeededProblem, num_selections: int) -> Iterator[End]:
     simulator = prepare_simulator(ReplaySettings(scores="", seed=seeded.seed), problem)
     drawn = [simulator.draw(repetition) for repetition in range(num_selections)]
     assert simulator.rules is not None
-    for scores, num_runs in zip(drawn, simulator.run_batch(simulator.rules, drawn).num_runs.tolist(), strict=True):
+    for scores, num_runs in zip(drawn, simulator.run_batch(drawn).num_runs.tolist(), strict=True):
         pairs = zip(simulator.first_history.active, num_runs, strict=True)
         runs = [scores.run(name, number) for name, count in pairs for number in range(count)]
         history = simulator.first_history.with_finished(runs)

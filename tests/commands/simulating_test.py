@@ -3,11 +3,12 @@
 import csv
 import json
 from pathlib import Path
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Sequence
 
 import pytest
 
 from fiesta_allennlp.tables.run_table import read_run_table
+from fiesta_allennlp.tables.simulation import simulator
 from fiesta_allennlp.tables.simulation.outlook import Repetition
 from fiesta_allennlp.tables.simulation.simulator import MAX_CHUNK_SIZE, Simulator
 from fiesta_allennlp.tables.table_settings import NextSettings
@@ -49,13 +50,13 @@ def test_a_replay_tells_what_it_took_and_leaves_its_files(table: Path, tmp_path:
 def test_an_interrupted_replay_prints_what_has_finished(
     table: Path, replay: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
 ) -> None:
-    def run_all(self: Simulator, repetitions: range) -> List[Repetition]:
+    def simulate(ways: Sequence[Simulator], repetitions: range) -> List[List[Repetition]]:
         if MAX_CHUNK_SIZE in repetitions:
             ctrl_c()
-        return whole(self, repetitions)
+        return whole(ways, repetitions)
 
-    whole = Simulator.run_all
-    monkeypatch.setattr(Simulator, "run_all", run_all)
+    whole = simulator.simulate_ways
+    monkeypatch.setattr(simulator, "simulate_ways", simulate)
     options = ["--budget", 8, "--repetitions", MAX_CHUNK_SIZE + 1]
     status, text = replay(table, *options, "--output", tmp_path / "out.json")
     assert status == 130, text
@@ -70,14 +71,14 @@ def test_a_plan_by_numbers_tells_and_leaves_its_file(plan: Call, tmp_path: Path)
     # 3 starting runs of each are the fewest
     assert "6 runs" in text and "6 h 0 min" in text
     content = json.loads(output.read_text())
-    assert [content[kind]["runs"]["mean"] for kind in ("default", "equal", "halving")] == [6, 6, 6]
+    assert [content[kind]["runs"]["mean"] for kind in ("default", "equal")] == [6, 6]
     assert (content["seed"], content["strategy"]["confidence"]) == ("5", 0.8)
     assert (content["sd"], content["scale"]) == (0.01, "score")
     assert [entry["margin"] for entry in content["margins"]] == [0.001, 0.002, 0.004]
 
 
 def test_an_interrupted_plan_says_so(plan: Call, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]) -> None:
-    monkeypatch.setattr(Simulator, "run_all", lambda *_: ctrl_c())
+    monkeypatch.setattr(simulator, "simulate_ways", lambda *_: ctrl_c())
     assert plan("--gap", 1, "--sd", 1)[0] == 130
     assert "nowhere" in plan.refused("--gap", 1, "--sd", 1, "--output", "nowhere/plan.json")
 

@@ -8,7 +8,7 @@ from typing import Dict, List, Optional, Tuple
 
 import pytest
 
-from fiesta_allennlp.reports.figures.drawing import draw_all
+from fiesta_allennlp.reports.figures import draw_all
 from fiesta_allennlp.reports.report import render_html
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from tests.reports.made_up import UGLY_NAMES, all_made_up, by_documents, just_begun, made_up

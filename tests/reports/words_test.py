@@ -8,10 +8,7 @@ from fiesta_allennlp import report
 from fiesta_allennlp.documents.documents_result import DocumentsResult, SystemResult
 from fiesta_allennlp.reports.terminal.status import read_status
 from fiesta_allennlp.reports.words import selection_in_words
-from fiesta_allennlp.selecting.results.candidate_result import FailedRun
 from tests.selections import write_selection
-
-BATCH = FailedRun("x-0", "error", "no answer")
 
 
 def entry(name: str, measure: Optional[float], num_documents: int = 2, **options: Any) -> SystemResult:
@@ -30,18 +27,11 @@ def in_lines(result: DocumentsResult) -> str:
     return "\n".join(selection_in_words(result))
 
 
-def test_systems_that_are_level_or_saw_fewer_documents_are_named() -> None:
-    a, lost = entry("a", 1.0), entry("lost", 1.0, state="failed")
-    through = "answered all 2 documents: a is the best on this file, with accuracy 1.0000"
-    assert f"{through}, after " in in_lines(ended("a", a, entry("b", 0.5), lost))
-    assert f"{through}, level with b and c, after " in in_lines(ended("a", a, entry("b", 1.0), entry("c", 1.0), lost))
-    fewer = in_lines(ended("a", a, entry("b", 1.0, 1), entry("c", 1.0, 1, failed_runs=(BATCH,))))
-    assert " b answered fewer because they were unlikely to be the best." in fewer
-    # A plan that drops systems says nothing of probabilities.
-    plan = {"type": "sequential_halving", "budget": 3}
-    assert " b answered fewer.\n" in in_lines(ended("a", a, entry("b", 1.0, 1), strategy=plan))
-    words = in_lines(ended("a", entry("a", 1.0, 1), entry("b", None, 0, failed_runs=(BATCH, BATCH)), strategy=plan))
-    assert "the next step of the plan: a leads, with accuracy 1.0000" in words
+def test_a_selection_whose_documents_ran_out_says_so() -> None:
+    a = entry("a", 1.0, num_evaluations=2)
+    assert "a leads, by accuracy, after 2 answered documents of 2 systems, and no document is left" in in_lines(
+        ended("a", a, entry("b", 0.5))
+    )
 
 
 def test_an_open_selection_offers_the_set_first() -> None:

@@ -206,4 +206,4 @@ def test_answers_of_true_and_false_are_scores() -> None:
     table = typed(
         "items/bool_A.jsonl items/samples_A.jsonl --where id=q0,q1,q7 --score passed --columns split=id"
     ).table
-    assert table is not None and table.scores == {"bool_A": [1.0, 1.0, 0.0]} and table.read_back.is_binary
+    assert table is not None and table.scores == {"bool_A": [1.0, 1.0, 0.0]}

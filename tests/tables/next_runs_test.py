@@ -10,7 +10,7 @@ import pytest
 from fiesta_allennlp import next_runs
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.selecting.results.showing import show
+from fiesta_allennlp.selecting.results.candidate_table import show
 from tests.selecting.loop_test import MEANS, Run
 
 HEADER = "candidate,split,seed,score\n"
@@ -55,6 +55,15 @@ def test_an_empty_table_names_the_first_runs_and_each_next_split(tmp_path: Path)
     assert runs(next_runs(path, workers=2, splits="independent")) == [("a", "0", "4"), ("b", "1", "5")]
     path.write_text(HEADER + "a,5,5,.5\nb,5,5,.4\nb,7,7,.4\n")  # one number decides both
     assert runs(next_runs(path, candidates=["c"], workers=3)) == [("c", "5", "5"), ("a", "7", "7"), ("c", "7", "7")]
+
+
+def test_the_runs_that_p_best_lacks_are_counted() -> None:
+    rows = [
+        {"candidate": name, "seed": k, "score": k / 10} for name, number in (("a", 3), ("b", 1)) for k in range(number)
+    ]
+    (first, *_) = next_runs(rows, candidates=["c"]).sentences
+    assert first == "P(best) is not available yet. Missing: 1 run of b, 2 runs of c."
+    assert next_runs([{**row, "task": task} for task in "xy" for row in rows]).num_missing == {"b": 2}
 
 
 def test_open_and_failed_runs_count_and_a_score_takes_the_place_of_its_open_row(tmp_path: Path) -> None:

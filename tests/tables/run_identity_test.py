@@ -162,6 +162,82 @@ def test_units_are_compared_and_allowed() -> None:
         assert read([{"candidate": "a", "seed": k, "score": value} for k, value in enumerate(other)]).rows
 
 
+def typed_rows(rows: Rows) -> str:
+    """Write rows to `t.csv`."""
+    Path("t.csv").write_text("\n".join([",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]) + "\n")
+    return "fiesta next t.csv"
+
+
+def test_statistics_epochs_and_second_seeds_are_ignored_and_no_part_of_a_candidate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {
+            "candidate": name,
+            "seed": k,
+            "config.seed": k % 2,
+            "best_epoch": 3 + k % 2,
+            "rank_f1": k % 3,
+            "max_len": length,
+            "epochs": length // 16,
+            "score": 0.5 + k / 100,
+        }
+        for name, length, k in product("ab", (32, 64), range(4))
+    ]
+    pasted = paste(typed_rows(rows))
+    assert pasted.table is not None and pasted.pastes == 1
+    assert commands_of(pasted.error)[0] == (
+        "fiesta next t.csv --columns candidate=candidate+max_len+epochs --ignore config.seed,best_epoch,rank_f1"
+    )
+
+
+def test_a_role_is_not_proposed_to_be_a_time_a_seed_or_the_name_of_each_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {
+            "Name": f"sun-{name}",
+            "Created": f"2026-11-2{k}T10:00:00Z",
+            "config.arch": name,
+            "config.seed": k,
+            "Runtime": 2400.5 + k + ord(name),
+            "eval/f1": 0.5 + k / 100,
+        }
+        for name, k in product("ab", range(3))
+    ]
+    pasted = paste(typed_rows(rows))
+    assert commands_of(pasted.error)[0] == "fiesta next t.csv --columns candidate=config.arch --score eval/f1"
+    assert not any(name in command for command in commands_of(pasted.error) for name in ("Created", "seed", "Runtime"))
+    assert pasted.table is not None and pasted.pastes == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "corrected"),
+    [
+        ("--columns candidate=model --score f1", "--columns candidate=model --score metrics/f1"),
+        ("--columns candidate=model,score=f1", "--columns candidate=model,score=metrics/f1"),
+        ("--columns candidate=arch --score metrics/f1", "--columns candidate=params.arch --score metrics/f1"),
+        ("--columns candidate=mdel --score=-metrics/f1", "--columns candidate=model --score=-metrics/f1"),
+        ("--columns candidate=model --score=-f1", "--columns candidate=model --score=-metrics/f1"),
+        (
+            "--columns candidate=model --score metrics/f1 --where sed=1",
+            "--columns candidate=model --score metrics/f1 --where seed=1",
+        ),
+    ],
+)
+def test_the_end_of_a_name_or_a_near_name_leads_to_the_column(
+    typed: str, corrected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {"model": name, "params.arch": name, "seed": k, "metrics/f1": 0.5 + k / 100} for name in "ab" for k in range(3)
+    ]
+    pasted = paste(f"{typed_rows(rows)} {typed}")
+    assert pasted.table is not None and commands_of(pasted.error)[0] == f"fiesta next t.csv {corrected}"
+
+
 def count_calls(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> int:
     """Count the calls of Python functions that reading these rows takes."""
     number = 0

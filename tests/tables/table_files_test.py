@@ -55,6 +55,21 @@ def test_a_directory_and_a_decimal_comma_are_answered_with_what_to_do() -> None:
         scores("comma.csv")
 
 
+def test_a_decimal_comma_is_read_or_made_a_point_by_a_command() -> None:
+    rows = "candidate;seed;score\na;1;90,73 %\nb;1;-88,1 %\n"
+    Path("s.csv").write_text(rows)
+    assert scores("s.csv") == {"a": [90.73], "b": [-88.1]}
+    Path("c.csv").write_text('candidate,seed,score\na,1,"90,73 %"\nb,1,"-88,1 %"\n')
+    pasted = paste("fiesta next c.csv --workers 2")
+    assert pasted.table is not None and pasted.table.scores == {"a": [90.73], "b": [-88.1]} and pasted.pastes == 1
+    (command,) = commands_of(pasted.error)
+    assert command.startswith("sed -E ") and command.endswith(" c.csv | fiesta next - --workers 2")
+    Path("d.csv").write_text("candidate,seed,score\nc,1,0.5\n")
+    with pytest.raises(DataError) as raised:
+        read_as_typed("fiesta next c.csv d.csv")
+    assert not commands_of(str(raised.value)), "a pipe is one file"
+
+
 def test_a_path_that_matches_in_two_ways_is_refused() -> None:
     with pytest.raises(
         DataError, match="matches .* in two ways: candidate = bert-base, seed = 1; or candidate = bert, "

@@ -2,15 +2,17 @@
 
 import csv
 import runpy
+from io import StringIO
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from fiesta_allennlp import next_runs, plan, replay, report
 from fiesta_allennlp.core.errors import ConfigError, DataError
-from fiesta_allennlp.selecting.results.showing import show
+from fiesta_allennlp.selecting.results.candidate_table import show
 from fiesta_allennlp.selecting.results.task_standing import task_table
 from fiesta_allennlp.tables.run_table import read_brought_runs
 from fiesta_allennlp.tables.table_settings import BroughtSettings
@@ -74,6 +76,19 @@ def test_the_table_of_tasks_names_the_task_that_makes_the_lead() -> None:
     assert answer.result.ranked[0].mean == pytest.approx(np.mean([easy.means["a"], hard.means["a"]]))
 
 
+def test_long_names_fit_into_80_columns() -> None:
+    names = {"a": "roberta-large-finetuned-on-multi-nli", "b": "google/electra-small-discriminator"}
+    tasks = {"easy": "stanford-sentiment-treebank", "hard": "recognizing-textual-entailment"}
+    rows = [{**row, "candidate": names[row["candidate"]], "task": tasks[row["task"]]} for row in make_rows(MEANS)]
+    console = Console(width=80, file=StringIO())
+    console.print(task_table(next_runs(rows).result))
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+    assert lines[0] == "Tasks, with equal weights; candidates are numbered in the order above"
+    assert lines[2].split() == ["task", "1", "2", "leader", "without", "it", "of", "the", "lead"]
+    assert lines[4].split()[0] == "stanford-" and lines[4].split()[3:5] == ["2", "1"]
+    assert lines[6].split()[0] == "recognizing-" and all("…" not in line for line in lines)
+
+
 def test_the_mean_is_that_of_the_tasks_whatever_their_runs() -> None:
     rows = make_rows(MEANS)
     more = [row for row in make_rows(MEANS, num_seeds=9, seed=2) if row["task"] == "easy" and row["seed"] > 3]
@@ -126,6 +141,12 @@ def test_each_run_has_a_task_the_one_whose_variance_falls_most() -> None:
     ]
 
 
+def test_a_task_where_nothing_varies_gets_no_further_runs() -> None:
+    rows = make_rows({"a": dict.fromkeys(SDS, 0.8), "b": dict.fromkeys(SDS, 0.805), "c": dict.fromkeys(SDS, 0.79)})
+    constant = [{**row, "split": row["seed"], "score": row["score"] if row["task"] == "hard" else 1.0} for row in rows]
+    assert {run.task for run in next_runs(constant, workers=6).runs} == {"hard"}
+
+
 def test_tasks_of_very_different_noise_need_a_scale(tmp_path: Path) -> None:
     rows = make_rows({name: {"easy": mean, "wild": 20 * mean} for name, mean in (("a", 0.9), ("b", 0.8))}, 5)
     for row in rows:
@@ -158,7 +179,7 @@ def test_what_is_about_one_task_refuses_several(tmp_path: Path) -> None:
             next_runs(rows, **options)
     with pytest.raises(DataError, match="fiesta replay compares candidates on one task, but there are 2: easy, hard"):
         replay(rows)
-    with pytest.raises(DataError, match="fiesta select --scores compares candidates on one task"):
+    with pytest.raises(DataError, match="fiesta next rows --where task=NAME --output runs.csv"):
         read_brought_runs(BroughtSettings(), {}, rows)
     with pytest.raises(ConfigError, match="--compare does not support several tasks"):
         report(rows, compare=["a", "b"])
@@ -188,11 +209,9 @@ def test_a_plan_goes_on_from_the_runs_on_each_task(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     next_runs(rows).table.write(path)
     done = plan(path, repetitions=40, seed=1)
-    assert done.default.runs.low >= 12 and done.halving is None and not done.interrupted
+    assert done.default.runs.low >= 12 and done.claim is None and not done.interrupted
     assert done.equal is not None and done.default.picked > 0.5
     assert done.simulator.true_means["a"] == pytest.approx(next_runs(rows).result.candidates[0].mean)
-    with pytest.raises(ConfigError, match="--budget is for a plan on one task"):
-        plan(path, repetitions=4, seed=1, budget=50)
 
 
 def test_the_loop_of_two_real_tasks_ends_with_a_winner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

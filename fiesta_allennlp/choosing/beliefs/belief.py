@@ -1,13 +1,12 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import List, Optional, Sequence
+from typing import Optional
 
 import numpy as np
 
 from fiesta_allennlp.choosing.probability.leads import Leads
 from fiesta_allennlp.choosing.probability.pooled_noise import PooledNoise
-from fiesta_allennlp.choosing.tiers import tell_apart, tier_letters
 from fiesta_allennlp.core.errors import ScoreError
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable
@@ -34,10 +33,12 @@ class Lead:
 class Posterior(ABC):
     """Posterior of the leads among the active candidates, which are in the order of `History.active`.
 
-    `has_margin` says whether the leads are in units of the score, and not of its logit.
+    `has_margin` says whether the leads are in units of the score, and not of its logit. `num_tasks` is the number of
+    tasks on whose average candidates are compared.
     """
 
     has_margin: bool = True
+    num_tasks: int = 1
 
     @property
     @abstractmethod
@@ -51,10 +52,6 @@ class Posterior(ABC):
     @abstractmethod
     def prob_best(self, margin: float = 0.0) -> np.ndarray:
         """Compute P(mean_i >= max_j mean_j - margin). Shape: `(num_candidates,)`. Sums to 1 if `margin` is 0."""
-
-    def leads_by_task(self, candidate: int) -> Sequence[Leads]:
-        """Return the leads of a candidate on each task."""
-        return [self.leads if candidate == self.leader else self.leads_of(candidate)]
 
     @cached_property
     def leads(self) -> Leads:
@@ -75,12 +72,6 @@ class Posterior(ABC):
             return None
         prob_behind, error = float(leads.tails()[0, rival]), float(np.sqrt(leads.variance[0, rival]))
         return Lead(float(leads.difference[0, rival]), error, float(leads.df[0, rival]), prob_behind)
-
-    def tiers(self, confidence: float) -> List[str]:
-        """Return the letters of the tier of each candidate; see `choosing.tiers`."""
-        leads = [self.leads_of(index) for index in range(self.leads.difference.shape[1])]
-        tails = np.array([each.tails()[0] for each in leads])
-        return tier_letters(tell_apart(tails, 1 - confidence), -self.leads.difference[0])
 
     def expected_loss(self, chosen: int) -> Optional[float]:
         """Compute what choosing a candidate costs on average at least, the greatest E[max(0, mean_j - mean_chosen)], in

@@ -6,7 +6,7 @@ import numpy as np
 from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
 from fiesta_allennlp.choosing.beliefs.student_t import ScoreBelief
 from fiesta_allennlp.choosing.probability.leads import Leads, TwoWayModel, prob_best
-from fiesta_allennlp.choosing.probability.task_leads import TaskModels, average_leads
+from fiesta_allennlp.choosing.probability.task_leads import TaskModel
 from fiesta_allennlp.core.errors import ScoreError
 from fiesta_allennlp.core.records import History
 
@@ -14,38 +14,29 @@ MAX_CELLS = 10**7
 """The most cells of a table of candidates and units, which takes about a GB."""
 
 
-class LeadPosterior(Posterior):
-    """A posterior of leads alone."""
-
-    means: np.ndarray
-    """The mean of each candidate. Shape: `(num_candidates,)`."""
-
-    def prob_best(self, margin: float = 0.0) -> np.ndarray:
-        if margin == 0:
-            return np.asarray(prob_best(self.leads.tails())[0])
-        probs = [prob_best(self.leads_of(index).tails(margin))[0, index] for index in range(len(self.means))]
-        return np.array(probs)
-
-
-class ModeratedTPosterior(LeadPosterior):
-    """The leads among candidates, by `choosing.probability.leads`.
+class ModeratedTPosterior(Posterior):
+    """The leads among candidates, by `choosing.probability.leads`, or by `choosing.probability.task_leads` where they
+    are compared by the average of their means on several tasks.
 
     Args:
-        numbers: one number for each candidate and unit, NaN where there is none. Shape: `(num_candidates, num_units)`.
+        numbers: for each task, one number for each candidate and unit, NaN where there is none. Shape of each:
+            `(num_candidates, num_units)`.
         unseen_squares: squared deviations that nothing has shown yet, by candidate; see `Table`.
     """
 
-    def __init__(self, numbers: np.ndarray, unseen_squares: Optional[np.ndarray] = None) -> None:
-        self.numbers = numbers
-        self.model = TwoWayModel.from_numbers(numbers[None], None if unseen_squares is None else unseen_squares[None])
+    def __init__(self, numbers: Sequence[np.ndarray], unseen_squares: Optional[np.ndarray] = None) -> None:
+        self.numbers, self.num_tasks = numbers, len(numbers)
+        unseen = None if unseen_squares is None else unseen_squares[None]
+        self.model = TaskModel([TwoWayModel.from_numbers(each[None], unseen) for each in numbers])
         self._leads_by_candidate: Dict[int, Leads] = {}
 
-    @property
+    @cached_property
     def leader(self) -> int:
         return int(self.model.find_leader()[0])
 
-    @cached_property
+    @property
     def means(self) -> np.ndarray:
+        """The mean of each candidate. Shape: `(num_candidates,)`."""
         return np.asarray(self.model.means[0])
 
     def leads_of(self, candidate: int) -> Leads:
@@ -53,40 +44,11 @@ class ModeratedTPosterior(LeadPosterior):
             self._leads_by_candidate[candidate] = self.model.leads(np.array([candidate]))
         return self._leads_by_candidate[candidate]
 
-
-class TaskAverage(LeadPosterior):
-    """The leads among candidates by the average of their means on several tasks, by `choosing.probability.task_leads`.
-
-    Args:
-        posteriors: those of the same candidates on each task, two or more.
-    """
-
-    def __init__(self, posteriors: Sequence[ModeratedTPosterior]) -> None:
-        self.posteriors = posteriors
-        self.models = TaskModels([each.model for each in posteriors])
-
-    @cached_property
-    def means(self) -> np.ndarray:
-        return np.asarray(self.models.means[0])
-
-    @cached_property
-    def leader(self) -> int:
-        return int(self.models.find_leader()[0])
-
-    def leads_by_task(self, candidate: int) -> List[Leads]:
-        return [each.leads_of(candidate) for each in self.posteriors]
-
-    def leads_of(self, candidate: int) -> Leads:
-        return average_leads(self.leads_by_task(candidate))
-
-    def without(self, task: int) -> LeadPosterior:
-        """Return the posterior of the average over the other tasks."""
-        return average_posterior([each for number, each in enumerate(self.posteriors) if number != task])
-
-
-def average_posterior(posteriors: Sequence[ModeratedTPosterior]) -> LeadPosterior:
-    """Return the posterior of the average over tasks, from those on each task, one or more."""
-    return posteriors[0] if len(posteriors) == 1 else TaskAverage(posteriors)
+    def prob_best(self, margin: float = 0.0) -> np.ndarray:
+        if margin == 0:
+            return np.asarray(prob_best(self.leads.tails())[0])
+        probs = [prob_best(self.leads_of(index).tails(margin))[0, index] for index in range(len(self.means))]
+        return np.array(probs)
 
 
 @Belief.register("moderated_t")
@@ -105,9 +67,8 @@ class ModeratedT(ScoreBelief):
     min_evaluations = 2
     has_draws = False
 
-    def posterior(self, history: History) -> LeadPosterior:
-        parts = history.by_task.values()
-        return average_posterior([ModeratedTPosterior(numbers_by_unit(part, self.scores(part))) for part in parts])
+    def posterior(self, history: History) -> ModeratedTPosterior:
+        return ModeratedTPosterior([numbers_by_unit(part, self.scores(part)) for part in history.by_task.values()])
 
 
 def numbers_by_unit(history: History, scores: List[np.ndarray]) -> np.ndarray:

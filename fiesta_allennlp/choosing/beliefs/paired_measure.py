@@ -92,7 +92,7 @@ class MeasurePosterior(ModeratedTPosterior):
     document."""
 
     def __init__(self, numbers: np.ndarray, pseudo_scores: PseudoScores) -> None:
-        super().__init__(numbers, pseudo_scores.unseen_squares)
+        super().__init__([numbers], pseudo_scores.unseen_squares)
         self.pseudo_scores = pseudo_scores
 
     def interval(self, level: float) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Many selections at once, on scores that are drawn beforehand: the rules of a live one, by arrays."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Callable, Optional, Tuple
 
 import numpy as np
@@ -16,12 +16,7 @@ from fiesta_allennlp.choosing.probability.rules import (
     nearest_rival,
     num_units_of_pair,
 )
-from fiesta_allennlp.choosing.probability.task_leads import (
-    TaskModels,
-    average_leads,
-    choose_task,
-    count_independent_units,
-)
+from fiesta_allennlp.choosing.probability.task_leads import TaskModel, choose_task
 
 NUM_STARTS = 3
 """Units that every candidate begins with. Of two, a candidate with five times the noise of the others looks like them
@@ -37,8 +32,9 @@ class Rules:
     Attributes:
         confidence: target confidence.
         limit: most runs of all candidates together, those before the batch included.
-        margin: difference in units of the score within which candidates count as equally good.
-        margin_share: a further margin, as a share of s0.
+        margin: difference in units of the score within which candidates count as equally good, for all selections or
+            for each.
+        margin_share: a further margin, as a share of s0. Shape: that of `margin`.
         num_starts: units that every candidate begins with.
         min_runs: units that the winner and its nearest rival need.
         num_slots: runs that are made at once.
@@ -53,8 +49,8 @@ class Rules:
 
     confidence: float
     limit: int
-    margin: float = 0.0
-    margin_share: float = 0.0
+    margin: "np.ndarray | float" = 0.0
+    margin_share: "np.ndarray | float" = 0.0
     num_starts: int = NUM_STARTS
     min_runs: int = 0
     num_slots: int = 1
@@ -119,25 +115,24 @@ def look(numbers: np.ndarray, is_open: np.ndarray, room: np.ndarray, rules: Rule
         is_open: candidates that get further runs. Shape: `(num_selections, num_candidates)`.
         room: runs that the limit leaves, pending ones included. Shape: `(num_selections,)`.
     """
-    models = TaskModels.from_numbers([numbers[:, task :: rules.num_tasks] for task in range(rules.num_tasks)])
-    by_task = models.leads(models.find_leader())
-    leads, variances = average_leads(by_task), np.array([each.variance for each in by_task])
+    model = TaskModel.from_numbers([numbers[:, task :: rules.num_tasks] for task in range(rules.num_tasks)])
+    leads, num_units = model.leads(model.find_leader()), model.num_units.sum(axis=0)
     margin = margin_of(leads, rules)
     tails = leads.tails(margin)
     rows = np.arange(len(tails))
     prob = prob_best(tails)[rows, leads.leader]
     rival = nearest_rival(leads, tails)
-    pairs_on_tasks = np.array([num_units_of_pair(leads, rival, units, is_open) for units in models.num_units])
-    units_of_pair = count_independent_units(variances[:, rows, rival], pairs_on_tasks)
-    num_units = models.num_units.sum(axis=0)
+    units_of_pair = num_units_of_pair(leads, rival, model.num_units, is_open)
     is_met = 1 - prob <= rules.allowed_error(units_of_pair, rules.confidence)
-    is_short = num_units_of_pair(leads, rival, num_units, is_open) < rules.min_runs
+    is_short = np.where(is_open, num_units, np.inf)[rows, [leads.leader, rival]].min(axis=0) < rules.min_runs
     is_sure, is_lacking = is_met & ~is_short, is_met & is_short & rules.runs_missing
-    is_constant = (np.nanmax(numbers, axis=2) == np.nanmin(numbers, axis=2)).all(axis=1)
-    is_over = is_sure | (room < 1) | is_constant
+    is_over = is_sure | (room < 1)
+    for row in np.flatnonzero(~leads.noise.varied):
+        is_over[row] |= (np.nanmax(numbers[row], axis=1) == np.nanmin(numbers[row], axis=1)).all()
     if rules.gives_up:
         is_over |= ~is_met & gives_up(leads, rival, num_units, margin=margin, room=room, confidence=rules.confidence)
-    return Look(leads.leader, rival, prob, margin, is_sure, is_over, is_lacking, tails, variances.swapaxes(0, 1))
+    variances = leads.task_variances.swapaxes(0, 1)
+    return Look(leads.leader, rival, prob, margin, is_sure, is_over, is_lacking, tails, variances)
 
 
 class OutOfScores(IndexError):
@@ -152,8 +147,9 @@ class Batch:
     """Selections among equally many candidates, whose further runs have the given scores in this order.
 
     Args:
-        scores: shape `(num_selections, num_candidates * num_tasks, num_scores)`, NaN after the last of a candidate on
-            a task. The tasks of a candidate follow one another.
+        scores: shape `(num_draws, num_candidates * num_tasks, num_scores)`, NaN after the last of a candidate on a
+            task. The tasks of a candidate follow one another. There is one selection for each draw, or for each margin
+            of the rules: these then take the draws in turn.
         units: the unit of each, a number from 0 on each task. Same shape.
         rules: rules that all of them follow.
         is_open: candidates that get further runs; all by default. Shape: `(num_candidates,)`.
@@ -174,7 +170,8 @@ class Batch:
         start: Optional[Tuple[np.ndarray, np.ndarray]] = None,
     ) -> None:
         self._scores, self._units, self._rules = scores, units, rules
-        shape = scores.shape[:2]
+        shape = max(len(scores), np.size(rules.margin)), scores.shape[1]
+        self._margins = [np.broadcast_to(margin, shape[:1]) for margin in (rules.margin, rules.margin_share)]
         num_candidates = shape[1] // rules.num_tasks
         self._is_open = np.broadcast_to(True if is_open is None else is_open, (shape[0], num_candidates))
         num_runs_on, numbers = (np.zeros((shape[1], FIRST_WIDTH)),) * 2 if start is None else start
@@ -186,14 +183,14 @@ class Batch:
 
     def run(self) -> Ends:
         """Make all selections to their ends."""
-        number = len(self._scores)
+        number = len(self._num_runs)
         self._num_rounds = np.zeros(number, dtype=int)
         self._make_starting_runs()
         leader, is_named = np.full(number, -1), np.zeros(number, dtype=bool)
         prob, margin = np.zeros((2, number))
         active = np.flatnonzero(~self._lacks_starts(np.arange(number)).any(axis=1))
         while len(active):
-            state = look(self._numbers_of(active), self._is_open[active], self._room(active), self._rules)
+            state = self._look(active)
             leader[active], prob[active], is_named[active] = state.leader, state.prob, state.is_sure
             margin[active] = state.margin
             goes_on = ~state.is_over & (self._num_runs[active].sum(axis=1) < self._rules.max_runs)
@@ -201,9 +198,14 @@ class Batch:
             self._make_round(active, state.take(goes_on))
         return Ends(leader, prob, margin, is_named, self._by_task(self._num_runs).sum(axis=2), self._num_rounds)
 
+    def _look(self, active: np.ndarray) -> Look:
+        margin, share = (margins[active] for margins in self._margins)
+        rules = replace(self._rules, margin=margin, margin_share=share)
+        return look(self._numbers_of(active), self._is_open[active], self._room(active), rules)
+
     def _make_starting_runs(self) -> None:
         while True:
-            active = np.arange(len(self._scores))
+            active = np.arange(len(self._num_runs))
             active = active[self._lacks_starts(active).any(axis=1) & (self._room(active) > 0)]
             if not len(active):
                 return
@@ -263,7 +265,7 @@ class Batch:
 
     def _add_runs(self, active: np.ndarray, places: np.ndarray) -> None:
         """Run a candidate of each active selection once on a task: `places` count the tasks of all candidates."""
-        runs = active, places, np.minimum(self._num_runs[active, places], self._scores.shape[2] - 1)
+        runs = active % len(self._scores), places, np.minimum(self._num_runs[active, places], self._scores.shape[2] - 1)
         scores, units = self._scores[runs], self._units[runs]
         is_missing = np.isnan(scores) | (self._num_runs[active, places] >= self._scores.shape[2])
         if is_missing.any():

@@ -10,7 +10,7 @@ few further degrees of freedom come from the noise of all candidates (Smyth, 200
 """
 
 from dataclasses import dataclass
-from typing import Optional
+from typing import Optional, Tuple
 
 import numpy as np
 from scipy.special import gammaln, stdtr
@@ -19,18 +19,6 @@ from fiesta_allennlp.choosing.probability.pooled_noise import PooledNoise, Table
 
 MAX_TAIL = 1 - 1e-12
 """The greatest probability that a rival is better: its odds must be finite."""
-
-
-def find_leader(means: np.ndarray, noise: PooledNoise, num_units: np.ndarray) -> np.ndarray:
-    """Return the candidate with the greatest mean; among equal ones that with more units, then the first.
-
-    Args:
-        means: shape `(num_selections, num_candidates)`.
-        num_units: same shape.
-    """
-    tolerance = np.sqrt(noise.variance)[:, None] * 1e-9
-    is_highest = means >= means.max(axis=1, keepdims=True) - tolerance
-    return np.asarray(np.where(is_highest, num_units, 0).argmax(axis=1))
 
 
 class TwoWayModel:
@@ -74,10 +62,6 @@ class TwoWayModel:
         """Return the model of numbers with the noise that they show. The arguments are those of `Table`."""
         table = Table(numbers, unseen_squares)
         return cls(table, pool_noise(table))
-
-    def find_leader(self) -> np.ndarray:
-        """Return the candidate with the greatest mean. Shape: `(num_selections,)`."""
-        return find_leader(self.means, self.noise, self.num_units)
 
     def leads(self, leader: np.ndarray) -> "Leads":
         """Return the leads of a candidate of each selection over all candidates.
@@ -135,6 +119,7 @@ class Leads:
         variance: V, the square of the standard error of each lead; 0 where there is no estimate.
         df: the degrees of freedom of each variance.
         noise: pooled noise.
+        by_task: the leads on each task, if these are their average; see `task_leads`.
     """
 
     leader: np.ndarray
@@ -142,6 +127,12 @@ class Leads:
     variance: np.ndarray
     df: np.ndarray
     noise: PooledNoise
+    by_task: "Tuple[Leads, ...]" = ()
+
+    @property
+    def task_variances(self) -> np.ndarray:
+        """The variances on each task. Shape: `(num_tasks, num_selections, num_candidates)`."""
+        return np.array([leads.variance for leads in self.by_task or (self,)])
 
     def tails(self, margin: "np.ndarray | float" = 0.0) -> np.ndarray:
         """Return the probability that each candidate is better than the leader by more than the margin::

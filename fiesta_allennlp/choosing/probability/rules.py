@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from fiesta_allennlp.choosing.probability.leads import Leads
+from fiesta_allennlp.choosing.probability.task_leads import count_independent_units
 
 FLOOR_UNITS = 16
 """Units of the winner and its nearest rival from which on the target confidence is enough."""
@@ -53,14 +54,16 @@ def choose_evenly(num_started: np.ndarray, is_open: np.ndarray) -> np.ndarray:
 
 def num_units_of_pair(leads: Leads, rival: np.ndarray, num_units: np.ndarray, is_open: np.ndarray) -> np.ndarray:
     """Return the units of the leader or its nearest rival, whichever has fewer, among those that get further runs. If
-    neither does, there is nothing to wait for. Shape: `(num_selections,)`.
+    neither does, there is nothing to wait for. Over several tasks, see `task_leads.count_independent_units`. Shape:
+    `(num_selections,)`.
 
     Args:
-        num_units: units of each candidate. Shape: `(num_selections, num_candidates)`, also that of `is_open`.
+        num_units: units of each candidate on each task. Shape: `(num_tasks, num_selections, num_candidates)`.
+        is_open: shape `(num_selections, num_candidates)`.
     """
-    pair = np.stack([leads.leader, rival], axis=1)
-    units, can_run = (np.take_along_axis(values, pair, axis=1) for values in (num_units, is_open))
-    return np.asarray(np.where(can_run, units, np.inf).min(axis=1))
+    rows, pair = np.arange(len(rival)), np.stack([leads.leader, rival])
+    units = np.where(is_open, num_units, np.inf)[:, rows, pair].min(axis=1)
+    return count_independent_units(leads.task_variances[:, rows, rival], units)
 
 
 def allowed_error(num_units: np.ndarray, confidence: float) -> np.ndarray:

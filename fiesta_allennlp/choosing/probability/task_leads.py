@@ -3,88 +3,80 @@
 A task is a data set of a fixed list. All of them have equal weights, and each has its own noise and its own units.
 """
 
-from typing import List, Sequence
+from dataclasses import replace
+from typing import Sequence
 
 import numpy as np
 from scipy.special import stdtr
 
-from fiesta_allennlp.choosing.probability.leads import Leads, TwoWayModel, find_leader
+from fiesta_allennlp.choosing.probability.leads import Leads, TwoWayModel
 from fiesta_allennlp.choosing.probability.pooled_noise import PooledNoise
 
 
-class TaskModels:
-    """The two-way model of each task. With a single task it is that of all runs.
+class TaskModel:
+    """The average of the two-way models of tasks. With a single task it is that of all runs.
+
+    `means` are the means of the means on all tasks, shape `(num_selections, num_candidates)`, `num_units` the units on
+    each, shape `(num_tasks, num_selections, num_candidates)`, and `noise` that of a run on a typical task: the mean of
+    the variances that are not 0.
 
     Args:
-        models: that of each task, of the same candidates.
+        tasks: the model of each task, of the same candidates.
     """
 
-    def __init__(self, models: Sequence[TwoWayModel]) -> None:
-        self.models = models
+    def __init__(self, tasks: Sequence[TwoWayModel]) -> None:
+        self.tasks = tasks
+        self.means = np.asarray(np.mean([task.means for task in tasks], axis=0))
+        self.num_units = np.array([task.num_units for task in tasks])
+        self.noise = tasks[0].noise if len(tasks) == 1 else _average_noise([task.noise for task in tasks])
 
     @classmethod
-    def from_numbers(cls, numbers: Sequence[np.ndarray]) -> "TaskModels":
-        """Return the models of the numbers on each task. Shape of each: `(num_selections, num_candidates, num_units)`,
+    def from_numbers(cls, numbers: Sequence[np.ndarray]) -> "TaskModel":
+        """Return the model of the numbers on each task. Shape of each: `(num_selections, num_candidates, num_units)`,
         where the number of units may differ."""
         return cls([TwoWayModel.from_numbers(each) for each in numbers])
 
-    @property
-    def means(self) -> np.ndarray:
-        """The mean of the means on all tasks. Shape: `(num_selections, num_candidates)`."""
-        return np.asarray(np.mean([model.means for model in self.models], axis=0))
-
-    @property
-    def num_units(self) -> np.ndarray:
-        """Shape: `(num_tasks, num_selections, num_candidates)`."""
-        return np.array([model.num_units for model in self.models])
-
     def find_leader(self) -> np.ndarray:
-        """Return the candidate with the greatest mean; see `leads.find_leader`. Shape: `(num_selections,)`."""
-        noise = average_noise([model.noise for model in self.models])
-        return find_leader(self.means, noise, self.num_units.sum(axis=0))
+        """Return the candidate with the greatest mean; among equal ones that with more units, then the first. Shape:
+        `(num_selections,)`."""
+        tolerance = np.sqrt(self.noise.variance)[:, None] * 1e-9
+        is_highest = self.means >= self.means.max(axis=1, keepdims=True) - tolerance
+        return np.asarray(np.where(is_highest, self.num_units.sum(axis=0), 0).argmax(axis=1))
 
-    def leads(self, leader: np.ndarray) -> List[Leads]:
-        """Return the leads of a candidate of each selection on each task. Shape of `leader`: `(num_selections,)`."""
-        return [model.leads(leader) for model in self.models]
+    def leads(self, leader: np.ndarray) -> Leads:
+        """Return the leads of a candidate of each selection on the average of T tasks.
+
+        With the lead D_t of task t, its variance V_t and degrees of freedom d_t (Satterthwaite, 1946)::
+
+            D = sum D_t / T,   V = sum V_t / T^2,   d = (sum V_t)^2 / sum(V_t^2 / d_t)
+
+        A task where nothing varied has V_t = 0.
+
+        Args:
+            leader: index of a candidate. Shape: `(num_selections,)`.
+        """
+        leads = [task.leads(leader) for task in self.tasks]
+        if len(leads) == 1:
+            return leads[0]
+        variances = np.array([np.where(each.noise.varied[:, None], each.variance, 0.0) for each in leads])
+        total, df = variances.sum(axis=0), np.array([each.df for each in leads])
+        shares = np.where(df > 0, variances**2 / np.where(df > 0, df, 1.0), 0.0).sum(axis=0)
+        return Leads(
+            leader,
+            np.mean([each.difference for each in leads], axis=0),
+            total / len(leads) ** 2,
+            np.where(shares > 0, total**2 / np.where(shares > 0, shares, 1.0), 0.0),
+            self.noise,
+            tuple(replace(each, variance=variance) for each, variance in zip(leads, variances, strict=True)),
+        )
 
 
-def average_noise(noises: Sequence[PooledNoise]) -> PooledNoise:
-    """Return the noise of a run on a typical task: the mean of the variances that are not 0."""
-    if len(noises) == 1:
-        return noises[0]
+def _average_noise(noises: Sequence[PooledNoise]) -> PooledNoise:
     varied = np.array([noise.varied for noise in noises])
     total = np.where(varied, [noise.variance for noise in noises], 0.0).sum(axis=0)
     variance = np.where(varied.any(axis=0), total / np.maximum(varied.sum(axis=0), 1), 1.0)
     unit_share, df = (np.mean([getattr(noise, name) for noise in noises], axis=0) for name in ("unit_share", "df"))
     return PooledNoise(variance, unit_share, df, varied.any(axis=0))
-
-
-def average_leads(leads: Sequence[Leads]) -> Leads:
-    """Return the leads on the average of T tasks, from those of the same candidates on each.
-
-    With the lead D_t of task t, its variance V_t and degrees of freedom d_t (Satterthwaite, 1946)::
-
-        D = sum D_t / T,   V = sum V_t / T^2,   d = (sum V_t)^2 / sum(V_t^2 / d_t)
-
-    A task where nothing varied has V_t = 0.
-    """
-    if len(leads) == 1:
-        return leads[0]
-    variances = np.array([_known_variance(each) for each in leads])
-    total, df = variances.sum(axis=0), np.array([each.df for each in leads])
-    shares = np.where(df > 0, variances**2 / np.where(df > 0, df, 1.0), 0.0).sum(axis=0)
-    is_known = shares > 0
-    return Leads(
-        leads[0].leader,
-        np.mean([each.difference for each in leads], axis=0),
-        total / len(leads) ** 2,
-        np.where(is_known, total**2 / np.where(is_known, shares, 1.0), 0.0),
-        average_noise([each.noise for each in leads]),
-    )
-
-
-def _known_variance(leads: Leads) -> np.ndarray:
-    return np.where(leads.noise.varied[:, None], leads.variance, 0.0)
 
 
 def count_independent_units(variances: np.ndarray, num_units: np.ndarray) -> np.ndarray:

@@ -3,13 +3,13 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Dict, List
 
+from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.reports.latex_and_html import render_paragraphs
 from fiesta_allennlp.reports.words import verdict_in_words
-from fiesta_allennlp.selecting.results.candidate_table import candidate_table
+from fiesta_allennlp.selecting.results.candidate_table import Printable, TerminalLines, candidate_table, show
 from fiesta_allennlp.selecting.results.facts import NEXT, fact_sentences, fact_values
 from fiesta_allennlp.selecting.results.result_words import time_forecast_text
-from fiesta_allennlp.selecting.results.showing import Printable, TerminalLines, show
 from fiesta_allennlp.selecting.results.task_standing import task_table
 from fiesta_allennlp.tables.next_runs import NextRuns, next_runs
 from fiesta_allennlp.tables.table_files import Content
@@ -42,10 +42,12 @@ class PrintableNextRuns(Printable, NextRuns):
         """Who leads, and the runs to make. The last sentence of a selection without further runs is its ending."""
         time, is_over = self.time_forecast, self.result.stopped_by not in (None, "failures")
         after = f"after {count_text(self.result.num_evaluations, 'run')} of {len(self.result.candidates)} candidates"
+        missing = [f"{count_text(number, 'run')} of {name}" for name, number in self.num_missing.items()]
         return render_paragraphs(
             "next.j2",
             next_runs=self,
             result=self.result,
+            missing=join_some(missing),
             time=time and time_forecast_text(time),
             facts=fact_sentences(self.result, NEXT),
             verdict=verdict_in_words(self.result, after) if is_over else "",

@@ -9,9 +9,8 @@ from fiesta_allennlp.core.console import repetition_bar
 from fiesta_allennlp.core.errors import full_command
 from fiesta_allennlp.core.texts import number_text
 from fiesta_allennlp.reports.latex_and_html import MISSING_TEXT, render_paragraphs
-from fiesta_allennlp.selecting.results.candidate_table import Table
+from fiesta_allennlp.selecting.results.candidate_table import Table, TerminalLines, show
 from fiesta_allennlp.selecting.results.result_words import time_forecast_text
-from fiesta_allennlp.selecting.results.showing import TerminalLines, show
 from fiesta_allennlp.tables.score_sources import ScoreSource
 from fiesta_allennlp.tables.simulation.outlook import Outlook
 from fiesta_allennlp.tables.simulation.planning import Simulation, plan, replay
@@ -60,12 +59,10 @@ def outlook_table(result: Simulation) -> Table:
     params = result.settings.strategy_params()
     margin = Margin.parse(params.get("margin", 0.0))
     label = params["type"] + (f", margin {margin.text}" if margin.size else "")
-    rows: List[Tuple[str, float, Optional[Outlook]]] = [(label, result.margin, result.default)]
+    own_margin = result.simulator.margin
+    rows: List[Tuple[str, float, Optional[Outlook]]] = [(label, own_margin, result.default)]
     rows += [(f"  margin {margin:g}", margin, outlook) for margin, outlook in result.margins.items()]
-    rows += [
-        ("equal allocation", result.margin, result.equal),
-        (f"budget of {result.budget}", result.margin, result.halving),
-    ]
+    rows.append(("equal allocation", own_margin, result.equal))
     for row_label, row_margin, outlook in rows:
         if outlook is not None:
             runs, has_shares = outlook.runs, result.has_wrong_answers(row_margin)

@@ -82,7 +82,7 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
     result = replace(result, candidates=candidates, forecast=_forecast(report, num_running=num_running))
     decision_sentences = () if report.is_confirmation else decision_in_words(result)  # its verdict decides
     run_sentences = (*failures_in_words(result), *decision_sentences)
-    error = None if report.selection is None or result.running else report.selection.meta.error
+    error = None if report.meta is None or result.running else report.meta.error
     error_text = error and f"The last session ended with an error: {error}"
     last_sentences = (
         *_describe_jobs(pending_runs),
@@ -105,9 +105,9 @@ def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
 def _forecast(report: Report, *, num_running: int) -> Optional[Forecast]:
     """Forecast the further runs of an open selection, as its live line does. Their time is known while runs are
     running."""
-    if report.selection is None:
+    if report.meta is None:
         return None
-    meta, max_hours = report.selection.meta, getattr(report.settings, "max_hours", None)
+    meta, max_hours = report.meta, getattr(report.settings, "max_hours", None)
     seconds_left = None if max_hours is None else 3600 * max_hours - meta.working_seconds
     decision = report.strategy.recommend(report.history)
     return forecast_open_selection(

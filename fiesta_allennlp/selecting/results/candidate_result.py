@@ -149,8 +149,8 @@ class CandidateResult:
 
     @property
     def mean_seconds(self) -> Optional[float]:
-        """The mean seconds of a finished run of this selection."""
-        return self.seconds / self.num_own if self.num_own else None
+        """The mean seconds of a finished run of this selection; None if they are unknown."""
+        return self.seconds / self.num_own if self.seconds and self.num_own else None
 
     @property
     def num_own(self) -> int:

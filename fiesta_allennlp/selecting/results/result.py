@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Literal, Mapping, Optional, Tuple, Type, TypeVar, Union, cast
 
 from fiesta_allennlp.choosing.decision import DECIDED_REASONS, Decision
+from fiesta_allennlp.choosing.tiers import find_tiers
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.core.files import check_format, from_csv_cell, read_json, write_json_file
@@ -17,7 +18,7 @@ from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.provenance import MachineRuns, count_machine_runs
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
-from fiesta_allennlp.selecting.results.candidate_table import JSON, candidate_values
+from fiesta_allennlp.selecting.results.candidate_table import JSON, Printable, candidate_values
 from fiesta_allennlp.selecting.results.claim import runs_to_claim
 from fiesta_allennlp.selecting.results.facts import (
     DecisionFacts,
@@ -26,8 +27,7 @@ from fiesta_allennlp.selecting.results.facts import (
     share_of_single_runs_wrong,
 )
 from fiesta_allennlp.selecting.results.result_words import RUN_WORDS, Words
-from fiesta_allennlp.selecting.results.showing import Printable
-from fiesta_allennlp.selecting.results.verdict import find_tiers, smallest_set
+from fiesta_allennlp.selecting.results.verdict import smallest_set
 from fiesta_allennlp.version import __version__
 
 FORMAT = 3
@@ -92,7 +92,7 @@ class Result(DecisionFacts, Printable):
         names = history.active if decision.compared is None else decision.compared
         compared = replace(history, withdrawn=frozenset(history.candidates).difference(names))
         computed_fields = {**computed_facts(compared, decision, cls), "machines": count_machine_runs(history)}
-        tiers = find_tiers(decision, names, further_fields.get("target", CONFIDENCE))
+        tiers = find_tiers(decision.posterior, names, further_fields.get("target", CONFIDENCE))
         candidates = tuple(
             cls.candidate_class.from_history(
                 history,

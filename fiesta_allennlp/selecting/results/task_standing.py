@@ -1,20 +1,24 @@
 """The standing of candidates on each task, where they are compared by their average over several."""
 
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any, List, Mapping, Optional, Tuple
 
-from fiesta_allennlp.choosing.beliefs.moderated_t import TaskAverage
+from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedTPosterior
 from fiesta_allennlp.choosing.decision import Decision
-from fiesta_allennlp.choosing.probability.task_leads import prob_on_new_task
+from fiesta_allennlp.choosing.probability.task_leads import TaskModel, prob_on_new_task
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.texts import number_text, probability_text
-from fiesta_allennlp.selecting.results.candidate_table import Table, num_decimals
+from fiesta_allennlp.selecting.results.candidate_table import HTML, TERMINAL, Table, num_decimals
 
 MOST_OF_LEAD = 2 / 3
 """The share of a lead from which a task makes most of it."""
 
-MAX_MEANS = 6
-"""The most candidates whose means the table of tasks shows."""
+MAX_MEANS = {TERMINAL: 3, HTML: 6}
+"""The most candidates whose means the table of tasks shows: a terminal has 80 columns."""
+
+MAX_NAME, MAX_TASK_NAME = 7, 18
+"""The longest names, of candidates and of tasks, that fit into a line of 80 columns."""
 
 
 @dataclass(frozen=True)
@@ -23,57 +27,48 @@ class TaskStanding:
 
     Attributes:
         task: its name.
-        num_runs: finished runs of all candidates.
         means: mean score of each candidate that takes part.
         leader: the candidate that leads on this task.
-        winner_without: the candidate that leads on the average of the other tasks, with `prob_without` as its P(best).
+        winner_without: the candidate that leads on the average of the other tasks.
         share_of_lead: the part that the task makes of the lead over the nearest rival; None without a lead.
     """
 
     task: str
-    num_runs: int
     means: Mapping[str, float]
     leader: str
     winner_without: str
-    prob_without: float
     share_of_lead: Optional[float]
 
 
 def find_tasks(history: History, decision: Decision) -> Tuple[TaskStanding, ...]:
     """Return the standing on each task; empty without tasks, or while P(best) is unknown."""
-    posterior, names, standings = decision.posterior, history.active, []
-    if not isinstance(posterior, TaskAverage):
+    names, differences = history.active, _differences(history, decision)
+    if not differences or not isinstance(decision.posterior, ModeratedTPosterior):
         return ()
-    differences = _differences(history, decision)
-    total = sum(differences)
-    for number, (task, part) in enumerate(history.by_task.items()):
-        others = posterior.without(number)
-        standings.append(
-            TaskStanding(
-                task,
-                sum(map(part.num_finished, names)),
-                {name: history.sign * float(part.scores(name).mean()) for name in names},
-                leader=names[posterior.posteriors[number].leader],
-                winner_without=names[others.leader],
-                prob_without=float(others.prob_best()[others.leader]),
-                share_of_lead=differences[number] / total if total > 0 else None,
-            )
+    models, total = decision.posterior.model.tasks, sum(differences)
+    return tuple(
+        TaskStanding(
+            task,
+            {name: history.sign * float(part.scores(name).mean()) for name in names},
+            leader=names[int(TaskModel([model]).find_leader()[0])],
+            winner_without=names[int(TaskModel([each for each in models if each is not model]).find_leader()[0])],
+            share_of_lead=difference / total if total > 0 else None,
         )
-    return tuple(standings)
+        for (task, part), model, difference in zip(history.by_task.items(), models, differences, strict=True)
+    )
 
 
 def find_prob_on_new_task(history: History, decision: Decision) -> Optional[float]:
     differences = _differences(history, decision)
-    return prob_on_new_task(differences) if len(differences) > 1 else None
+    return prob_on_new_task(differences) if differences else None
 
 
 def _differences(history: History, decision: Decision) -> List[float]:
-    """Return the lead of the best candidate over its rival on each task."""
-    if not isinstance(decision.posterior, TaskAverage) or decision.best is None or decision.rival is None:
+    """Return the lead of the best candidate over its rival on each of several tasks."""
+    if decision.posterior is None or decision.best is None or decision.rival is None:
         return []
-    rival = history.active.index(decision.rival)
-    by_task = decision.posterior.leads_by_task(history.active.index(decision.best))
-    return [float(leads.difference[0, rival]) for leads in by_task]
+    best, rival = (history.active.index(name) for name in (decision.best, decision.rival))
+    return [float(leads.difference[0, rival]) for leads in decision.posterior.leads_of(best).by_task]
 
 
 def describe_tasks(result: Any) -> List[str]:
@@ -95,20 +90,24 @@ def describe_new_task(result: Any) -> List[str]:
     return [f"On a new data set of this kind: {pair} with probability {chance}."]
 
 
-def task_table(result: Any) -> Table:
-    """Return a row for each task: means, the leader, the winner without this task, and its share of the lead."""
-    digits = num_decimals(result.candidates)
-    names = [candidate.name for candidate in result.ranked if not candidate.withdrawn][:MAX_MEANS]
+def task_table(result: Any, output: str = TERMINAL) -> Table:
+    """Return a row for each task: means, the leader, the one without this task, and its share of the lead. On a
+    terminal, long tasks take several lines, and candidates with long names have numbers."""
+    names = [candidate.name for candidate in result.ranked if not candidate.withdrawn]
+    has_numbers = output == TERMINAL and any(len(name) > MAX_NAME for name in names)
+    labels = {name: str(place) if has_numbers else name for place, name in enumerate(names, 1)}
+    digits, shown = num_decimals(result.candidates), names[: MAX_MEANS[output]]
     rows = [
         [
-            each.task,
-            str(each.num_runs),
-            *(number_text(each.means.get(name), digits) for name in names),
-            each.leader,
-            f"{each.winner_without} ({probability_text(each.prob_without)})",
+            "\n".join(wrap(each.task, MAX_TASK_NAME)) if output == TERMINAL else each.task,
+            *(number_text(each.means.get(name), digits) for name in shown),
+            labels[each.leader],
+            labels[each.winner_without],
             number_text(each.share_of_lead, 2),
         ]
         for each in result.tasks
     ]
-    headings = ["task", "runs", *names, "leader", "winner without it", "of the lead"]
-    return Table(headings, rows, title="Tasks, with equal weights", wrapped=tuple(headings[-3:-1]))
+    without = "without it" if output == TERMINAL else "winner without it"
+    headings = ["task", *(labels[name] for name in shown), "leader", without, "of the lead"]
+    title = "Tasks, with equal weights" + "; candidates are numbered in the order above" * has_numbers
+    return Table(headings, rows, title=title, wrapped=("leader", without))

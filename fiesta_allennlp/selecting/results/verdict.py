@@ -1,22 +1,38 @@
-"""The verdict over all candidates that ever took part, and what is asked before a winner is named."""
+"""The verdict over all candidates that ever took part, how often such winners are wrong, and who is good enough."""
 
-from dataclasses import replace
+from bisect import bisect_right
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Collection, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
-from fiesta_allennlp.choosing.decision import DECIDED_REASONS, Decision
-from fiesta_allennlp.choosing.strategy import Margin, Strategy, analyse
+from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT
+from fiesta_allennlp.choosing.decision import DECIDED_REASONS, ClassErrors, Decision
+from fiesta_allennlp.choosing.probability.rules import nearest_rival
+from fiesta_allennlp.choosing.stopping_rules import EarlyLooks
+from fiesta_allennlp.choosing.strategy import Margin, Strategy, analyse, have_finished
+from fiesta_allennlp.choosing.thompson import TopTwo
+from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
+from fiesta_allennlp.core.texts import probability_text
 from fiesta_allennlp.selecting.objections import find_questions
-from fiesta_allennlp.selecting.results.measured_errors import find_class_errors
-
-MAX_TIERED = 100
-"""The most candidates whose pairs are all compared for tiers, which takes a tenth of a second."""
 
 EQUAL_SDS = 0.5
 """Candidates whose means differ by less than this share of the run-to-run sd are equal."""
+
+PROB_LIMITS = (0.98,)
+"""Limits between the classes of P(best)."""
+
+LEAD_LIMITS = (1.0, 2.0)
+"""Limits between the classes of the lead over the nearest rival, in run-to-run sds."""
+
+CLASS_ERRORS = (
+    (ClassErrors(138, 3655), ClassErrors(30, 691), ClassErrors(1, 187)),
+    (ClassErrors(6, 103), ClassErrors(61, 1638), ClassErrors(73, 3484)),
+)
+"""How often winners of the default rule were wrong, on scores of real models, by class of P(best), then of the lead.
+From `scripts/benchmarks/ends.py`, on the problems of both sets."""
 
 
 def judge(history: History, decision: Decision, strategy: Strategy, *, allowed: Collection[str] = ()) -> Decision:
@@ -54,8 +70,7 @@ def _with_reason(decision: Decision) -> Decision:
 
 def with_everybody(history: History, belief: Belief) -> History:
     """Return the history with those candidates active that left, but have enough scores to be compared."""
-    parts, least = history.by_task.values(), belief.min_evaluations
-    left = [name for name in history.withdrawn if all(part.num_finished(name) >= least for part in parts)]
+    left = [name for name in history.withdrawn if have_finished(history, [name], belief.min_evaluations)]
     return replace(history, withdrawn=history.withdrawn.difference(left)) if left else history
 
 
@@ -68,13 +83,6 @@ def smallest_set(prob_best: Mapping[str, float], target: float) -> Tuple[str, ..
     return tuple(names)
 
 
-def find_tiers(decision: Decision, names: Sequence[str], confidence: float) -> Mapping[str, str]:
-    """Return the tier of each candidate; empty without a posterior, or with more than `MAX_TIERED` candidates."""
-    if decision.posterior is None or len(names) > MAX_TIERED:
-        return {}
-    return dict(zip(names, decision.posterior.tiers(confidence), strict=True))
-
-
 def prob_equal(posterior: Posterior, indices: Sequence[int]) -> Optional[float]:
     """Return the least probability, over all pairs, that two candidates are within `EQUAL_SDS` run-to-run sds; None for
     a single one, or if the sd is unknown."""
@@ -83,3 +91,81 @@ def prob_equal(posterior: Posterior, indices: Sequence[int]) -> Optional[float]:
         return None
     tails = {index: posterior.leads_of(index).tails(distance)[0] for index in indices}
     return min(float(1 - tails[i][j] - tails[j][i]) for i, j in combinations(indices, 2))
+
+
+def class_of(decision: Decision) -> Optional[Tuple[int, int]]:
+    """Return the classes of P(best) and of the lead of the best candidate. None if that has no rival, if nothing
+    varied, or over several tasks."""
+    names, posterior = tuple(decision.prob_best), decision.posterior
+    if posterior is None or decision.best not in names or not posterior.has_margin:
+        return None
+    if not posterior.noise_sd or posterior.num_tasks > 1:
+        return None
+    leads = posterior.leads_of(names.index(decision.best))
+    rival = int(nearest_rival(leads, leads.tails())[0])
+    lead_in_sds = float(leads.difference[0, rival]) / posterior.noise_sd
+    return bisect_right(PROB_LIMITS, decision.prob_best[decision.best]), bisect_right(LEAD_LIMITS, lead_in_sds)
+
+
+def find_class_errors(decision: Decision, strategy: Strategy) -> Optional[ClassErrors]:
+    """Return the errors of winners such as the best candidate. None for other rules than the default, for which
+    nothing was measured."""
+    is_default = (
+        type(strategy) is TopTwo
+        and type(strategy.belief) is ModeratedT
+        and type(strategy.stop) is EarlyLooks
+        and (strategy.confidence, strategy.parsed_margin.size) == (CONFIDENCE, 0)
+    )
+    place = class_of(decision) if is_default and decision.stopped_by == "confidence" else None
+    return place and CLASS_ERRORS[place[0]][place[1]]
+
+
+COSTS = {"seconds": "mean_seconds", "parameters": "num_parameters"}
+"""The costs that a candidate has in every result."""
+
+
+@dataclass(frozen=True)
+class Preference:
+    """The candidate `name` with the lowest cost `by` which is good enough, and its `cost`. Both are None if nobody is
+    good enough yet."""
+
+    by: str
+    name: Optional[str] = None
+    cost: Optional[float] = None
+
+
+def with_preference(result: Any, by: Optional[str], costs: Mapping[str, float]) -> Any:
+    """Return a result with the cheapest candidate whose probability to be within the margin of the best is at least the
+    target. Without `by`, it stays as it is.
+
+    Args:
+        result: a `Result` with a margin.
+        by: `seconds` of a run, `parameters`, or the name of a column.
+        costs: mean of that column for each candidate; empty if there is no such column.
+
+    Raises:
+        ConfigError: if there is no margin, or the cost of a candidate that is good enough is unknown.
+    """
+    if by is None:
+        return result
+    if not result.margin:
+        raise ConfigError(f"--prefer {by} needs --margin, within which a candidate is as good as the best.")
+    good = [c for c in result.candidates if not c.withdrawn and (c.prob_within_margin or 0.0) >= result.target]
+    own: Dict[str, Any] = {c.name: costs.get(c.name, getattr(c, COSTS.get(by, ""), None)) for c in good}
+    unknown = [name for name, cost in own.items() if cost is None]
+    if unknown:
+        raise ConfigError(f"--prefer {by}: nothing tells '{by}' of {join_some(unknown)}. Name a column of numbers.")
+    name, cost = min(own.items(), key=lambda item: (item[1], item[0]), default=(None, None))
+    return replace(result, preferred=Preference(by, name, cost))
+
+
+def describe_preference(result: Any) -> List[str]:
+    """Name the cheapest candidate that is good enough."""
+    chosen = result.preferred
+    if chosen is None:
+        return []
+    if chosen.name is None:
+        return [f"Nobody is within {result.margin:g} of the best with the target probability yet."]
+    candidate = next(c for c in result.candidates if c.name == chosen.name)
+    chance = f"within {result.margin:g} of the best with probability {probability_text(candidate.prob_within_margin)}"
+    return [f"Preferred by {chosen.by}: {chosen.name} ({chosen.cost:g}), {chance}."]

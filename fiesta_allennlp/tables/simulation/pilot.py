@@ -13,17 +13,12 @@ from numpy.random import Generator
 from scipy.special import expit
 
 from fiesta_allennlp.choosing import Strategy
-from fiesta_allennlp.choosing.beliefs.moderated_t import (
-    LeadPosterior,
-    ModeratedTPosterior,
-    average_posterior,
-    numbers_by_unit,
-)
+from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedTPosterior, numbers_by_unit
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.probability import logit
 from fiesta_allennlp.choosing.probability.continuation import draw_continuation
+from fiesta_allennlp.choosing.probability.leads import TwoWayModel
 from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
-from fiesta_allennlp.choosing.task_choice import check_tasks
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, DataError, full_command
 from fiesta_allennlp.core.records import History
@@ -48,7 +43,7 @@ from fiesta_allennlp.tables.table_settings import (
     is_selection,
     refuse_table_options,
 )
-from fiesta_allennlp.tables.task_scales import refuse_unequal_scales
+from fiesta_allennlp.tables.tasks import check_tasks
 
 MIN_RUNS = 2
 """A single run of a candidate gives no estimate of the sd."""
@@ -73,11 +68,6 @@ class PosteriorScores(ScoreSource):
     def knows_seconds(self) -> bool:
         return any(self.seconds.values())
 
-    @cached_property
-    def parts(self) -> "Tuple[PosteriorScores, ...]":
-        """The pilot on each task."""
-        return tuple(replace(self, start=part) for part in self.start.by_task.values())
-
     def check_runs(self) -> None:
         """Refuse fewer than two candidates, too few runs of one, or equal scores."""
         if len(self.start.active) < 2:
@@ -95,18 +85,13 @@ class PosteriorScores(ScoreSource):
             )
 
     @cached_property
-    def posterior(self) -> LeadPosterior:
+    def posterior(self) -> ModeratedTPosterior:
         """The leads among the candidates, of logits with `takes_logits`."""
-        return average_posterior([part.posterior_of_task for part in self.parts])
+        parts = self.start.by_task.values()
+        return ModeratedTPosterior([numbers_by_unit(part, self._modelled_scores(part)) for part in parts])
 
-    @cached_property
-    def posterior_of_task(self) -> ModeratedTPosterior:
-        """The same for a single task."""
-        return ModeratedTPosterior(numbers_by_unit(self.start, self._modelled_scores))
-
-    @cached_property
-    def _modelled_scores(self) -> List[np.ndarray]:
-        scores = {name: self.start.scores(name) for name in self.start.active}
+    def _modelled_scores(self, history: History) -> List[np.ndarray]:
+        scores = {name: history.scores(name) for name in history.active}
         return [logit(own, candidate=name) if self.takes_logits else own for name, own in scores.items()]
 
     def true_means(self) -> Dict[str, float]:
@@ -118,21 +103,19 @@ class PosteriorScores(ScoreSource):
         return self.posterior.noise_sd
 
     def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
-        if len(self.parts) > 1:
-            return DrawnScores.of_tasks(
-                [part.draw(sampling, split_rng=split_rng, score_rngs=score_rngs) for part in self.parts]
-            )
-        names, length = self.start.active, sampling.length
-        drawn = draw_continuation(
-            self.posterior_of_task.model, 1, length, split_rng, shares_units=sampling.shared_splits
-        )
+        parts = zip(self.start.by_task.values(), self.posterior.model.tasks, strict=True)
+        return DrawnScores.of_tasks([self._draw_on_task(part, model, sampling, split_rng) for part, model in parts])
+
+    def _draw_on_task(self, start: History, model: TwoWayModel, sampling: Sampling, rng: Generator) -> DrawnScores:
+        names = start.active
+        drawn = draw_continuation(model, 1, sampling.length, rng, shares_units=sampling.shared_splits)
         numbers = expit(drawn.numbers[0]) if self.takes_logits else drawn.numbers[0]
-        seen = np.unique(np.concatenate([self.start.split_seeds(name) for name in names]))
+        seen = np.unique(np.concatenate([start.split_seeds(name) for name in names]))
         # New splits have negative seeds.
         seeds = np.concatenate([seen, -1 - np.arange(drawn.units.max() + 1)])[drawn.units]
         return DrawnScores(
-            {n: np.concatenate([self.start.split_seeds(n), row]) for n, row in zip(names, seeds, strict=True)},
-            {n: np.concatenate([self.start.scores(n), row]) for n, row in zip(names, numbers, strict=True)},
+            {n: np.concatenate([start.split_seeds(n), row]) for n, row in zip(names, seeds, strict=True)},
+            {n: np.concatenate([start.scores(n), row]) for n, row in zip(names, numbers, strict=True)},
             self.name,
             dict(zip(names, drawn.means[0].tolist(), strict=True)),
             self.seconds,
@@ -218,11 +201,8 @@ def _plan_from_pilot(settings: PlanSettings, pilot: PosteriorScores, choice: Rep
         notes=(*pilot.notes, *_missed_runs_notes(pilot.start), *done_note(settings.done)),
     )
     source.check_runs()
-    refuse_unequal_scales(settings, source.posterior, tuple(source.start.by_task))
-    if source.start.tasks and settings.budget is not None:
-        raise ConfigError("--budget is for a plan on one task. Remove it, or keep one task with --where.")
     simulator = prepare_simulator(choice, source)
-    check_tasks(simulator.strategy, source.start)
+    check_tasks(settings, simulator.strategy, source.start)
     return simulator
 
 

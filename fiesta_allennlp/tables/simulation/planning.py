@@ -4,17 +4,15 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
+from typing import Any, Dict, List, Mapping, Optional, Tuple, cast
 
-from fiesta_allennlp.choosing.beliefs.student_t import StudentT
-from fiesta_allennlp.choosing.fixed_budget import SequentialHalving
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import TimeForecast, count_runs
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT, SHARED
 from fiesta_allennlp.core.settings.options import deciding_options
+from fiesta_allennlp.selecting.results.candidate_table import Printable
 from fiesta_allennlp.selecting.results.claim import fresh_runs_needed
-from fiesta_allennlp.selecting.results.showing import Printable
 from fiesta_allennlp.tables.score_sources import ScoreSource
 from fiesta_allennlp.tables.simulation.outlook import Outlook, find_best
 from fiesta_allennlp.tables.simulation.pilot import CHOICE_OPTIONS, prepare_plan
@@ -52,30 +50,28 @@ class SimulatedCandidate:
 class Simulation(Printable):
     """Simulated selections, by the strategy that was asked for and, in a plan, by other ways to choose.
 
-    `default` is the strategy that was asked for, `margins` the same with larger margins, `equal` the same with equal
-    allocation, and `halving` a fixed budget of `budget` runs. What an interrupt cut off is missing from `margins`, and
-    None in the last two. `limit` is the most runs of the default in a plan, and `margin` its margin in units of the
-    score. `simulator` has the settings with everything filled in, the source of the scores and the true means.
+    `default` is the strategy that was asked for, `margins` the same with larger margins, and `equal` the same with
+    equal allocation, None if an interrupt cut it off. `limit` is the most runs of the default in a plan, None in a
+    replay. `simulator` has the settings with everything filled in, the source of the scores and the true means.
     `seconds` is wall-clock time, and `max_hours` those for which the outlooks have `prob_decided`.
     """
 
     simulator: Simulator
     default: Outlook
     seconds: float
-    margin: float = 0.0
     limit: Optional[int] = None
     margins: Mapping[float, Outlook] = field(default_factory=dict)
-    budget: Optional[int] = None
     equal: Optional[Outlook] = None
-    halving: Optional[Outlook] = None
     max_hours: Optional[float] = None
 
     @cached_property
     def claim(self) -> Optional[ClaimCost]:
-        """What a claim adds to a plan; None if the noise is unknown, or too many runs would be needed."""
+        """What a claim adds to a plan on one task; None if the noise is unknown, or too many runs would be needed."""
         best, second = sorted(self.simulator.true_means.values(), reverse=not self.simulator.minimise)[:2]
         gap, noise_sd = abs(best - second), self.source.noise_sd
-        if self.budget is None or not noise_sd or self.source.takes_logits or self.settings.splits == INDEPENDENT:
+        if self.limit is None or self.simulator.first_history.tasks or not noise_sd:
+            return None
+        if self.source.takes_logits or self.settings.splits == INDEPENDENT:
             return None
         sds = [noise_sd * 2**0.5] if self.settings.splits == SHARED else [noise_sd, noise_sd]
         runs_each = fresh_runs_needed(gap, sds)
@@ -116,7 +112,7 @@ class Simulation(Printable):
 
     @property
     def interrupted(self) -> bool:
-        return self.default.interrupted or (self.budget is not None and self.halving is None)
+        return self.default.interrupted or (self.limit is not None and self.equal is None)
 
     @property
     def candidates(self) -> Tuple[SimulatedCandidate, ...]:
@@ -152,9 +148,7 @@ class Simulation(Printable):
             "default": asdict(self.default),
             "margins": [{"margin": margin, **asdict(outlook)} for margin, outlook in self.margins.items()],
             "equal": self.equal and asdict(self.equal),
-            "budget": self.budget,
             "time": self.time_forecast and asdict(self.time_forecast),
-            "halving": self.halving and asdict(self.halving),
             "claim": self.claim and asdict(self.claim),
             "table": source.read_back and source.read_back.data,
             "notes": list(source.notes),
@@ -166,7 +160,7 @@ class Simulation(Printable):
     @property
     def is_of_numbers(self) -> bool:
         """Whether --gap and --sd describe the problem."""
-        return self.budget is not None and self.source.start is None
+        return self.limit is not None and self.source.start is None
 
     @property
     def best(self) -> str:
@@ -195,8 +189,8 @@ def replay(
     none. `source` takes the place of what `settings.scores` names."""
     start = time.monotonic()
     simulator = prepare_simulator(settings, source)
-    default = simulator.run(settings.repetitions, on_repetitions=on_repetitions)
-    return Simulation(simulator, default, time.monotonic() - start, margin=simulator.margin)
+    (default,) = simulator.run(settings.repetitions, on_repetitions=on_repetitions)
+    return Simulation(simulator, default, time.monotonic() - start)
 
 
 def plan(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda number, total: None) -> Simulation:
@@ -205,72 +199,47 @@ def plan(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda numbe
     An interrupt (`KeyboardInterrupt`) ends it with what has finished, and is passed on where that is nothing."""
     start = time.monotonic()
     simulator = prepare_plan(settings)
-    min_budget = _find_min_budget(settings, simulator)
     rule = cast(FixedConfidence, simulator.strategy)  # checked by `prepare_plan`
-    margin = simulator.margin
-    margins = larger_margins(simulator.source.noise_sd or 0.0, margin) if rule.belief.has_margin else []
-    num_kinds = len(margins) + 3
+    margins = larger_margins(simulator.source.noise_sd or 0.0, simulator.margin) if rule.belief.has_margin else []
     max_seconds = None if settings.max_hours is None else 3600 * settings.max_hours * settings.workers
     if max_seconds is not None and not simulator.source.knows_seconds:
         raise ConfigError(NO_SECONDS)
 
     def report(number: int, total: Optional[int]) -> None:
-        on_repetitions(number, total and num_kinds * total)
+        on_repetitions(number, total and 2 * total)
 
-    default = simulator.run(settings.repetitions, on_repetitions=report, max_seconds=max_seconds)
-    budget = None if simulator.first_history.tasks else settings.budget or max(round(default.runs.mean), min_budget)
-    outlooks: Dict[Any, Outlook] = {}
-    alternatives = _list_alternatives(simulator, margins, budget=budget)
+    default, *outlooks = simulator.run(
+        settings.repetitions, margins=margins, max_seconds=max_seconds, on_repetitions=report
+    )
+    equal: Optional[Outlook] = None
     with suppress(KeyboardInterrupt):
-        for kind, choice in alternatives.items() if not default.interrupted else ():
-            other = prepare_simulator(choice, simulator.source, margin=margin)
-            outlook = other.run(
-                default.repetitions, on_repetitions=lambda n, _: on_repetitions(n, None), max_seconds=max_seconds
+        if not default.interrupted:
+            in_turn = prepare_simulator(_allocate_equally(simulator), simulator.source)
+            (outlook,) = in_turn.run(
+                default.repetitions, max_seconds=max_seconds, on_repetitions=lambda number, _: report(number, None)
             )
-            if outlook.interrupted:
-                break
-            outlooks[kind] = outlook
+            equal = None if outlook.interrupted else outlook
     return Simulation(
         simulator,
         default,
         time.monotonic() - start,
-        margin=margin,
         limit=rule.limit_of(simulator.first_history),
-        margins={margin: outlooks[margin] for margin in margins if margin in outlooks},
-        budget=budget,
-        equal=outlooks.get("equal"),
-        halving=outlooks.get("halving"),
+        margins=dict(zip(margins, outlooks, strict=True)),
+        equal=equal,
         max_hours=settings.max_hours,
     )
 
 
-def _find_min_budget(settings: PlanSettings, simulator: Simulator) -> int:
-    """Return the least budget of the candidates. Refuse one that is smaller, or that the pilot has used up."""
-    names = list(simulator.true_means)
-    if settings.budget is not None:
-        SequentialHalving(belief=StudentT(), budget=settings.budget).check(names)
-        if settings.budget <= simulator.num_done:
-            raise ConfigError(
-                f"--budget must be above the {simulator.num_done} runs of the pilot but got {settings.budget}."
-            )
-    return SequentialHalving(belief=StudentT(), budget=1).least(len(names))
-
-
-def _list_alternatives(
-    simulator: Simulator, margins: Sequence[float], *, budget: Optional[int]
-) -> Mapping[Any, ReplaySettings]:
-    """Return the other ways to choose: the larger margins, `equal`, and `halving` with a budget."""
+def _allocate_equally(simulator: Simulator) -> ReplaySettings:
+    """Return the settings with equal allocation, by the same stopping rule."""
     params = simulator.settings.strategy_params()
-    names = deciding_options(simulator.settings, "confidence")
-    shared = {name: params[name] for name in names if name in params}
-    in_rounds = {"belief": params["belief"], "batch_size": len(simulator.true_means)}
-    kinds: Dict[Any, Dict[str, Any]] = {
-        **{margin: {"strategy": {**params, "margin": margin}} for margin in margins},
-        "equal": {"strategy": "non_adaptive_fc", **shared, **in_rounds},
-        **({} if budget is None else {"halving": {"budget": budget, **in_rounds}}),
+    kept = {name: params[name] for name in deciding_options(simulator.settings, "confidence") if name in params}
+    changes: Dict[str, Any] = {
+        **dict.fromkeys(CHOICE_OPTIONS),
+        "strategy": {"type": "non_adaptive_fc", "belief": params["belief"], **kept},
+        "batch_size": len(simulator.true_means),
     }
-    defaults = dict.fromkeys(CHOICE_OPTIONS)
-    return {kind: replace(simulator.settings, **{**defaults, **changes}) for kind, changes in kinds.items()}
+    return replace(simulator.settings, **changes)
 
 
 def larger_margins(noise_sd: float, least: float) -> List[float]:

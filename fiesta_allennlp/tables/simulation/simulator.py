@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -51,14 +51,12 @@ OnRepetitions = Callable[[int, Optional[int]], None]
 
 @dataclass(frozen=True)
 class Simulator:
-    """Everything that one repetition needs. `settings` include what the source decides.
-    `margin` is how far from the best true mean a candidate is right to recommend, if the strategy has no margin."""
+    """Everything that one repetition needs. `settings` include what the source decides."""
 
     settings: ReplaySettings
     strategy: Strategy
     source: ScoreSource
     sampling: Sampling
-    margin: float
 
     @cached_property
     def true_means(self) -> Dict[str, float]:
@@ -77,44 +75,15 @@ class Simulator:
         return len(self.first_history.evaluations)
 
     @property
-    def seed(self) -> int:
-        return self.settings.seed or 0
+    def margin(self) -> float:
+        """How far from the best true mean a candidate is right to recommend."""
+        margin = self.strategy.parsed_margin if isinstance(self.strategy, FixedConfidence) else Margin()
+        return margin.to_score(self.source.noise_sd or 0.0)
 
-    def run(
-        self,
-        repetitions: Optional[int],
-        *,
-        max_seconds: Optional[float] = None,
-        on_repetitions: OnRepetitions = lambda number, total: None,
-    ) -> Outlook:
-        """Simulate selections; None for as many as a few seconds allow. `max_seconds` is the limit of `prob_decided`.
-
-        An interrupt (`KeyboardInterrupt`) ends it with those that have finished, and is passed on where there are none.
-        """
-        finished: List[Repetition] = []
-        interrupted, size = False, MAX_CHUNK_SIZE if self.rules else 1
-        try:
-            while len(finished) < (total := repetitions or _choose_num_repetitions(finished)):
-                on_repetitions(0, total)
-                while len(finished) < total:
-                    more = self.run_all(range(len(finished), min(len(finished) + size, total)))
-                    finished += more
-                    on_repetitions(len(more), None)
-        except KeyboardInterrupt:
-            if not finished:
-                raise
-            interrupted = True
-        except OutOfScoresError:
-            if self.settings.with_replacement is not None:
-                raise
-            again = replace(self, sampling=replace(self.sampling, with_replacement=True))
-            return again.run(repetitions, max_seconds=max_seconds, on_repetitions=on_repetitions)
-        return Outlook.of(
-            finished,
-            interrupted=interrupted,
-            with_replacement=self.sampling.with_replacement,
-            max_seconds=max_seconds,
-        )
+    def with_margin(self, margin: float) -> "Simulator":
+        """Return the simulator of the same strategy, which has a target confidence, with another margin."""
+        assert isinstance(self.strategy, FixedConfidence)
+        return replace(self, strategy=self.strategy.with_margin(margin))
 
     @cached_property
     def rules(self) -> Optional[Rules]:
@@ -129,61 +98,76 @@ class Simulator:
         rules = strategy.rules(strategy.limit_of(history), num_slots)
         return rules and replace(rules, num_tasks=len(history.by_task))
 
+    def run(
+        self,
+        repetitions: Optional[int],
+        *,
+        margins: Sequence[float] = (),
+        max_seconds: Optional[float] = None,
+        on_repetitions: OnRepetitions = lambda number, total: None,
+    ) -> List[Outlook]:
+        """Simulate selections; None for as many as a few seconds allow. Return the outlook of the strategy, then those
+        of the same with each of these margins, on the same scores. `max_seconds` is the limit of `prob_decided`.
+
+        An interrupt (`KeyboardInterrupt`) ends it with those that have finished, and is passed on where there are none.
+        """
+        ways = [self, *map(self.with_margin, margins)]
+        finished: List[List[Repetition]] = [[] for _ in ways]
+        interrupted, size = False, MAX_CHUNK_SIZE if self.rules else 1
+        try:
+            while (num_done := len(finished[0])) < (total := repetitions or _choose_num_repetitions(finished[0])):
+                on_repetitions(0, total)
+                chunk = range(num_done, min(num_done + size, total))
+                for repetitions_of_way, more in zip(finished, simulate_ways(ways, chunk), strict=True):
+                    repetitions_of_way += more
+                on_repetitions(len(chunk), None)
+        except KeyboardInterrupt:
+            if not finished[0]:
+                raise
+            interrupted = True
+        except OutOfScoresError:
+            if self.settings.with_replacement is not None:
+                raise
+            again = replace(self, sampling=replace(self.sampling, with_replacement=True))
+            return again.run(repetitions, margins=margins, max_seconds=max_seconds, on_repetitions=on_repetitions)
+        return [
+            Outlook.of(
+                repetitions_of_way,
+                interrupted=interrupted,
+                with_replacement=self.sampling.with_replacement,
+                max_seconds=max_seconds,
+            )
+            for repetitions_of_way in finished
+        ]
+
     def run_all(self, repetitions: range) -> List[Repetition]:
         """Simulate these repetitions, with the scores and the draws that belong to their numbers."""
-        if self.rules is None:
-            return [self.simulate_alone(repetition) for repetition in repetitions]
-        return self._simulate_together(self.rules, [self.draw(repetition) for repetition in repetitions])
+        return simulate_ways([self], repetitions)[0]
 
-    def run_batch(self, rules: Rules, drawn: Sequence[DrawnScores]) -> Ends:
-        """Make selections with these scores side by side.
+    def run_batch(self, drawn: Sequence[DrawnScores], ways: "Sequence[Simulator]" = ()) -> Ends:
+        """Make selections with these scores side by side, or those of each of several ways: first all of the first one.
 
         Raises:
             OutOfScoresError: if a selection needs more scores than there are.
         """
         history, names = self.first_history, self.first_history.active
+        rules = [way.rules for way in ways or [self] if way.rules is not None]
+        margins, margin_shares = (
+            np.repeat([getattr(each, name) for each in rules], len(drawn)) for name in ("margin", "margin_share")
+        )
         tables = [scores.further_runs(history) for scores in drawn]
         starts = [count_on_units(part, names) for part in history.by_task.values()]
-        is_open = np.array([name not in self.strategy.done for name in names])
         batch = Batch(
             history.sign * np.stack([table.scores for table in tables]),
             np.stack([table.units for table in tables]),
-            rules,
-            is_open=is_open,
+            replace(rules[0], margin=margins, margin_share=margin_shares),
+            is_open=np.array([name not in self.strategy.done for name in names]),
             start=(interleave([each[0] for each in starts], 0), interleave([each[1] for each in starts], np.nan)),
         )
         try:
             return batch.run()
         except OutOfScores as error:
             raise drawn[0].out_of_scores(names[error.candidate]) from None
-
-    def _simulate_together(self, rules: Rules, drawn: Sequence[DrawnScores]) -> List[Repetition]:
-        ends, names = self.run_batch(rules, drawn), self.first_history.active
-        num_batches = -(-rules.num_slots // self.settings.batch_size)
-        seconds = ends.num_runs @ np.array([drawn[0].seconds.get(name, 0.0) for name in names])
-        return [
-            self._repetition(
-                scores,
-                names[leader] if leader >= 0 else None,
-                is_named,
-                margin,
-                num_evaluations=self.num_done + num_runs,
-                num_rounds=num_batches * num_rounds,
-                seconds=own_seconds,
-                confidence=prob,
-            )
-            for scores, leader, is_named, margin, num_runs, num_rounds, own_seconds, prob in zip(
-                drawn,
-                ends.leader.tolist(),
-                ends.is_named.tolist(),
-                ends.margin.tolist(),
-                ends.num_runs.sum(axis=1).tolist(),
-                ends.num_rounds.tolist(),
-                seconds.tolist(),
-                ends.prob.tolist(),
-                strict=True,
-            )
-        ]
 
     def simulate_alone(self, repetition: int) -> Repetition:
         """Simulate a repetition run by run."""
@@ -196,27 +180,23 @@ class Simulator:
                 f"{self.strategy} is stuck: it proposes no run, waits for none, and does not stop. Fix its `propose` "
                 "or its stopping rule."
             )
-        return self._repetition(
-            scores,
+        return Repetition(
             decision.best,
             decision.stopped_by in DECIDED_REASONS,
-            decision.margin,
+            decision.best in self.find_best(scores, decision.margin),
             num_evaluations=len(history.evaluations) + len(history.failures),
             num_rounds=num_rounds,
             seconds=sum(run.seconds for run in history.evaluations[self.num_done :]),
             confidence=decision.confidence,
         )
 
-    def _repetition(
-        self, scores: DrawnScores, best: Optional[str], is_named: bool, margin: float, **counts: Any
-    ) -> Repetition:
-        means = scores.true_means or self.true_means
-        best_names = find_best(means, margin or self.margin, minimise=self.minimise)
-        return Repetition(best, is_named, correct=best in best_names, **counts)
+    def find_best(self, scores: DrawnScores, margin: float) -> Tuple[str, ...]:
+        """Return the candidates whose true mean, where these scores come from, is within the margin of the best."""
+        return find_best(scores.true_means or self.true_means, margin, minimise=self.minimise)
 
     def iterate_histories(self, scores: DrawnScores, repetition: int) -> Iterator[History]:
         """Yield the history before the first round and after every one."""
-        rng = replay_rng(self.seed, REPLAY_STRATEGY_STREAM, repetition)
+        rng = replay_rng(self.settings.seed or 0, REPLAY_STRATEGY_STREAM, repetition)
         history = self.first_history
         score_threshold = ScoreThreshold(self.settings.min_score, self.minimise)
         yield history
@@ -229,20 +209,42 @@ class Simulator:
             yield history
 
     def draw(self, repetition: int) -> DrawnScores:
+        seed = self.settings.seed or 0
         return self.source.draw(
             self.sampling,
-            split_rng=replay_rng(self.seed, REPLAY_SPLITS_STREAM, repetition),
-            score_rngs={
-                name: replay_rng(self.seed, REPLAY_SCORES_STREAM, repetition, name) for name in self.true_means
-            },
+            split_rng=replay_rng(seed, REPLAY_SPLITS_STREAM, repetition),
+            score_rngs={name: replay_rng(seed, REPLAY_SCORES_STREAM, repetition, name) for name in self.true_means},
         )
 
 
-def prepare_simulator(
-    settings: ReplaySettings, source: Optional[ScoreSource] = None, *, margin: float = 0.0
-) -> Simulator:
-    """Read and check everything. `source` takes the place of what `settings.scores` names, and `margin` that of a
-    strategy without one."""
+def simulate_ways(ways: Sequence[Simulator], repetitions: range) -> List[List[Repetition]]:
+    """Simulate these repetitions by ways that differ in their margins alone. Return a list for each way."""
+    main = ways[0]
+    if main.rules is None:
+        return [[way.simulate_alone(repetition) for repetition in repetitions] for way in ways]
+    drawn = [main.draw(repetition) for repetition in repetitions]
+    ends, names = main.run_batch(drawn, ways), main.first_history.active
+    num_batches = -(-main.rules.num_slots // main.settings.batch_size)
+    seconds = ends.num_runs @ np.array([drawn[0].seconds.get(name, 0.0) for name in names])
+    columns = ends.leader, ends.is_named, ends.margin, ends.num_runs.sum(axis=1), ends.num_rounds, seconds, ends.prob
+    rows = zip(drawn * len(ways), *(column.tolist() for column in columns), strict=True)
+    finished = [
+        Repetition(
+            names[leader] if leader >= 0 else None,
+            is_named,
+            leader >= 0 and names[leader] in main.find_best(scores, margin),
+            num_evaluations=main.num_done + num_runs,
+            num_rounds=num_batches * num_rounds,
+            seconds=own_seconds,
+            confidence=prob,
+        )
+        for scores, leader, is_named, margin, num_runs, num_rounds, own_seconds, prob in rows
+    ]
+    return [finished[start : start + len(drawn)] for start in range(0, len(finished), len(drawn))]
+
+
+def prepare_simulator(settings: ReplaySettings, source: Optional[ScoreSource] = None) -> Simulator:
+    """Read and check everything. `source` takes the place of what `settings.scores` names."""
     if source is None:
         source = open_scores(settings)
     if settings.candidates:
@@ -267,9 +269,7 @@ def prepare_simulator(
     _, max_runs = strategy.bounds(len(names))
     if source.start is not None and source.start.tasks:
         max_runs = min(max_runs * len(source.start.by_task), MAX_RUNS_ON_TASK)
-    parsed_margin = Margin.parse(settings.strategy_params().get("margin", margin))
-    sampling = replace(sampling, length=max_runs)
-    return Simulator(settings, strategy, source, sampling, margin=parsed_margin.to_score(source.noise_sd or 0.0))
+    return Simulator(settings, strategy, source, replace(sampling, length=max_runs))
 
 
 def _choose_num_repetitions(finished: Sequence[Repetition]) -> int:

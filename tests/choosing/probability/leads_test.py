@@ -8,6 +8,7 @@ from scipy import integrate, stats
 from fiesta_allennlp.choosing.probability import pooled_noise
 from fiesta_allennlp.choosing.probability.leads import Leads, TwoWayModel, prob_best
 from fiesta_allennlp.choosing.probability.pooled_noise import PooledNoise, Table, pool_noise
+from fiesta_allennlp.choosing.probability.task_leads import TaskModel
 
 NONE = np.nan
 WORKED = np.array([[[10, 13, 11, 14], [8, 10, 10, NONE], [6, NONE, 8, NONE]]])
@@ -21,7 +22,7 @@ def worked_model(numbers: np.ndarray = WORKED) -> TwoWayModel:
 
 def compute_leads(numbers: np.ndarray) -> Leads:
     """The leads of the candidate with the greatest mean of each selection."""
-    model = TwoWayModel.from_numbers(numbers)
+    model = TaskModel.from_numbers([numbers])
     return model.leads(model.find_leader())
 
 
@@ -43,7 +44,7 @@ def without_pooling(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_worked_example() -> None:
-    model = worked_model()
+    model = TaskModel([worked_model()])
     result = model.leads(model.find_leader())
     assert_allclose(model.means, [[12, 29 / 3, 139 / 18]], rtol=1e-12)
     assert_allclose(result.difference, [[0, 7 / 3, 77 / 18]], rtol=1e-12)

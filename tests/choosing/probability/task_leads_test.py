@@ -1,3 +1,4 @@
+from types import SimpleNamespace
 from typing import Any, List, Tuple
 
 import numpy as np
@@ -9,8 +10,7 @@ from fiesta_allennlp.choosing.probability.leads import Leads, prob_best
 from fiesta_allennlp.choosing.probability.pooled_noise import PooledNoise
 from fiesta_allennlp.choosing.probability.rules import allowed_error
 from fiesta_allennlp.choosing.probability.task_leads import (
-    TaskModels,
-    average_leads,
+    TaskModel,
     choose_task,
     count_independent_units,
     prob_on_new_task,
@@ -27,14 +27,24 @@ def leads_of(difference: float, variance: float, df: float, *, varied: bool = Tr
     )
 
 
+def average(leads: List[Leads]) -> Leads:
+    """The leads over the tasks that have these."""
+    facts = [{"means": -each.difference, "num_units": np.ones((1, 2)), "noise": each.noise} for each in leads]
+    models: Any = [
+        SimpleNamespace(leads=lambda leader, own=own: own, **fact) for own, fact in zip(leads, facts, strict=True)
+    ]
+    return TaskModel(models).leads(np.zeros(1, dtype=int))
+
+
 def test_the_lead_is_the_mean_of_the_leads_with_the_degrees_of_freedom_of_satterthwaite() -> None:
     """D = (3 + 1) / 2; V = (4 + 2) / 4; d = (4 + 2)^2 / (16 / 8 + 4 / 4)."""
-    result = average_leads([leads_of(3, 4, 8), leads_of(1, 2, 4)])
+    result = average([leads_of(3, 4, 8), leads_of(1, 2, 4)])
     assert (result.difference[0, 1], result.variance[0, 1], result.df[0, 1]) == (2, 1.5, 12)
     assert result.noise.variance[0] == 3, "the mean of both"
     assert result.tails()[0, 1] == pytest.approx(stats.t.sf(2 / 1.5**0.5, 12))
-    constant = average_leads([leads_of(3, 4, 8), leads_of(1, 2, 4, varied=False)])
+    constant = average([leads_of(3, 4, 8), leads_of(1, 2, 4, varied=False)])
     assert (constant.variance[0, 1], constant.df[0, 1], constant.noise.variance[0]) == (1, 8, 4)
+    assert constant.task_variances[:, 0, 1].tolist() == [4, 0], "no run helps where nothing varies"
 
 
 def test_units_of_several_tasks_count_by_their_share_of_the_variance() -> None:
@@ -122,9 +132,9 @@ def test_the_noisy_task_gets_the_runs() -> None:
 def test_the_leader_without_a_task_is_that_of_the_others() -> None:
     numbers = [np.array([[[3.0, 3.2, 3.1], [0.0, 0.1, 0.3]]]), np.array([[[0.0, 0.3, 0.1], [1.0, 1.1, 1.3]]])]
     assert (
-        TaskModels.from_numbers(numbers).find_leader()[0],
-        TaskModels.from_numbers(numbers[1:]).find_leader()[0],
+        TaskModel.from_numbers(numbers).find_leader()[0],
+        TaskModel.from_numbers(numbers[1:]).find_leader()[0],
     ) == (0, 1)
-    alone = TaskModels.from_numbers(numbers[:1])
-    leads = average_leads(alone.leads(alone.find_leader()))
+    alone = TaskModel.from_numbers(numbers[:1])
+    leads = alone.leads(alone.find_leader())
     assert prob_best(leads.tails()) == pytest.approx(prob_best(compute_leads(numbers[0]).tails()))

@@ -18,7 +18,7 @@ from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.core.texts import number_text
-from fiesta_allennlp.reports.words import ended_in_words, selection_in_words
+from fiesta_allennlp.reports.words import selection_in_words, state_in_words
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selecting.results.candidate_table import num_decimals
 from fiesta_allennlp.selecting.results.facts import LeadOverRival
@@ -204,9 +204,9 @@ def test_a_removed_candidate_has_a_state() -> None:
 
 
 def test_a_budget_that_ends_names_who_leads_and_a_reached_confidence_the_best(history: History) -> None:
-    ended = ended_in_words(result(history, stopped_by="budget", prob_within_margin={"a": 0.468}))
+    ended = state_in_words(result(history, stopped_by="budget", prob_within_margin={"a": 0.468}))
     assert ended.startswith("a leads with P(best) 0.468, by f1, after 4 runs")
-    decided = ended_in_words(result(history, stopped_by="confidence", prob_within_margin={"a": 0.968}))
+    decided = state_in_words(result(history, stopped_by="confidence", prob_within_margin={"a": 0.968}))
     assert decided.startswith("a is the best with probability 0.968")
 
 

@@ -1,7 +1,7 @@
 """Plans with closed forms: nothing but noise that is known, or nothing to simulate."""
 
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Sequence
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from fiesta_allennlp.choosing.forecast import TimeForecast
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.settings.options import flag
 from fiesta_allennlp.tables.score_sources import Sampling
+from fiesta_allennlp.tables.simulation import simulator
 from fiesta_allennlp.tables.simulation.outlook import Repetition
 from fiesta_allennlp.tables.simulation.pilot import prepare_plan
 from fiesta_allennlp.tables.simulation.simulator import Simulator
@@ -34,7 +35,7 @@ def test_a_clear_gap_takes_the_fewest_runs_that_a_winner_needs() -> None:
     estimate = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1)
     assert (estimate.default.runs.mean, estimate.default.correct, estimate.default.open) == (6, 1, 0)
     assert estimate.default.seconds.mean == 6 * 1800
-    assert (estimate.equal.runs.mean, estimate.halving.runs.mean, estimate.budget) == (6, 6, 6)
+    assert estimate.equal.runs.mean == 6
     assert list(estimate.margins) == [0.001, 0.002, 0.004]
     assert {outlook.runs.mean for outlook in estimate.margins.values()} == {6}
     assert "Expect 6 runs" in repr(estimate) and "1 h 30 min with 2 workers" in repr(estimate)
@@ -59,7 +60,7 @@ def test_hours_say_what_is_decided_by_then_for_every_way_to_choose() -> None:
     """All six runs of two workers take 1 h 30 min."""
     enough = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1, max_hours=1.5)
     assert enough.time_forecast == TimeForecast(1.5, 6, 1.5, 1.5, 1.5, 1.0)
-    assert [way.prob_decided for way in (enough.equal, enough.halving, *enough.margins.values())] == [1.0] * 5
+    assert [way.prob_decided for way in (enough.equal, *enough.margins.values())] == [1.0] * 4
     assert "Time for 6 runs in 1.5 h: decided by then with probability > 0.99; expected after 1.5 h" in repr(enough)
     short = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1, max_hours=1)
     assert short.time_forecast == TimeForecast(1, 4, 1.0, 1.0, 1.0, 0.0)
@@ -85,10 +86,10 @@ def test_a_tie_ends_where_the_limit_leaves_too_few_runs_and_a_margin_above_the_g
     assert estimate.default.runs.high < 60 and (estimate.default.correct, estimate.default.open) == (1, 1)
     assert "No number of runs separates equal candidates" in repr(estimate)
     assert "stay open within 60 runs (--max-evaluations)" in repr(estimate)
-    estimate = plan(gap=0.01, sd=0.1, margin=0.02, max_evaluations=24, budget=4, repetitions=4, seed=1)
-    assert (estimate.default.correct, estimate.equal.correct, estimate.halving.correct) == (1, 1, 1)
-    rows = [row.split() for row in repr(estimate).splitlines()[3:7]]
-    assert [row.count("-") for row in rows] == [2] * 4, "no winner can be wrong"
+    estimate = plan(gap=0.01, sd=0.1, margin=0.02, max_evaluations=24, repetitions=4, seed=1)
+    assert (estimate.default.correct, estimate.equal.correct) == (1, 1)
+    rows = [row.split() for row in repr(estimate).splitlines()[3:6]]
+    assert [row.count("-") for row in rows] == [2] * 3, "no winner can be wrong"
 
 
 def test_a_larger_margin_is_simulated_as_if_it_were_asked_for() -> None:
@@ -98,21 +99,22 @@ def test_a_larger_margin_is_simulated_as_if_it_were_asked_for() -> None:
     assert list(plan(**options, margin=0.002).margins) == [0.004]
 
 
-def test_an_interrupt_leaves_what_has_finished(monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]) -> None:
-    def run_all(self: Simulator, repetitions: range) -> List[Repetition]:
-        if self.margin == 0.002:
+@pytest.mark.parametrize("num_chunks", [1, 2])
+def test_an_interrupt_leaves_what_has_finished(
+    num_chunks: int, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
+) -> None:
+    def simulate(ways: Sequence[Simulator], repetitions: range) -> List[List[Repetition]]:
+        chunks.append(repetitions)
+        if len(chunks) > num_chunks:
             ctrl_c()
-        return whole(self, repetitions)
+        return whole(ways, repetitions)
 
-    whole = Simulator.run_all
-    monkeypatch.setattr(Simulator, "run_all", run_all)
-    estimate = plan(gap=1, sd=0.01, repetitions=2, seed=1)
-    assert (estimate.default.repetitions, list(estimate.margins), estimate.equal, estimate.halving) == (
-        2,
-        [0.001],
-        None,
-        None,
-    )
+    whole, chunks = simulator.simulate_ways, []
+    monkeypatch.setattr(simulator, "simulate_ways", simulate)
+    monkeypatch.setattr(simulator, "MAX_CHUNK_SIZE", 2)
+    estimate = plan(gap=1, sd=0.01, repetitions=2 * num_chunks + (num_chunks > 1), seed=1)
+    assert {way.repetitions for way in (estimate.default, *estimate.margins.values())} == {2 * num_chunks}
+    assert estimate.equal is None and len(estimate.margins) == 3
     assert estimate.interrupted and "Interrupted: these are the simulations that finished." in repr(estimate)
 
 
@@ -134,9 +136,8 @@ def test_no_way_to_choose_runs_a_candidate_that_is_done(tmp_path: Path) -> None:
     rows += [f"base,{seed},{0.5 + seed / 1000}" for seed in range(6)]
     table = tmp_path / "scores.csv"
     table.write_text("\n".join(["candidate,seed,score", *rows]))
-    estimate = plan(table, done=["base"], splits="official", budget=30, repetitions=2, seed=1)
+    estimate = plan(table, done=["base"], splits="official", repetitions=2, seed=1)
     assert (estimate.default.runs.mean, estimate.equal.runs.mean) == (12, 12)
-    assert estimate.halving.runs.mean == 6 + 2 * (30 // 6 + 30 // 4), "two rounds, in which base has no new runs"
 
 
 def test_a_pilot_that_used_all_its_runs_needs_a_larger_limit(tmp_path: Path) -> None:
@@ -171,12 +172,9 @@ def table(tmp_path: Path) -> Path:
 
 def test_equal_seeds_repeats_a_plan_from_a_table(table: Path) -> None:
     first, again = (plan(table, repetitions=2, seed=5) for _ in range(2))
-    assert (first.default, first.halving) == (again.default, again.halving)
-    options = plan(table, repetitions=2, seconds=36, budget=8, seed=5)
-    assert (options.budget, options.halving.runs.mean) == (8, 8)
+    assert (first.default, first.equal) == (again.default, again.equal)
+    options = plan(table, repetitions=2, seconds=36, seed=5)
     assert "so " + str(round(options.default.runs.median) - 6) + " more" in repr(options)
-    with pytest.raises(FiestaError, match="^--budget must be above the 6 runs .* got 6"):
-        plan(table, budget=6)
 
 
 def test_logits_and_directions_are_those_of_the_settings(table: Path) -> None:
@@ -200,7 +198,7 @@ def test_a_minimised_metric_is_planned_by_its_lowest_mean(tmp_path: Path) -> Non
     write_selection(tmp_path / "run", losses, metric="-loss", max_evaluations=40, confidence=0.9).close()
     estimate = plan(tmp_path / "run", repetitions=2, seed=5)
     assert estimate.simulator.minimise
-    assert estimate.default.correct == estimate.equal.correct == estimate.halving.correct == 1
+    assert estimate.default.correct == estimate.equal.correct == 1
     assert estimate.simulator.true_means["low"] == pytest.approx(3.21, abs=0.01)
     assert "The candidate with the lowest mean is the best." in repr(estimate)
     write_selection(tmp_path / "other", losses).close()
@@ -226,6 +224,7 @@ NUMBERS: Dict[str, Any] = {"gap": 0.01, "sd": 0.03}
         ({**NUMBERS, "source": "runs/x"}, "^--gap cannot be combined with runs/x"),
         ({"source": "nowhere"}, "nowhere: no such file"),
         ({**NUMBERS, "strategy": "non_adaptive_fb"}, "^--strategy"),
+        ({**NUMBERS, "budget": 30}, "^budget 30: a plan is for a target confidence"),
         ({"a": [0.5, 0.6], "b": [0.4]}, "at least 2 runs .* 'b' has 1"),
         ({"a": [0.5, 0.5], "b": [0.5, 0.5]}, "pilot: all scores are equal"),
     ],

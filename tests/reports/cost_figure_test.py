@@ -11,8 +11,8 @@ import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.registry import Registrable
-from fiesta_allennlp.reports.figures.drawing import draw_all
-from fiesta_allennlp.reports.figures.report_figure import ReportFigure
+from fiesta_allennlp.reports.drawing import ReportFigure
+from fiesta_allennlp.reports.figures import draw_all
 from fiesta_allennlp.reports.record import Report
 from tests.conftest import REPOSITORY
 from tests.reports.made_up import made_up

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from scipy.stats import gaussian_kde
 
-from fiesta_allennlp.reports.figures.drawing import draw_all, figure_style, registered_figures
-from fiesta_allennlp.reports.figures.scores import _violin_outline
-from fiesta_allennlp.reports.figures.standing import find_start_of_lead, space_out
+from fiesta_allennlp.reports import record
+from fiesta_allennlp.reports.drawing import ReportFigure, figure_style
+from fiesta_allennlp.reports.figures import _violin_outline, draw_all, find_start_of_lead, space_out
 from fiesta_allennlp.reports.record import PathPoint, Report
 from tests.reports.made_up import (
     TOP_TWO,
@@ -27,13 +27,20 @@ from tests.reports.made_up import (
     of_table,
 )
 
+
+@pytest.fixture(autouse=True)
+def few_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths of few points, because each costs a posterior."""
+    monkeypatch.setattr(record, "MAX_PATH_POINTS", 8)
+
+
 REPORTS = {name: all_made_up()[name] for name in ("long_names", "ugly", "table", "documents")}
 REPORTS.update(some=made_up(40, num_evaluations=120))
 
 
 def drawn(report: Report, name: str) -> Any:
     with figure_style():
-        return registered_figures()[name].draw(report)
+        return ReportFigure.by_name(name)().draw(report)
 
 
 def restricted(report: Report, candidates: Any) -> Report:
@@ -41,7 +48,7 @@ def restricted(report: Report, candidates: Any) -> Report:
 
 
 def caption(name: str, report: Report) -> str:
-    return registered_figures()[name].caption(report)
+    return ReportFigure.by_name(name)().caption(report)
 
 
 def points(figure: Figure) -> List[float]:
@@ -111,7 +118,7 @@ def test_labels_are_moved_apart_and_stay_on_the_axis() -> None:
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_nothing_is_cut_and_no_names_overlap(name: str) -> None:
-    for figure in filter(None, (drawn(REPORTS[name], kind) for kind in registered_figures())):
+    for figure in filter(None, (drawn(REPORTS[name], kind) for kind in ReportFigure.classes())):
         with figure_style():
             figure.draw_without_rendering()
         box = figure.get_tightbbox()
@@ -154,7 +161,7 @@ def test_the_caption_of_the_path_says_who_leads_since_when() -> None:
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_on_a_screen_of_390_pixels_every_text_has_11_of_them(name: str) -> None:
-    for figure in filter(None, (drawn(REPORTS[name], kind) for kind in registered_figures())):
+    for figure in filter(None, (drawn(REPORTS[name], kind) for kind in ReportFigure.classes())):
         texts = [text for text in figure.findobj(Text) if text.get_text()]
         shown_width = 390 - 32  # the page without its margins
         assert texts and min(t.get_fontsize() for t in texts) / 72 / figure.get_figwidth() * shown_width >= 11

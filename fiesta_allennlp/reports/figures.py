@@ -1,0 +1,245 @@
+"""The three figures of a report: the scores, their differences on shared splits, and P(best) after each run, as in
+figure 2 of the FIESTA paper (Moss et al. 2019)."""
+
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.mlab import GaussianKDE
+from matplotlib.ticker import MaxNLocator
+
+from fiesta_allennlp.core.texts import count_text
+from fiesta_allennlp.reports import drawing as shared
+from fiesta_allennlp.reports.drawing import Picture, ReportFigure, figure_style, legend_mark, save_picture
+from fiesta_allennlp.reports.record import PathPoint, Report
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+
+MIN_SCORES_FOR_VIOLIN = 8
+
+MIN_SCORES_OF_WHOLE_INTERVAL = 4
+"""With fewer scores, an interval may continue beyond the axis, because it would squeeze the scores."""
+
+VIOLIN_HALF_WIDTH = 0.36
+"""Of a violin, in rows."""
+
+
+def draw_all(report: Report, directory: Path) -> Mapping[str, Picture]:
+    """Draw every figure that has something to show, by name in the order of registration, and as PDF into a
+    directory, where old files of the others are removed."""
+    figures = {name: figure_class() for name, figure_class in ReportFigure.classes().items()}
+    paths = {name: directory / f"{name}.pdf" for name in figures}
+    for path in paths.values():
+        path.unlink(missing_ok=True)
+    with figure_style():
+        drawings = ((name, figure.draw(report)) for name, figure in figures.items())
+        return {
+            name: save_picture(drawing, paths[name], figures[name].caption(report))
+            for name, drawing in drawings
+            if drawing is not None
+        }
+
+
+@ReportFigure.register("distributions")
+class Distributions(ReportFigure):
+    """Draw scores, their density, the mean with its interval, and the median of each candidate; None by documents."""
+
+    def draw(self, report: Report) -> Optional[Figure]:
+        candidates, result = report.result.compared, report.result
+        scores = [score for candidate in candidates for score in candidate.scores]
+        if not scores:
+            return None
+        figure, axes = shared.new_axes(shared.figure_height(len(candidates)))
+        wide_intervals = [c.interval for c in candidates if c.num_evaluations >= MIN_SCORES_OF_WHOLE_INTERVAL]
+        shared.set_score_axis(axes, f"{result.scored} {result.metric_text}".lstrip(), scores, wide_intervals)
+        notes = []
+        for row, candidate in enumerate(candidates):
+            _draw_scores(axes, candidate, row, colour=shared.colour_of(report, candidate.name))
+            if candidate.num_evaluations > 1:
+                axes.plot([candidate.median] * 2, [row - 0.28, row + 0.28], color="black", linewidth=1)
+                shared.draw_mean(axes, candidate.mean, candidate.interval, row)
+            note = f"n = {candidate.num_evaluations}" if candidate.scores else "no score"
+            notes.append(f"{note}\n{candidate.state}" if candidate.withdrawn else note)
+        shared.add_rows(axes, report, [c.name for c in candidates], notes=notes)
+        score_mark = legend_mark("score", "o", color="0.4", markersize=3)
+        shared.add_legend(figure, [score_mark, *shared.mean_legend_marks(), legend_mark("median", "|", color="black")])
+        return figure
+
+    def caption(self, report: Report) -> str:
+        return (
+            f"Each point is the {f'{report.result.scored} score'.lstrip()} of one run. The interval is that of the "
+            "mean. The shape around eight or more points is their density. An arrow marks an interval that goes on "
+            "beyond the plot."
+        )
+
+
+def _draw_scores(axes: Axes, candidate: CandidateResult, row: int, *, colour: str) -> None:
+    scores = np.array(candidate.scores)
+    half_widths = np.zeros(len(scores))
+    if len(scores) >= MIN_SCORES_FOR_VIOLIN and np.ptp(scores) > 0:
+        grid, grid_half_widths = _violin_outline(scores)
+        axes.fill_between(grid, row - grid_half_widths, row + grid_half_widths, color=colour, alpha=0.25, linewidth=0.5)
+        half_widths = np.interp(scores, grid, grid_half_widths)
+    heights = row + 0.85 * half_widths * shared.spread_points(len(scores))
+    shared.draw_points(axes, candidate.scores, heights, colour=colour)
+
+
+def _violin_outline(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """Return places and half the width of a Gaussian violin there, by Scott's bandwidth sd n^(-1/5)."""
+    grid = np.linspace(scores.min(), scores.max(), 80)
+    densities = GaussianKDE(scores)(grid)
+    return grid, VIOLIN_HALF_WIDTH * densities / densities.max()
+
+
+@ReportFigure.register("differences")
+class Differences(ReportFigure):
+    """Draw the differences on shared splits and their mean with its interval; without such splits, Welch's interval."""
+
+    def draw(self, report: Report) -> Optional[Figure]:
+        comparisons = [c for c in report.comparisons if c.mean_difference is not None]
+        if not comparisons:
+            return None
+        result = report.result
+        figure, axes = shared.new_axes(shared.figure_height(len(comparisons)))
+        paired_differences = [difference for comparison in comparisons for difference in comparison.paired_differences]
+        means = [float(comparison.mean_difference or 0.0) for comparison in comparisons]
+        first_name = shared.labels(report)[comparisons[0].first]
+        label = f"{first_name} minus the rival\n" + f"{result.scored} {result.metric_name}".lstrip()
+        intervals = [comparison.interval for comparison in comparisons]
+        shared.set_score_axis(axes, label, [0.0, *paired_differences, *means], intervals)
+        axes.axvline(0, color="black", linewidth=0.8, zorder=1)
+        marks = [legend_mark("split", "o", color="0.4", markersize=3)] if paired_differences else []
+        marks += shared.mean_legend_marks()
+        if result.margin:
+            axes.axvspan(-result.margin, result.margin, color="0.85", zorder=0)
+            marks.append(legend_mark(f"margin {result.margin:g}", "s", color="0.85", markersize=8))
+        for row, comparison in enumerate(comparisons):
+            num_pairs, colour = comparison.num_pairs, shared.colour_of(report, comparison.second)
+            heights = row + 0.22 * shared.spread_points(num_pairs) * (num_pairs > 2)  # a band tells equal ones apart
+            shared.draw_points(axes, comparison.paired_differences, heights, colour=colour)
+            shared.draw_mean(axes, means[row], intervals[row], row)
+        notes = [f"{c.num_ahead} of {c.num_pairs}" if c.num_pairs else "unpaired" for c in comparisons]
+        columns: Dict[str, Any] = {"notes": notes, "heading": "splits ahead"} if paired_differences else {}
+        shared.add_rows(axes, report, [c.second for c in comparisons], **columns)
+        shared.add_legend(figure, marks)
+        return figure
+
+    def caption(self, report: Report) -> str:
+        side = "Left" if report.result.minimise else "Right"
+        if any(comparison.num_pairs for comparison in report.comparisons):
+            text = (
+                f"Each point is one split that both candidates ran on. {side} of 0, the first candidate was better. "
+                "Without shared splits, the line is Welch's interval of the two means."
+            )
+        else:
+            text = (
+                f"Each line is Welch's 95% interval of the difference between two means. {side} of 0, the first "
+                "candidate is better."
+            )
+        return f"{text} The gray band is the margin, {report.result.margin:g}." if report.result.margin else text
+
+
+LINE_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
+"""Colours that colour-blind readers can tell apart (Okabe and Ito 2008), without the yellow, which is too pale."""
+
+LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
+LEADER_STYLE = {"arrowstyle": "-", "linewidth": 0.8, "linestyle": ":", "shrinkA": 1, "shrinkB": 5, "relpos": (0, 0.5)}
+"""The line from a name to the end of its path: dotted and with a gap, to set it apart from the path."""
+
+TEXT_BACKGROUND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5}
+"""The background of a text that lines may cross."""
+
+PATH_HEIGHT = 2.9
+"""Inches."""
+
+
+@ReportFigure.register("path")
+class ProbabilityPath(ReportFigure):
+    """Draw a line of P(best) for each candidate. The seven best are named, the others grey."""
+
+    def draw(self, report: Report) -> Optional[Figure]:
+        path = report.path
+        if not path:
+            return None
+        figure, axes = shared.new_axes(PATH_HEIGHT)
+        run_counts = [point.num_evaluations for point in path]
+        names = [candidate.name for candidate in report.result.ranked if candidate.name in path[-1].prob_best]
+        lines = {name: np.array([point.prob_best.get(name, np.nan) for point in path]) for name in names}
+        others = names[len(LINE_COLOURS) :]
+        for name in others:
+            axes.plot(run_counts, lines[name], color="0.75", linewidth=0.7, zorder=1)
+        line_ends: List[Tuple[float, str, str]] = []
+        short_names = shared.labels(report)
+        for name, colour, style in zip(names, LINE_COLOURS, LINE_STYLES, strict=False):
+            axes.plot(run_counts, lines[name], color=colour, linestyle=style, linewidth=1.6)
+            axes.plot(run_counts[-1], lines[name][-1], color=colour, marker="o", markersize=4, clip_on=False, zorder=3)
+            line_ends.append((lines[name][-1], short_names[name], colour))
+        if others:
+            line_ends.append((max(lines[name][-1] for name in others), count_text(len(others), "other"), "0.6"))
+        _label_line_ends(axes, line_ends)
+        _set_path_axes(axes, report, run_counts)
+        return figure
+
+    def caption(self, report: Report) -> str:
+        words, last_prob_best = report.result.words, report.path[-1].prob_best
+        leader, num_others = (
+            max(last_prob_best, key=last_prob_best.__getitem__),
+            len(last_prob_best) - len(LINE_COLOURS),
+        )
+        text = (
+            f"P(best) of each {words.candidate} after each of the {words.finished}. {leader} has led since "
+            f"{words.evaluation} {find_start_of_lead(report.path, leader)}."
+        )
+        if not report.is_selection:
+            text += (
+                " The order of these scores is unknown. They are drawn as if the candidates had taken turns, each in "
+                "the order of its rows."
+            )
+        if num_others > 0:
+            noun, verb = (words.candidate, "is") if num_others == 1 else (words.candidates, "are")
+            text += f" {num_others} {noun} with a low probability {verb} drawn as thin gray lines without a name."
+        return text
+
+
+def _label_line_ends(axes: Axes, line_ends: Sequence[Tuple[float, str, str]]) -> None:
+    min_distance = shared.FONT_SIZE * 1.25 / 72 / (PATH_HEIGHT - 0.75)
+    sorted_ends = sorted(reversed(line_ends), key=lambda end: end[0])
+    label_heights = space_out([y for y, _, _ in sorted_ends], min_distance)
+    for (y, name, colour), label_height in zip(sorted_ends, label_heights, strict=True):
+        axes.annotate(
+            name,
+            xy=(1.0, y),
+            xytext=(1.05, label_height),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            va="center",
+            arrowprops={**LEADER_STYLE, "color": colour},
+        )
+
+
+def space_out(heights: Sequence[float], min_distance: float) -> List[float]:
+    """Return rising `heights`, moved until they are `min_distance` apart and at most 1."""
+    offsets = min_distance * np.arange(len(heights))
+    spaced: List[float] = (np.minimum(np.maximum.accumulate(heights - offsets), 1 - offsets[-1]) + offsets).tolist()
+    return spaced
+
+
+def _set_path_axes(axes: Axes, report: Report, run_counts: Sequence[int]) -> None:
+    target = report.strategy.confidence
+    if target is not None:
+        axes.axhline(target, color="black", linewidth=0.8, linestyle=(0, (1, 1)), zorder=0)
+        place: Dict[str, Any] = {"xy": (run_counts[0], target), "xytext": (4, -3), "textcoords": "offset points"}
+        axes.annotate(f"confidence {target:g}", **place, va="top", bbox=TEXT_BACKGROUND, zorder=4)
+    axes.set(ylim=(0, 1), xlabel=report.result.words.finished, ylabel="P(best)")
+    if len(run_counts) > 1:
+        axes.set_xlim(run_counts[0], run_counts[-1])
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    axes.grid(color="0.93", linewidth=0.6)
+
+
+def find_start_of_lead(path: Sequence[PathPoint], leader: str) -> int:
+    """Return the number of the run since which a candidate has led."""
+    points = takewhile(lambda point: point.prob_best.get(leader) == max(point.prob_best.values()), reversed(path))
+    return min(point.num_evaluations for point in points)

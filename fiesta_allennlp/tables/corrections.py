@@ -1,0 +1,93 @@
+"""The refusal of a table: an error that ends with complete commands, each the user's own with corrected options."""
+
+import re
+import shlex
+from itertools import pairwise
+from typing import Any, Dict, Iterable, List, Mapping
+
+from fiesta_allennlp.core.errors import TYPED_WORDS, DataError, full_command
+from fiesta_allennlp.core.names import join_names
+from fiesta_allennlp.core.settings.options import flag, option_words
+
+MAX_COMMAND_CHARACTERS = 2000
+"""The length of the longest command in a message, which is complete or left out."""
+
+REPEATED_OPTIONS = ("where", "parse", "allow")
+"""The options that are typed once for each value."""
+
+Change = Mapping[str, Any]
+"""What to change in a command: the values of options, which are added to the user's where these are tuples or mappings.
+Three keys are not options: `files` replaces the files, `pipe` is a command whose output is the table instead of a file,
+with this file, and `rename` is a name in the user's options with the right one."""
+
+
+class TableError(DataError):
+    """A table that is refused, with the changes of the command that may be right."""
+
+    def __init__(self, problem: str, *changes: Change) -> None:
+        super().__init__(problem)
+        self.changes = [change for change in changes if change]
+
+    def with_commands(self, settings: Any) -> DataError:
+        """Return the error whose message ends with the commands that the changes make of the user's own."""
+        commands = dict.fromkeys(_corrected_command(settings, change) for change in self.changes)
+        complete = [command for command in commands if 0 < len(command) < MAX_COMMAND_CHARACTERS]
+        return DataError("\n    ".join([str(self), *complete]))
+
+
+def keep_rows(column: str, values: Iterable[str]) -> Change:
+    """Return the change that leaves out the rows with other values of a column."""
+    return {"where": (f"{column}={join_names(values)}",)}
+
+
+def without_lines(file: str, numbers: Iterable[str]) -> Change:
+    """Return the change that leaves out lines of a file, such as `line 4`."""
+    return edit_text("sed " + shlex.quote(";".join(f"{number.rpartition(' ')[2]}d" for number in numbers)), file)
+
+
+def edit_text(command: str, file: str) -> Change:
+    """Return the change that passes a file through a command."""
+    return {"pipe": (f"{command} {shlex.quote(file)}", file)}
+
+
+def _corrected_command(settings: Any, change: Change) -> str:
+    """Return the user's command with this change, or the settings of a call from Python; empty for a change of the text
+    unless it is that of the only file."""
+    names = [name for name in change if name not in ("files", "pipe", "rename")]
+    options = {name: _added(getattr(settings, name), change[name]) for name in names}
+    words = TYPED_WORDS.get()
+    if not words:
+        return ", ".join(f"{name}={value!r}" for name, value in options.items())
+    paths = [getattr(settings, "scores", "") or getattr(settings, "source", ""), *settings.files]
+    if words[0] == "select":  # it takes tables in our own columns only
+        words = ("next", *paths, "--output", "runs.csv")
+    flags = set(map(flag, names))
+    kept = [
+        word
+        for before, word in pairwise(words)
+        if word not in paths and flags.isdisjoint((before, word.partition("=")[0]))
+    ]
+    if "rename" in change:
+        name, right_name = change["rename"]
+        kept = [re.sub(rf"(?<!\w)(?<!--){re.escape(name)}(?!\w)", lambda _: right_name, word) for word in kept]
+    pipe, file = change.get("pipe", ("", ""))
+    if pipe and paths != [file]:
+        return ""
+    files = ["-"] if pipe else change.get("files", paths)
+    typed = [word for name, value in options.items() for word in _typed_words(name, value)]
+    command = f"{full_command(words[0])} {shlex.join([*files, *kept, *typed])}"
+    return f"{pipe} | {command}" if pipe else command
+
+
+def _added(own: Any, value: Any) -> Any:
+    """Return the new value of an option whose values are added to the user's own."""
+    if isinstance(value, dict):
+        return {**(own or {}), **value}
+    return (*own, *value) if isinstance(value, tuple) else value
+
+
+def _typed_words(name: str, value: Any) -> List[str]:
+    if isinstance(value, Dict):
+        value = tuple(f"{role}={header}" for role, header in value.items())
+    is_joined = isinstance(value, tuple) and name not in REPEATED_OPTIONS
+    return option_words(name, join_names(value) if is_joined else value)
