@@ -63,11 +63,9 @@ def check_no_foreign_files(directory: RunDirectory, *, force: bool) -> None:
         )
 
 
-def clear_directory(
-    directory: RunDirectory, *, staging: Optional[RunDirectory] = None, keep: Optional[Path] = None
-) -> None:
-    """Make room for a new selection: delete only what a selection made, except `keep`. Then move what the checks of the
-    new one made in the place `staging` here."""
+def clear_directory(directory: RunDirectory, *, staging: Optional[RunDirectory] = None) -> None:
+    """Make room for a new selection: delete only what a selection made. Then move what the checks of the new one made
+    in the place `staging` here."""
     if not directory.store.exists() and not directory.finished_runs:
         return
     from fiesta_allennlp.running.slurm import end_left_jobs  # which a new directory needs not
@@ -77,7 +75,7 @@ def clear_directory(
         for workplace in directory.workplaces:
             end_left_jobs(workplace)
         for path in directory.contents():
-            if path not in (keep, staging and staging.root):
+            if staging is None or path != staging.root:
                 delete(path)
                 if os.path.lexists(path):
                     raise StoreError(f"{path} cannot be deleted. Choose another directory with -s.")
@@ -132,15 +130,9 @@ def log_to_file(path: Path) -> Iterator[None]:
 
 
 SEED_COLUMNS = ("split_seed", "random_seed", "numpy_seed", "pytorch_seed")
-
-
-ORIGIN_COLUMNS = ("file", "host", "gpu", "gpu_names", "job", "python", "versions")
-
-
 CSV_COLUMNS = (
     *("candidate", "replicate", "status", "score", "metric", "seconds", *SEED_COLUMNS, "started_at"),
-    *ORIGIN_COLUMNS,
-    "error",
+    *("file", "host", "gpu", "gpu_names", "job", "python", "versions", "error"),
 )
 
 
