@@ -5,12 +5,16 @@ import shlex
 from itertools import pairwise
 from typing import Any, Dict, Iterable, List, Mapping
 
-from fiesta_allennlp.core.errors import TYPED_WORDS, DataError, full_command
+from fiesta_allennlp.core.errors import MAX_CHOICES, TYPED_WORDS, DataError, escape_invisible, full_command, join_some
+from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.names import join_names
 from fiesta_allennlp.core.settings.options import flag, option_words
 
 MAX_COMMAND_CHARACTERS = 2000
 """The length of the longest command in a message, which is complete or left out."""
+
+MAX_CELL = 40
+"""The most characters of a cell, or of the name of a column, in a message."""
 
 REPEATED_OPTIONS = ("where", "parse", "allow")
 """The options that are typed once for each value."""
@@ -33,6 +37,16 @@ class TableError(DataError):
         commands = dict.fromkeys(_corrected_command(settings, change) for change in self.changes)
         complete = [command for command in commands if 0 < len(command) < MAX_COMMAND_CHARACTERS]
         return DataError("\n    ".join([str(self), *complete]))
+
+
+def shown_cell(text: str) -> str:
+    """Return a cell, or the name of a column, as a message shows it."""
+    return shorten(escape_invisible(text), MAX_CELL)
+
+
+def shown_cells(texts: Iterable[str], limit: int = MAX_CHOICES) -> str:
+    """Return the first of several cells, or names of columns, as a message shows them."""
+    return join_some(list(map(shown_cell, texts)), limit=limit)
 
 
 def keep_rows(column: str, values: Iterable[str]) -> Change:

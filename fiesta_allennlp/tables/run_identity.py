@@ -9,9 +9,10 @@ from typing import Any, DefaultDict, Iterable, List, Mapping, NamedTuple, Sequen
 from fiesta_allennlp.core.errors import DataError, join_some
 from fiesta_allennlp.core.settings.metrics import Metric, have_two_units
 from fiesta_allennlp.selecting.objections import UNITS
-from fiesta_allennlp.tables.columns import NAMES, TIME, Roles, RunRow, group_rows
-from fiesta_allennlp.tables.corrections import Change, TableError, keep_rows, without_lines
-from fiesta_allennlp.tables.table_files import cell_number, shown_cell, shown_cells
+from fiesta_allennlp.tables.columns import NAMES, TIME, Roles
+from fiesta_allennlp.tables.corrections import Change, TableError, keep_rows, shown_cell, shown_cells, without_lines
+from fiesta_allennlp.tables.run_rows import RunRow, group_rows
+from fiesta_allennlp.tables.table_files import cell_number, cell_order
 from fiesta_allennlp.tables.tasks import refuse_missing_tasks
 
 MAX_SETTINGS = 12
@@ -137,7 +138,7 @@ def find_factors(scored: Sequence[RunRow], roles: Roles) -> List[Factor]:
         by_split = _count((f"{row.task}{row.split}", value) for row, value in cells)
         is_of_split = "" not in by_split and all(len(values) == 1 for values in by_split.values())
         if not (is_of_split and len(by_split) < len(cells)) and not _is_measured(counts, by_candidate):
-            factors.append(Factor(column, tuple(sorted(counts, key=lambda value: (cell_number(value) or 0.0, value)))))
+            factors.append(Factor(column, tuple(sorted(counts, key=cell_order))))
     return sorted(factors, key=lambda factor: len(factor.values))
 
 

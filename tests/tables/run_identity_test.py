@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.core.errors import DataError
-from fiesta_allennlp.tables import columns as columns_module
+from fiesta_allennlp.tables.run_rows import STATES
 from fiesta_allennlp.tables.run_table import RunTable, read_run_table
 from fiesta_allennlp.tables.table_settings import NextSettings
 from tests.tables.generated import HONEST, MIXED
@@ -279,7 +279,7 @@ def test_names_with_slashes_are_candidates_and_parts_of_names() -> None:
 
 
 def test_states_have_words_of_their_own() -> None:
-    assert {"terminated", "exited"}.isdisjoint(columns_module.STATES)
+    assert {"terminated", "exited"}.isdisjoint(STATES)
     rows = [
         {"candidate": name, "seed": k, "score": 0.5, "status": word}
         for name in "ab"
