@@ -100,7 +100,7 @@ class SimulationCommand(ChoiceCommand):
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         if args.output is not None and not args.output.parent.is_dir():
             raise ConfigError(f"--output {args.output}: the directory {args.output.parent} does not exist.")
-        from fiesta_allennlp.selecting.results.showing import show
+        from fiesta_allennlp.selecting.results.candidate_table import show
 
         result = import_dotted(self.function_path)(self.build_settings(args), console)
         print_read_back(*filter(None, [result.source.read_back]))
@@ -171,7 +171,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
         """Return the status: 0, 1 if too many runs failed, or 3 without a decision with `--require-decision`."""
         settings = self.build_settings(args)
         from fiesta_allennlp.reports.terminal.next_text import ask_next_runs
-        from fiesta_allennlp.selecting.results.showing import show
+        from fiesta_allennlp.selecting.results.candidate_table import show
 
         answer = ask_next_runs(settings)
         print_read_back(answer.read_back)

@@ -274,7 +274,7 @@ the resources that you change. --recover continues them after an interruption.""
         from fiesta_allennlp.candidates.select_settings import Settings
         from fiesta_allennlp.core.settings.options import typed_options
         from fiesta_allennlp.reports.terminal.confirmation_report import confirm, plan_confirmation
-        from fiesta_allennlp.selecting.results.showing import show
+        from fiesta_allennlp.selecting.results.candidate_table import show
 
         resources = {name: value for name, value in typed_options(args, Settings).items() if name != "seed"}
         if args.dry_run:

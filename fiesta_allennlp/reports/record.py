@@ -35,9 +35,14 @@ from fiesta_allennlp.reports.words import (
 )
 from fiesta_allennlp.selecting.provenance import BROUGHT_CAUTION, describe_different_versions
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
-from fiesta_allennlp.selecting.results.candidate_table import candidate_table, num_decimals
+from fiesta_allennlp.selecting.results.candidate_table import (
+    Printable,
+    TerminalLines,
+    candidate_table,
+    num_decimals,
+    show,
+)
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.showing import Printable, TerminalLines, show
 from fiesta_allennlp.selecting.results.verdict import with_everybody
 from fiesta_allennlp.selecting.store import Meta
 

@@ -8,11 +8,10 @@ from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
 from fiesta_allennlp.core.settings.options import flag
 from fiesta_allennlp.core.texts import count_text, duration_text, names_text, probability_text
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
-from fiesta_allennlp.selecting.results.candidate_table import candidate_table
+from fiesta_allennlp.selecting.results.candidate_table import TerminalLines, candidate_table, show
 from fiesta_allennlp.selecting.results.facts import NOTES, STATE, fact_sentences
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.result_words import Words, describe_scored_data, missed_runs_text, missed_text
-from fiesta_allennlp.selecting.results.showing import TerminalLines, show
 
 
 def selection_in_words(result: Any) -> Tuple[str, ...]:

@@ -40,9 +40,16 @@ from real_tables import interval
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import UNNAMED
 from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED, find_questions
-from fiesta_allennlp.selecting.results.measured_errors import CLASS_ERRORS, LEAD_LIMITS, PROB_LIMITS, class_of
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.verdict import EQUAL_SDS, judge, prob_equal
+from fiesta_allennlp.selecting.results.verdict import (
+    CLASS_ERRORS,
+    EQUAL_SDS,
+    LEAD_LIMITS,
+    PROB_LIMITS,
+    class_of,
+    judge,
+    prob_equal,
+)
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 

@@ -10,7 +10,7 @@ import pytest
 from fiesta_allennlp import next_runs
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.selecting.results.showing import show
+from fiesta_allennlp.selecting.results.candidate_table import show
 from tests.selecting.loop_test import MEANS, Run
 
 HEADER = "candidate,split,seed,score\n"

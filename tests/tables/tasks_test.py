@@ -12,7 +12,7 @@ from rich.console import Console
 
 from fiesta_allennlp import next_runs, plan, replay, report
 from fiesta_allennlp.core.errors import ConfigError, DataError
-from fiesta_allennlp.selecting.results.showing import show
+from fiesta_allennlp.selecting.results.candidate_table import show
 from fiesta_allennlp.selecting.results.task_standing import task_table
 from fiesta_allennlp.tables.run_table import read_brought_runs
 from fiesta_allennlp.tables.table_settings import BroughtSettings

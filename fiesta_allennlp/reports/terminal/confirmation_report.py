@@ -19,9 +19,8 @@ from fiesta_allennlp.core.texts import (
 )
 from fiesta_allennlp.reports.latex_and_html import MISSING_TEXT, Columns, make_table
 from fiesta_allennlp.reports.terminal.live_table import LiveTable
-from fiesta_allennlp.selecting.results.candidate_table import Table
+from fiesta_allennlp.selecting.results.candidate_table import Table, TerminalLines, show
 from fiesta_allennlp.selecting.results.claim import SeenLead
-from fiesta_allennlp.selecting.results.showing import TerminalLines, show
 
 NUMBERS_OF_RUNS = (5, 10, 20, 40)
 """The numbers of runs of each candidate whose power a dry run shows."""

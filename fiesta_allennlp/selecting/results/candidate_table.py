@@ -1,12 +1,15 @@
-"""The columns of every table of candidates, declared once for all outputs, and the type of all tables."""
+"""The columns of every table of candidates, declared once for all outputs, and how results show themselves."""
 
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple
+from functools import singledispatch
+from io import StringIO
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple, Union
 
 from rich import box
 from rich.markup import escape
 from rich.table import Table as RichTable
 
+from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.core.texts import MIN_DECIMALS, cost_text, interval_text, number_text, probability_text
 from fiesta_allennlp.selecting.results.result_words import failures_text, unknown_text
 
@@ -53,7 +56,7 @@ class Column:
         text: the value as text, with these decimals.
         cell: a candidate as text, instead of the text of its value.
         of_documents: whether it is only about selections by documents, or only about others. None if about both.
-        is_shown: whether a result has anything to show in it. CSV and JSON have it always.
+        is_shown: whether a result with these values has anything to show in it. CSV and JSON have it always.
     """
 
     name: str
@@ -63,7 +66,7 @@ class Column:
     text: Callable[[Any, int], str] = number_text
     cell: Optional[Callable[[Any], str]] = None
     of_documents: Optional[bool] = None
-    is_shown: Callable[[Any], bool] = lambda result: True
+    is_shown: Callable[[Any, Sequence[Any]], bool] = lambda result, values: True
 
     def value_of(self, candidate: Any) -> Any:
         return getattr(candidate, self.name) if self.value is None else self.value(candidate)
@@ -81,52 +84,46 @@ def _standing_text(candidate: Any) -> str:
     return candidate.state if candidate.withdrawn else probability_text(candidate.prob_best)
 
 
-def _any_value(name: str) -> Callable[[Any], bool]:
-    return lambda result: any(getattr(candidate, name) for candidate in result.candidates)
+def _any_value(result: Any, values: Sequence[Any]) -> bool:
+    return any(values)
 
+
+def _has_margin(result: Any, values: Sequence[Any]) -> bool:
+    return bool(result.margin > 0)
+
+
+def _probability(value: Any, decimals: int) -> str:
+    return probability_text(value)
+
+
+def _seconds(value: Optional[float], decimals: int) -> str:
+    return number_text(value, 1 if value is None or value >= 1 else 3)
+
+
+def _unknown_text(system: Any) -> str:
+    return unknown_text(system.num_unknown, system.unknown_labels)
+
+
+SCREENS, NO_LATEX = DATA | {TERMINAL}, EVERYWHERE - {LATEX}
 
 COLUMNS: List[Column] = [
     Column("name", "{candidate}", text=_plain),
     Column("num_evaluations", "runs", text=_plain, of_documents=False),
-    Column("num_brought", "brought", text=_plain, of_documents=False, is_shown=_any_value("num_brought")),
+    Column("num_brought", "brought", text=_plain, of_documents=False, is_shown=_any_value),
     Column("num_documents", "documents", text=_plain, of_documents=True),
-    Column(
-        "num_pending",
-        "{pending}",
-        DATA | {TERMINAL},
-        text=lambda value, decimals: str(value or ""),
-        is_shown=_any_value("num_pending"),
-    ),
-    Column("num_queued", "queued", frozenset({TERMINAL}), text=_plain, is_shown=_any_value("num_queued")),
-    Column("num_waiting", "waiting", frozenset({TERMINAL}), text=_plain, is_shown=_any_value("num_waiting")),
-    Column("failures", "failed", cell=failures_text, is_shown=_any_value("failures")),
+    Column("num_pending", "{pending}", SCREENS, text=lambda value, decimals: str(value or ""), is_shown=_any_value),
+    Column("num_queued", "queued", frozenset({TERMINAL}), text=_plain, is_shown=_any_value),
+    Column("num_waiting", "waiting", frozenset({TERMINAL}), text=_plain, is_shown=_any_value),
+    Column("failures", "failed", cell=failures_text, is_shown=_any_value),
     Column("num_missed", "missed --min-score", DATA),
-    Column(
-        "num_unknown",
-        "no gold label",
-        EVERYWHERE - {LATEX},
-        cell=lambda system: unknown_text(system.num_unknown, system.unknown_labels),
-        of_documents=True,
-        is_shown=_any_value("num_unknown"),
-    ),
+    Column("num_unknown", "no gold label", NO_LATEX, cell=_unknown_text, of_documents=True, is_shown=_any_value),
     Column("mean", "mean", of_documents=False),
     Column("sd", "sd", of_documents=False),
-    Column(
-        "study_score",
-        "in the study",
-        of_documents=False,
-        is_shown=lambda result: any(candidate.study_score is not None for candidate in result.candidates),
-    ),
+    Column("study_score", "in the study", of_documents=False, is_shown=_any_value),
     Column("measure", "{metric}", text=lambda value, decimals: number_text(value), of_documents=True),
     Column("prob_best", "P(best)", cell=_standing_text),
-    Column("tier", "tier", text=_plain, is_shown=_any_value("tier")),
-    Column(
-        "prob_within_margin",
-        "P(within {margin:g})",
-        PAGES,
-        text=lambda value, decimals: probability_text(value),
-        is_shown=lambda result: result.margin > 0,
-    ),
+    Column("tier", "tier", text=_plain, is_shown=_any_value),
+    Column("prob_within_margin", "P(within {margin:g})", PAGES, text=_probability, is_shown=_has_margin),
     Column("state", "state", DATA),
     Column("failed_because", "failed because", DATA),
     Column("interval", "95% interval", PAGES - {CSV}, text=interval_text),
@@ -135,23 +132,9 @@ COLUMNS: List[Column] = [
     Column("max", "max", PAGES, of_documents=False),
     Column("num_queries", "queries", PAGES | {TERMINAL}, text=_plain, of_documents=True),
     Column("cost", "cost", PAGES | {TERMINAL}, text=lambda value, decimals: cost_text(value), of_documents=True),
-    Column(
-        "seconds",
-        "seconds",
-        DATA | {TERMINAL},
-        text=lambda value, decimals: f"{value:.0f}",
-        is_shown=_any_value("seconds"),
-    ),
-    Column(
-        "mean_seconds",
-        "mean s",
-        PAGES,
-        text=lambda value, decimals: number_text(value, 1 if value is None or value >= 1 else 3),
-        is_shown=_any_value("seconds"),
-    ),
-    Column(
-        "num_parameters", "parameters", PAGES, text=_plain, of_documents=False, is_shown=_any_value("num_parameters")
-    ),
+    Column("seconds", "seconds", SCREENS, text=lambda value, decimals: f"{value:.0f}", is_shown=_any_value),
+    Column("mean_seconds", "mean s", PAGES, text=_seconds, is_shown=_any_value),
+    Column("num_parameters", "parameters", PAGES, text=_plain, of_documents=False, is_shown=_any_value),
 ]
 """The columns in their order. Every output walks this list, so that one more entry is one more column everywhere."""
 
@@ -163,7 +146,7 @@ def columns_of(result: Any, output: str) -> List[Column]:
         for column in COLUMNS
         if output in column.outputs
         and column.of_documents in (None, result.by_documents)
-        and (output in DATA or column.is_shown(result))
+        and (output in DATA or column.is_shown(result, [column.value_of(c) for c in result.candidates]))
     ]
 
 
@@ -191,3 +174,26 @@ def num_decimals(candidates: Iterable[Any]) -> int:
     sds = [c.sd for c in candidates if c.sd and c.mean is not None and c.sd > 1e-12 * abs(c.mean)]
     num_needed = 1 - int(f"{min(sds):.1e}".partition("e")[2]) if sds else 0
     return min(max(num_needed, MIN_DECIMALS), MAX_DECIMALS)
+
+
+TEXT_WIDTH = 100
+"""Characters in a line of a result's text."""
+
+TerminalLines = Sequence[Union[Table, str]]
+"""Tables and sentences, in the order in which they are shown."""
+
+
+@singledispatch
+def show(result: Any) -> TerminalLines:
+    """Return the table of a result and the sentences below it. A result that nobody put into words is its fields."""
+    return [f"{type(result).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(result).items())})"]
+
+
+class Printable:
+    """A result that shows itself as text, on a terminal and in a notebook."""
+
+    def __repr__(self) -> str:
+        buffer = StringIO()
+        console = PipeSafeConsole(file=buffer, width=TEXT_WIDTH, color_system=None, force_jupyter=False)
+        console.print(*show(self))
+        return buffer.getvalue().strip("\n")

@@ -29,9 +29,8 @@ from fiesta_allennlp.selecting.results.task_standing import (
 )
 from fiesta_allennlp.selecting.results.verdict import Preference, describe_preference
 
-JSON, NEXT, STATE, NOTES, FIRST = "json", "next", "state", "notes", "first"
-"""The outputs: JSON, `fiesta next`, the state of a selection in status and report, notes below, and the facts to see
-first on a page."""
+JSON, NEXT, STATE, NOTES = "json", "next", "state", "notes"
+"""The outputs: JSON, `fiesta next`, the state of a selection in status and report, and notes below."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,6 @@ class Fact:
         outputs: where it is shown.
         value: its value after a history and a decision. By default, it is a property of the result.
         sentences: what it says, with full stops; empty where it does not apply.
-        first: its heading and its text among the facts to see first; an empty text where it does not apply.
         of_documents: whether it is only about selections by documents, or only about others. None if about both.
     """
 
@@ -113,7 +111,6 @@ class Fact:
     outputs: FrozenSet[str] = frozenset({JSON})
     value: Optional[Callable[[History, Decision], Any]] = None
     sentences: Callable[[Any], List[str]] = lambda result: []
-    first: Callable[[Any], Tuple[str, str]] = lambda result: ("", "")
     of_documents: Optional[bool] = None
 
 
@@ -291,13 +288,8 @@ def describe_errors(result: Any) -> List[str]:
     return [f"Of {errors.winners:,} simulated winners with such a P(best) and lead, {share} were wrong."]
 
 
-def describe_collapsed(result: Any) -> List[str]:
+def _describe_collapsed(result: Any) -> List[str]:
     return [describe_collapsed_runs(runs, minimise=result.minimise) for runs in result.collapsed]
-
-
-def _describe_questions(result: Any) -> List[str]:
-    """Ask about the scores."""
-    return list(result.questions)
 
 
 def _describe_forecast(result: Any) -> List[str]:
@@ -305,47 +297,16 @@ def _describe_forecast(result: Any) -> List[str]:
     return [f"A{text[1:]}."] if text and not result.lacking else []
 
 
-def _first_leading(result: Any) -> Tuple[str, str]:
-    return "best" if result.decided else "leads", result.leading or ""
-
-
-def _first_confidence(result: Any) -> Tuple[str, str]:
-    heading = f"P(within {result.margin:g} of the best)" if result.margin else "P(best)"
-    return heading, "" if result.confidence is None else probability_text(result.confidence)
-
-
-def _first_single_runs(result: Any) -> Tuple[str, str]:
-    share = result.single_runs_wrong
-    return "single runs that name another", "" if share is None else f"{share:.0%}"
-
-
-def _first_finished(result: Any) -> Tuple[str, str]:
-    return result.words.finished, str(result.num_evaluations)
-
-
-def _first_failed(result: Any) -> Tuple[str, str]:
-    return f"failed {result.words.evaluations}", str(result.num_failures or "")
-
-
-def _first_seconds(result: Any) -> Tuple[str, str]:
-    return f"time of all {result.words.evaluations}", duration_text(result.seconds) if result.seconds else ""
-
-
-def _first_stopped_by(result: Any) -> Tuple[str, str]:
-    """The scores of a table, which has no strategy, end by themselves."""
-    return "stopped by", result.stopped_by.replace("_", " ") if result.stopped_by and result.strategy else ""
-
-
 SHOWN = frozenset({JSON, NEXT, STATE})
-AT_FIRST = frozenset({JSON, FIRST})
+ASKED = frozenset({JSON, NEXT, NOTES})
 
 FACTS: List[Fact] = [
     Fact("verdict"),
     Fact("best"),
     Fact("best_set", SHOWN, sentences=describe_best_set),
-    Fact("leading", frozenset({JSON, STATE, FIRST}), sentences=_describe_leading, first=_first_leading),
-    Fact("confidence", AT_FIRST, first=_first_confidence),
-    Fact("single_runs_wrong", AT_FIRST, first=_first_single_runs),
+    Fact("leading", frozenset({JSON, STATE}), sentences=_describe_leading),
+    Fact("confidence"),
+    Fact("single_runs_wrong"),
     Fact("target", frozenset({JSON, STATE}), sentences=_describe_target),
     Fact("lead", SHOWN, find_lead, _describe_lead),
     Fact("gate", frozenset({JSON, NEXT}), lambda history, decision: decision.gate, _describe_gate),
@@ -355,9 +316,7 @@ FACTS: List[Fact] = [
     Fact("varied", SHOWN, _has_varied, _describe_constant),
     Fact("gave_up", frozenset({JSON, NEXT}), lambda history, decision: decision.gave_up, _describe_open),
     Fact("unresolved", value=lambda history, decision: decision.unresolved),
-    Fact(
-        "questions", frozenset({JSON, NEXT, NOTES}), lambda history, decision: decision.questions, _describe_questions
-    ),
+    Fact("questions", ASKED, lambda history, decision: decision.questions, lambda result: [*result.questions]),
     Fact("other_metrics", frozenset({JSON, NOTES}), _find_other_metrics, _describe_other_metrics),
     Fact("prob_equal", value=lambda history, decision: decision.prob_equal),
     Fact("class_errors", SHOWN, lambda history, decision: decision.class_errors, describe_errors),
@@ -366,14 +325,14 @@ FACTS: List[Fact] = [
     Fact("expected_loss", SHOWN, expected_loss, _describe_loss),
     Fact("lacking", SHOWN, lambda history, decision: dict(Counter(decision.lacking)), _describe_lacking),
     Fact("forecast", SHOWN, sentences=_describe_forecast),
-    Fact("collapsed", frozenset({JSON, NEXT, NOTES}), _find_collapsed, describe_collapsed, of_documents=False),
+    Fact("collapsed", ASKED, _find_collapsed, _describe_collapsed, of_documents=False),
     Fact("without_runs"),
-    Fact("num_evaluations", AT_FIRST, first=_first_finished),
-    Fact("num_failures", AT_FIRST, first=_first_failed),
+    Fact("num_evaluations"),
+    Fact("num_failures"),
     Fact("num_queries", of_documents=True),
     Fact("cost", of_documents=True),
-    Fact("seconds", AT_FIRST, first=_first_seconds),
-    Fact("stopped_by", AT_FIRST, first=_first_stopped_by),
+    Fact("seconds"),
+    Fact("stopped_by"),
     Fact("seconds_of_equal_allocation"),
 ]
 """The facts in the order of their sentences. Every output walks this list, so one more entry is one more fact in all
@@ -396,9 +355,20 @@ def fact_sentences(result: Any, output: str) -> List[str]:
 
 
 def first_facts(result: Any) -> List[Tuple[str, str]]:
-    """Return the facts to see first on a page, as pairs of heading and text."""
-    pairs = (fact.first(result) for fact in facts_of(result, FIRST))
-    return [pair for pair in pairs if pair[1]]
+    """Return the facts to see first on a page, as pairs of heading and text, where they apply. A table of scores, which
+    has no strategy, ends by itself."""
+    words, share, confidence = result.words, result.single_runs_wrong, result.confidence
+    within = f"P(within {result.margin:g} of the best)" if result.margin else "P(best)"
+    texts = {
+        "best" if result.decided else "leads": result.leading,
+        within: "" if confidence is None else probability_text(confidence),
+        "single runs that name another": "" if share is None else f"{share:.0%}",
+        words.finished: str(result.num_evaluations),
+        f"failed {words.evaluations}": str(result.num_failures or ""),
+        f"time of all {words.evaluations}": duration_text(result.seconds) if result.seconds else "",
+        "stopped by": ((result.strategy and result.stopped_by) or "").replace("_", " "),
+    }
+    return [(heading, text) for heading, text in texts.items() if text]
 
 
 def runs_left_text(result: Any) -> str:

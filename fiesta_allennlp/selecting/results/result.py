@@ -18,7 +18,7 @@ from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.provenance import MachineRuns, count_machine_runs
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
-from fiesta_allennlp.selecting.results.candidate_table import JSON, candidate_values
+from fiesta_allennlp.selecting.results.candidate_table import JSON, Printable, candidate_values
 from fiesta_allennlp.selecting.results.claim import runs_to_claim
 from fiesta_allennlp.selecting.results.facts import (
     DecisionFacts,
@@ -27,7 +27,6 @@ from fiesta_allennlp.selecting.results.facts import (
     share_of_single_runs_wrong,
 )
 from fiesta_allennlp.selecting.results.result_words import RUN_WORDS, Words
-from fiesta_allennlp.selecting.results.showing import Printable
 from fiesta_allennlp.selecting.results.verdict import smallest_set
 from fiesta_allennlp.version import __version__
 

@@ -1,21 +1,38 @@
-"""The verdict over all candidates that ever took part, what is asked before a winner is named, and who is preferred."""
+"""The verdict over all candidates that ever took part, how often such winners are wrong, and who is good enough."""
 
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
-from fiesta_allennlp.choosing.decision import DECIDED_REASONS, Decision
+from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT
+from fiesta_allennlp.choosing.decision import DECIDED_REASONS, ClassErrors, Decision
+from fiesta_allennlp.choosing.probability.rules import nearest_rival
+from fiesta_allennlp.choosing.stopping_rules import EarlyLooks
 from fiesta_allennlp.choosing.strategy import Margin, Strategy, analyse, have_finished
+from fiesta_allennlp.choosing.thompson import TopTwo
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.texts import probability_text
 from fiesta_allennlp.selecting.objections import find_questions
-from fiesta_allennlp.selecting.results.measured_errors import find_class_errors
 
 EQUAL_SDS = 0.5
 """Candidates whose means differ by less than this share of the run-to-run sd are equal."""
+
+PROB_LIMITS = (0.98,)
+"""Limits between the classes of P(best)."""
+
+LEAD_LIMITS = (1.0, 2.0)
+"""Limits between the classes of the lead over the nearest rival, in run-to-run sds."""
+
+CLASS_ERRORS = (
+    (ClassErrors(138, 3655), ClassErrors(30, 691), ClassErrors(1, 187)),
+    (ClassErrors(6, 103), ClassErrors(61, 1638), ClassErrors(73, 3484)),
+)
+"""How often winners of the default rule were wrong, on scores of real models, by class of P(best), then of the lead.
+From `scripts/benchmarks/ends.py`, on the problems of both sets."""
 
 
 def judge(history: History, decision: Decision, strategy: Strategy, *, allowed: Collection[str] = ()) -> Decision:
@@ -74,6 +91,33 @@ def prob_equal(posterior: Posterior, indices: Sequence[int]) -> Optional[float]:
         return None
     tails = {index: posterior.leads_of(index).tails(distance)[0] for index in indices}
     return min(float(1 - tails[i][j] - tails[j][i]) for i, j in combinations(indices, 2))
+
+
+def class_of(decision: Decision) -> Optional[Tuple[int, int]]:
+    """Return the classes of P(best) and of the lead of the best candidate. None if that has no rival, if nothing
+    varied, or over several tasks."""
+    names, posterior = tuple(decision.prob_best), decision.posterior
+    if posterior is None or decision.best not in names or not posterior.has_margin:
+        return None
+    if not posterior.noise_sd or posterior.num_tasks > 1:
+        return None
+    leads = posterior.leads_of(names.index(decision.best))
+    rival = int(nearest_rival(leads, leads.tails())[0])
+    lead_in_sds = float(leads.difference[0, rival]) / posterior.noise_sd
+    return bisect_right(PROB_LIMITS, decision.prob_best[decision.best]), bisect_right(LEAD_LIMITS, lead_in_sds)
+
+
+def find_class_errors(decision: Decision, strategy: Strategy) -> Optional[ClassErrors]:
+    """Return the errors of winners such as the best candidate. None for other rules than the default, for which
+    nothing was measured."""
+    is_default = (
+        type(strategy) is TopTwo
+        and type(strategy.belief) is ModeratedT
+        and type(strategy.stop) is EarlyLooks
+        and (strategy.confidence, strategy.parsed_margin.size) == (CONFIDENCE, 0)
+    )
+    place = class_of(decision) if is_default and decision.stopped_by == "confidence" else None
+    return place and CLASS_ERRORS[place[0]][place[1]]
 
 
 COSTS = {"seconds": "mean_seconds", "parameters": "num_parameters"}

@@ -8,7 +8,7 @@ from typing import Callable
 
 import numpy as np
 
-from fiesta_allennlp.selecting.results.measured_errors import CLASS_ERRORS
+from fiesta_allennlp.selecting.results.verdict import CLASS_ERRORS
 
 
 def test_the_package_quotes_the_recorded_counts() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.core.registry import build
-from fiesta_allennlp.selecting.results.measured_errors import CLASS_ERRORS, class_of, find_class_errors
+from fiesta_allennlp.selecting.results.verdict import CLASS_ERRORS, class_of, find_class_errors
 from tests.choosing.histories import history
 
 DEFAULT = {"type": "top_two", "belief": {"type": "moderated_t"}}
