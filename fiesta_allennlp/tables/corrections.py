@@ -3,7 +3,7 @@
 import re
 import shlex
 from itertools import pairwise
-from typing import Any, Dict, Iterable, List, Mapping
+from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 from fiesta_allennlp.core.errors import MAX_CHOICES, TYPED_WORDS, DataError, escape_invisible, full_command, join_some
 from fiesta_allennlp.core.files import shorten
@@ -54,14 +54,15 @@ def keep_rows(column: str, values: Iterable[str]) -> Change:
     return {"where": (f"{column}={join_names(values)}",)}
 
 
-def without_lines(file: str, numbers: Iterable[str]) -> Change:
-    """Return the change that leaves out lines of a file, such as `line 4`."""
-    return edit_text("sed " + shlex.quote(";".join(f"{number.rpartition(' ')[2]}d" for number in numbers)), file)
+def without_lines(file: str, numbers: Sequence[str]) -> Change:
+    """Return the change that leaves out lines of a file, such as `line 4`; none for rows that are not lines."""
+    return edit_lines("sed " + shlex.quote(";".join(f"{number[5:]}d" for number in numbers)), file, numbers)
 
 
-def edit_text(command: str, file: str) -> Change:
-    """Return the change that passes a file through a command."""
-    return {"pipe": (f"{command} {shlex.quote(file)}", file)}
+def edit_lines(command: str, file: str, numbers: Sequence[str]) -> Change:
+    """Return the change that passes a file through a command; none unless the rows with these numbers are lines."""
+    is_text = all(number.startswith("line ") for number in numbers)
+    return {"pipe": (f"{command} {shlex.quote(file)}", file)} if is_text else {}
 
 
 def _corrected_command(settings: Any, change: Change) -> str:

@@ -9,7 +9,7 @@ from fiesta_allennlp.core.errors import DataError, escape_invisible
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import MAX_SCORE
 from fiesta_allennlp.tables.columns import Roles
-from fiesta_allennlp.tables.corrections import TableError, edit_text, shown_cell
+from fiesta_allennlp.tables.corrections import TableError, edit_lines, shown_cell
 from fiesta_allennlp.tables.table_files import Record, cell_name, cell_number, cell_score, decimal_point
 
 FINISHED, FAILED, RUNNING = "finished", "failed", "running"
@@ -123,7 +123,7 @@ def _read_outcome(record: Record, roles: Roles, state: Optional[str], *, has_per
         return score
     if pointed := decimal_point(text):
         problem = f"'{text}' has a decimal comma. Write a point: {pointed}."
-        raise TableError(f"{record.place}: {problem}", edit_text(QUOTED_COMMA, record.file))
+        raise TableError(f"{record.place}: {problem}", edit_lines(QUOTED_COMMA, record.file, [record.number]))
     raise DataError(
         f"{record.place}: a score must be a number of at most {MAX_SCORE:g} in magnitude but got "
         f"'{shorten(escape_invisible(text))}'. Correct it, write {FAILED} for a run that ended without a score, or "

@@ -21,7 +21,7 @@ from fiesta_allennlp.core.files import (
     refuse_repeated_keys,
     shown_value,
 )
-from fiesta_allennlp.tables.corrections import TableError, edit_text, shown_cell, shown_cells, without_lines
+from fiesta_allennlp.tables.corrections import TableError, edit_lines, shown_cell, shown_cells, without_lines
 from fiesta_allennlp.tables.patterns import is_pattern, match_pattern, propose_pattern
 
 STANDARD_INPUT, STANDARD_INPUT_NAME = "-", "standard input"
@@ -111,7 +111,7 @@ def _find_files(path: str) -> Dict[str, Dict[str, str]]:
     """Return the files of a path or a pattern, each with the named parts of its path."""
     if match := URL.match(path):
         url = f"{match[1]}://{match[2]}"
-        raise TableError(f"{url} is a URL. Download the table, or pipe it.", edit_text("curl -sL", url))
+        raise TableError(f"{url} is a URL. Download the table, or pipe it.", edit_lines("curl -sL", url, ()))
     if path == STANDARD_INPUT or Path(path).is_file():
         return {path: {}}
     if not is_pattern(path):
@@ -139,7 +139,7 @@ def _read_file(path: str) -> Iterable[Record]:
         data = sys.stdin.buffer.read() if path == STANDARD_INPUT else Path(path).read_bytes()
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeDecodeError as error:
-        change = edit_text("iconv -f WINDOWS-1252 -t UTF-8", path)
+        change = edit_lines("iconv -f WINDOWS-1252 -t UTF-8", path, ())
         raise TableError(f"{name} is neither UTF-8 nor UTF-16 text (byte {error.start}).", change) from error
     except OSError as error:
         raise DataError(f"{name} cannot be read: {error.strerror}.") from error

@@ -103,6 +103,10 @@ def test_a_run_that_was_made_twice_has_a_place_for_its_name_or_its_line_goes(tmp
     pasted = paste(f"fiesta next {path}")
     assert commands_of(pasted.error) == [f"sed 4d {path} | fiesta next -"]
     assert pasted.table is not None and pasted.table.scores == {"a": [0.5], "b": [0.6]}
+    path = tmp_path / "t.json"
+    path.write_text('[{"candidate": "a", "seed": 1, "score": 0.5},\n{"candidate": "a", "seed": 1, "score": 0.5}]')
+    pasted = paste(f"fiesta next {path}")
+    assert "row 2: the same row as in" in pasted.error and not commands_of(pasted.error), "no line can be cut out"
 
 
 def test_a_row_without_a_score_does_not_differ() -> None:
