@@ -128,7 +128,7 @@ def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Rep
     """Read a table of scores, and decide about it as `fiesta next` does. A decision about fewer than two candidates
     with scores is not one by confidence."""
     from fiesta_allennlp.tables.run_table import read_run_table
-    from fiesta_allennlp.tables.table import make_score_table
+    from fiesta_allennlp.tables.simulation.score_table import make_score_table
 
     rows = read_run_table(path, settings, content)
     table = make_score_table(rows)
