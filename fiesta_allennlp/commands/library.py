@@ -15,9 +15,9 @@ from fiesta_allennlp.confirming.confirmation import Confirmation
 from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.settings.options import RESOURCES_GROUP, takes_options
+from fiesta_allennlp.documents.choice import DocumentsResult
 from fiesta_allennlp.documents.document_selection import select_system
 from fiesta_allennlp.documents.document_settings import DocumentSettings
-from fiesta_allennlp.documents.documents_result import DocumentsResult
 from fiesta_allennlp.reports import words  # noqa: F401  # it says how a result shows itself
 from fiesta_allennlp.reports.terminal.confirmation_report import confirm as run_confirmation
 from fiesta_allennlp.reports.terminal.live_table import LiveTable
@@ -28,9 +28,9 @@ from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.session import StoredState
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.run_table import read_brought_runs
-from fiesta_allennlp.tables.score_sources import ScoreSource
 from fiesta_allennlp.tables.simulation.planning import Simulation
-from fiesta_allennlp.tables.table import read_score_table
+from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
+from fiesta_allennlp.tables.simulation.score_table import read_score_table
 from fiesta_allennlp.tables.table_settings import (
     BroughtSettings,
     NextSettings,

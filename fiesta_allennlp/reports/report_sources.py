@@ -96,9 +96,9 @@ def _judging_of_runs(meta: Meta, candidates: Sequence[Candidate], directory: Run
 
 
 def _judging_of_documents(meta: Meta, candidates: Sequence[Candidate], directory: RunDirectory) -> Judging:
-    from fiesta_allennlp.documents.answers import read_charges
     from fiesta_allennlp.documents.choice import DocumentFacts, DocumentsSetup, answers_path, build_task
     from fiesta_allennlp.documents.document_settings import DocumentSettings
+    from fiesta_allennlp.documents.queries import read_charges
 
     with translated_store_errors(directory.store):
         settings = meta.to_settings(DocumentSettings)
@@ -127,7 +127,7 @@ def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Rep
     """Read a table of scores, and decide about it as `fiesta next` does. A decision about fewer than two candidates
     with scores is not one by confidence."""
     from fiesta_allennlp.tables.run_table import read_run_table
-    from fiesta_allennlp.tables.table import make_score_table
+    from fiesta_allennlp.tables.simulation.score_table import make_score_table
 
     rows = read_run_table(path, settings, content)
     table = make_score_table(rows)

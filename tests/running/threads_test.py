@@ -7,7 +7,7 @@ import pytest
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome, Request
 from fiesta_allennlp.documents.queries import ThreadExecutor
-from fiesta_allennlp.documents.systems.system import Unanswered
+from fiesta_allennlp.documents.system import Unanswered
 from fiesta_allennlp.running.executor import Evaluator
 from tests.conftest import until
 from tests.running.conftest import Build

@@ -32,9 +32,9 @@ from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.selecting.store import open_for_reading
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.run_table import read_run_table
-from fiesta_allennlp.tables.score_sources import DrawnScores, Sampling, ScorePreset, ScoreSource
+from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScorePreset, ScoreSource
+from fiesta_allennlp.tables.simulation.score_table import make_score_table
 from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
-from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_settings import (
     DEFAULT_NUM_CANDIDATES,
     TABLE_OPTIONS,

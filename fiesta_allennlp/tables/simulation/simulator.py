@@ -23,7 +23,8 @@ from fiesta_allennlp.core.seeding import (
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.defaults import MAX_FAILURES
 from fiesta_allennlp.selecting.failures import ScoreThreshold
-from fiesta_allennlp.tables.score_sources import (
+from fiesta_allennlp.tables.simulation.outlook import Outlook, Repetition, find_best
+from fiesta_allennlp.tables.simulation.score_sources import (
     DrawnScores,
     OutOfScoresError,
     Sampling,
@@ -31,8 +32,7 @@ from fiesta_allennlp.tables.score_sources import (
     interleave,
     restrict,
 )
-from fiesta_allennlp.tables.simulation.outlook import Outlook, Repetition, find_best
-from fiesta_allennlp.tables.table import open_scores
+from fiesta_allennlp.tables.simulation.score_table import open_scores
 from fiesta_allennlp.tables.table_settings import MAX_REPEATS, MIN_REPEATS, ReplaySettings
 
 NUM_ROUNDS = 2000
