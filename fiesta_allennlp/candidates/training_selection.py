@@ -38,11 +38,11 @@ from fiesta_allennlp.candidates.preparation import (
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.studies import study_scores, trials_of
 from fiesta_allennlp.choosing.decision import Decision
-from fiesta_allennlp.choosing.strategy import Strategy
-from fiesta_allennlp.choosing.strategy_building import build_strategy, build_with_packages, translated_option_errors
+from fiesta_allennlp.choosing.strategy import Strategy, build_strategy, translated_option_errors
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import Candidate, History, Outcome
+from fiesta_allennlp.core.registry import build_with_packages
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import check_metric_sign

@@ -15,12 +15,11 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence
 from rich.console import Console
 
 from fiesta_allennlp.choosing.decision import Decision
-from fiesta_allennlp.choosing.strategy_building import build_with_packages
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe_as_sentence, join_some
 from fiesta_allennlp.core.names import check_names, split_name
 from fiesta_allennlp.core.records import Candidate, History
-from fiesta_allennlp.core.registry import build
+from fiesta_allennlp.core.registry import build, build_with_packages
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE, num_cores
 from fiesta_allennlp.core.settings.jsonnet import read_jsonnet
 from fiesta_allennlp.core.settings.metrics import Metric
