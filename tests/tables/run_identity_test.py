@@ -243,6 +243,10 @@ def test_a_column_for_each_fold_is_proposed_as_a_pattern(tmp_path: Path, monkeyp
         ("--columns candidate=mdel --score=-metrics/f1", "--columns candidate=model --score=-metrics/f1"),
         ("--columns candidate=model --score=-f1", "--columns candidate=model --score=-metrics/f1"),
         (
+            "--score f1 --columns candidate=model --output f1.csv",
+            "--score metrics/f1 --columns candidate=model --output f1.csv",
+        ),
+        (
             "--columns candidate=model --score metrics/f1 --where sed=1",
             "--columns candidate=model --score metrics/f1 --where seed=1",
         ),
