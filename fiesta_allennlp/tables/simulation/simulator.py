@@ -11,8 +11,7 @@ from fiesta_allennlp.choosing.decision import DECIDED_REASONS
 from fiesta_allennlp.choosing.fixed_budget import NonAdaptiveFixedConfidence
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.probability.batch import Batch, Ends, OutOfScores, Rules
-from fiesta_allennlp.choosing.strategy import Margin, Strategy
-from fiesta_allennlp.choosing.strategy_building import build_strategy
+from fiesta_allennlp.choosing.strategy import Margin, Strategy, build_strategy
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import (
     REPLAY_SCORES_STREAM,
