@@ -38,6 +38,7 @@ from fiesta_allennlp.candidates.preparation import (
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.studies import study_scores, trials_of
 from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.forecast import forecast_open_selection
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.choosing.strategy_building import build_strategy, build_with_packages, translated_option_errors
 from fiesta_allennlp.core.directory import RunDirectory
@@ -52,7 +53,6 @@ from fiesta_allennlp.running.slurm import end_left_jobs
 from fiesta_allennlp.selecting.listeners import BestModelKeeper, BroughtUnits, Display, Listener, MetricNotes
 from fiesta_allennlp.selecting.loop import SelectionLoop
 from fiesta_allennlp.selecting.objections import PRETRAINED, REMOVED, UNITS
-from fiesta_allennlp.selecting.results.facts import forecast_open_selection
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.result_words import forecast_text
 from fiesta_allennlp.selecting.results.verdict import judge

@@ -12,6 +12,7 @@ from fiesta_allennlp.choosing.probability.batch import Batch
 from fiesta_allennlp.choosing.probability.continuation import draw_continuation
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.seeding import strategy_rng
 
 MAX_RUNS = 10**9
 """More runs than any limit allows."""
@@ -111,3 +112,26 @@ def forecast_selection(
     is_decided = ends.is_named & (num_added <= limit)
     forecast = Forecast(int(low), int(median), int(high), bool(high >= limit), float(is_decided.mean()))
     return forecast.at_least(max(1, len(decision.lacking)))
+
+
+def forecast_open_selection(
+    strategy: Strategy,
+    history: History,
+    decision: Decision,
+    *,
+    seed: int,
+    workers: int,
+    seconds_left: Optional[float] = None,
+) -> Optional[Forecast]:
+    """Forecast the further runs of a selection, within the rest of `--max-hours`.
+
+    The draws depend on the number of finished runs, so the same history gives the same forecast. Without `workers`,
+    runs take no time.
+    """
+    seconds_per_run = (history.mean_seconds or 0.0) / workers if workers else 0.0
+    max_runs = None
+    if seconds_left is not None and seconds_per_run:
+        max_runs = count_runs(max(0.0, seconds_left) / 3600, seconds_per_run, workers=1)
+    rng = strategy_rng(seed, len(history.evaluations))
+    forecast = forecast_selection(strategy, history, decision, rng, max_runs=max_runs)
+    return forecast and replace(forecast, seconds_per_run=seconds_per_run, seconds_left=seconds_left)

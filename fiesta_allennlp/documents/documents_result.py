@@ -5,7 +5,11 @@ from typing import Any, ClassVar, Mapping, Optional, Tuple, Type
 
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.result_words import BATCH_WORDS, DOCUMENT_WORDS, Words
+from fiesta_allennlp.selecting.results.result_words import Words
+
+DOCUMENT_WORDS = Words("system", "systems", "document", "documents", "answered documents", "system")
+
+BATCH_WORDS = Words("system", "systems", "batch", "batches", "answered batches", "system")
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,19 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
-from fiesta_allennlp.choosing.forecast import Forecast, TimeForecast, count_runs, forecast_selection
+from fiesta_allennlp.choosing.forecast import (
+    Forecast,
+    TimeForecast,
+    count_runs,
+    forecast_open_selection,
+    forecast_selection,
+)
 from fiesta_allennlp.choosing.probability.batch import Batch
 from fiesta_allennlp.choosing.strategy import RunLimit, Strategy
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
-from fiesta_allennlp.selecting.results.facts import forecast_open_selection
-from fiesta_allennlp.selecting.results.result_words import forecast_text, time_forecast_text
+from fiesta_allennlp.reports.words import time_forecast_text
+from fiesta_allennlp.selecting.results.result_words import forecast_text
 from tests.choosing.histories import history
 from tests.choosing.simulation import built
 
