@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fiesta_allennlp import choose_system
-from fiesta_allennlp.documents.systems.system import System
+from fiesta_allennlp.documents.system import System
 
 
 @System.register("keyword")

@@ -10,8 +10,7 @@ import numpy as np
 from fiesta_allennlp.choosing.beliefs.belief import Belief
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
-from fiesta_allennlp.choosing.probability.batch import Rules
-from fiesta_allennlp.choosing.probability.rules import choose_evenly
+from fiesta_allennlp.choosing.probability.batch import Rules, choose_in_turn
 from fiesta_allennlp.choosing.strategy import Strategy, analyse, check_candidates, fill_evenly, have_finished
 from fiesta_allennlp.core.errors import OptionError
 from fiesta_allennlp.core.records import History
@@ -182,14 +181,11 @@ class NonAdaptiveFixedConfidence(FixedConfidence):
     The parameters are those of `FixedConfidence`.
     """
 
+    choose_at_once = staticmethod(choose_in_turn)
+
     def fill(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
         num_started_by_name = history.started_by(self.open(history.active))
         return fill_evenly(num_started_by_name, target_runs=self._num_complete_rounds(history) + 1, slots=slots)
-
-    def choose_at_once(
-        self, tails: np.ndarray, leader: np.ndarray, num_started: np.ndarray, is_open: np.ndarray
-    ) -> np.ndarray:
-        return choose_evenly(num_started, is_open)
 
     def rules(self, limit: int, num_slots: int) -> Optional[Rules]:
         """Return the rules with complete rounds: `num_slots` is the number of candidates that get further runs."""

@@ -9,9 +9,8 @@ import numpy as np
 
 from fiesta_allennlp.choosing.beliefs.belief import Belief
 from fiesta_allennlp.choosing.decision import Decision
-from fiesta_allennlp.choosing.probability.batch import Rules
+from fiesta_allennlp.choosing.probability.batch import ChooseAtOnce, Rules, num_units_of_pair
 from fiesta_allennlp.choosing.probability.leads import Leads
-from fiesta_allennlp.choosing.probability.rules import num_units_of_pair
 from fiesta_allennlp.choosing.stopping_rules import BayesianStop, EarlyLooks, StoppingRule
 from fiesta_allennlp.choosing.strategy import (
     Margin,
@@ -46,6 +45,9 @@ class FixedConfidence(Strategy):
             candidate.
         stop: the stopping rule, `early_looks` by default.
     """
+
+    choose_at_once: Optional[ChooseAtOnce] = None
+    """The sampling rule for many selections at once; None if it needs the history."""
 
     def __init__(
         self,
@@ -132,19 +134,28 @@ class FixedConfidence(Strategy):
     def _analyse(self, history: History) -> Decision:
         """Return the current decision; kept for the next question about an equal history."""
         if self._latest_decision[0] != (history, self.done):
-            decision = self._complete(history, analyse(history, self.belief, margin=self.parsed_margin))
-            missing_runs = self._missing_runs(history, decision)
-            stopped_by = "failures" if len(history.active) < 2 else "confidence" if missing_runs == () else None
-            if stopped_by is None and self._has_reached_limit(history, decision, missing_runs):
-                stopped_by = "max_evaluations"
-            if stopped_by is None and self._has_no_variation(history, decision):
-                stopped_by = "no_variation"
-            gave_up = stopped_by == "max_evaluations" and self.room(history) + len(history.pending) > 0
-            decision = replace(decision, stopped_by=stopped_by, lacking=missing_runs or (), gave_up=gave_up)
-            if stopped_by in (None, "max_evaluations") and self._is_at_run_limit(history, decision):
-                decision = self.end_at_limit(history, decision)
-            self._latest_decision = ((history, self.done), decision)
+            self._latest_decision = ((history, self.done), self._conclude(history))
         return self._latest_decision[1]
+
+    def _conclude(self, history: History) -> Decision:
+        decision = self._complete(history, analyse(history, self.belief, margin=self.parsed_margin))
+        num_left, may_stop = self.room(history) + len(history.pending), self.may_stop(history, decision)
+        has_rival = len(history.active) > 1
+        missing_runs = self._missing_runs(history, decision) if has_rival and may_stop else None
+        stopped_by: Optional[str] = None
+        if not has_rival:
+            stopped_by = "failures"
+        elif missing_runs == ():
+            stopped_by = "confidence"
+        elif num_left < 1 or (missing_runs is None and may_stop and self._is_hopeless(history, decision, num_left)):
+            stopped_by = "max_evaluations"
+        elif self._has_no_variation(history, decision):
+            stopped_by = "no_variation"
+        gave_up = stopped_by == "max_evaluations" and num_left > 0
+        decision = replace(decision, stopped_by=stopped_by, lacking=missing_runs or (), gave_up=gave_up)
+        if stopped_by in (None, "max_evaluations") and self._is_at_run_limit(history, decision):
+            return self.end_at_limit(history, decision)
+        return decision
 
     def _has_no_variation(self, history: History, decision: Decision) -> bool:
         """Return whether the first runs of every candidate are equal: then there is no estimate of the noise."""
@@ -159,13 +170,6 @@ class FixedConfidence(Strategy):
         is_settled = len(exhausted) > 1 and total_prob >= self.confidence
         return bool(exhausted) and (is_settled or len(exhausted) == len(history.active))
 
-    def _has_reached_limit(self, history: History, decision: Decision, missing_runs: Optional[Tuple[str, ...]]) -> bool:
-        """Return whether the limit leaves no runs, or too few to go on for."""
-        room = self.room(history) + len(history.pending)
-        if room < 1 or missing_runs is not None or not self.may_stop(history, decision):
-            return room < 1
-        return self._is_hopeless(history, decision, room)
-
     def _is_hopeless(self, history: History, decision: Decision, room: int) -> bool:
         return self.stop.is_hopeless(history, decision, self.confidence, room)
 
@@ -177,7 +181,7 @@ class FixedConfidence(Strategy):
         return replace(decision, num_units=float(self.num_units_of_pair(history, decision.posterior.leads, rival)[0]))
 
     def num_units_of_pair(self, history: History, leads: Leads, rival: np.ndarray) -> np.ndarray:
-        """Return the units that a lead rests on, as `rules.num_units_of_pair` does. Shape: that of `rival`."""
+        """Return the units that a lead rests on, as `batch.num_units_of_pair` does. Shape: that of `rival`."""
         names = history.active
         is_open = np.array([[self.num_left(history, name) >= 1 for name in names]])
         num_units = [[[part.num_units(name) for name in names]] for part in history.by_task.values()]
@@ -189,10 +193,7 @@ class FixedConfidence(Strategy):
         return max(self.min_runs, self.stop.least_runs(self.confidence))
 
     def _missing_runs(self, history: History, decision: Decision) -> Optional[Tuple[str, ...]]:
-        """Return the runs that are missing before the winner is named, once the stopping rule may be asked; see
-        `StoppingRule.missing_runs`."""
-        if len(history.active) < 2 or not self.may_stop(history, decision):
-            return None
+        """Return the runs that are missing before the winner is named; see `StoppingRule.missing_runs`."""
         missing_runs = self.stop.missing_runs(history, decision, self.confidence)
         if missing_runs == ():
             pair = self.open([name for name in (decision.best, decision.rival) if name is not None])
@@ -204,16 +205,6 @@ class FixedConfidence(Strategy):
         """Return whether enough runs have finished to ask the stopping rule."""
         return decision.best is not None and have_units(history, self.open(history.active), self.num_starts)
 
-    def choose_at_once(
-        self, tails: np.ndarray, leader: np.ndarray, num_started: np.ndarray, is_open: np.ndarray
-    ) -> np.ndarray:
-        """Return the next candidate of many selections, with the arguments of `probability.rules.choose_next`.
-
-        Raises:
-            NotImplementedError: for a strategy that needs the history.
-        """
-        raise NotImplementedError
-
     def rules(self, limit: int, num_slots: int) -> Optional[Rules]:
         """Return the same rules for many selections at once; None for a strategy or a stopping rule that needs the
         history.
@@ -222,8 +213,7 @@ class FixedConfidence(Strategy):
             limit: most runs of all candidates together.
             num_slots: runs that are made at once.
         """
-        has_choice = type(self).choose_at_once is not FixedConfidence.choose_at_once
-        if not has_choice or type(self.stop).missing_runs is not BayesianStop.missing_runs:
+        if self.choose_at_once is None or type(self.stop).missing_runs is not BayesianStop.missing_runs:
             return None
         margin = self.parsed_margin
         return Rules(

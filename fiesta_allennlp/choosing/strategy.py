@@ -11,7 +11,7 @@ import numpy as np
 from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.probability import check_margin
-from fiesta_allennlp.choosing.probability.rules import nearest_rival
+from fiesta_allennlp.choosing.probability.batch import nearest_rival
 from fiesta_allennlp.core.errors import ConfigError, OptionError, did_you_mean, join_some
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import History

@@ -8,7 +8,7 @@ import numpy as np
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
-from fiesta_allennlp.choosing.probability.rules import choose_next
+from fiesta_allennlp.choosing.probability.batch import choose_next
 from fiesta_allennlp.choosing.strategy import Strategy, analyse, fill_evenly, have_units, valid_names
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History
@@ -132,6 +132,8 @@ class TopTwo(PosteriorSampling):
     The parameters are those of `FixedConfidence`.
     """
 
+    choose_at_once = staticmethod(choose_next)
+
     def choose(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
         assert decision.posterior is not None
         leads = decision.posterior.leads
@@ -152,11 +154,6 @@ class TopTwo(PosteriorSampling):
             num_left[0, index] -= 1
             chosen.append(names[index])
         return chosen
-
-    def choose_at_once(
-        self, tails: np.ndarray, leader: np.ndarray, num_started: np.ndarray, is_open: np.ndarray
-    ) -> np.ndarray:
-        return choose_next(tails, leader, num_started, is_open)
 
 
 @Strategy.register("ttts")

@@ -15,9 +15,9 @@ from fiesta_allennlp.confirming.confirmation import Confirmation
 from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.settings.options import RESOURCES_GROUP, takes_options
+from fiesta_allennlp.documents.choice import DocumentsResult
 from fiesta_allennlp.documents.document_selection import select_system
 from fiesta_allennlp.documents.document_settings import DocumentSettings
-from fiesta_allennlp.documents.documents_result import DocumentsResult
 from fiesta_allennlp.reports import words  # noqa: F401  # it says how a result shows itself
 from fiesta_allennlp.reports.terminal.confirmation_report import confirm as run_confirmation
 from fiesta_allennlp.reports.terminal.live_table import LiveTable

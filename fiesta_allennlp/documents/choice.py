@@ -1,10 +1,10 @@
-"""The strategy of a selection by documents, which run out, and its result, for the command and for reports."""
+"""The strategy of a selection by documents, which run out, and its result, as `selection.json` has it."""
 
 import math
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Any, ClassVar, Dict, Mapping, Optional, Sequence, Tuple, Type
 
 import numpy as np
 
@@ -24,11 +24,13 @@ from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import document_order
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import Metric
-from fiesta_allennlp.documents.answers import Charge
 from fiesta_allennlp.documents.document_settings import DocumentSettings
-from fiesta_allennlp.documents.documents_result import DocumentsResult, SystemResult
+from fiesta_allennlp.documents.queries import Charge
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
 from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.result_words import Words
 from fiesta_allennlp.selecting.results.verdict import judge
 
 MAX_UNKNOWN_LABELS = 3
@@ -41,6 +43,68 @@ RARE_KIND = 0.25
 
 NUM_STARTS = 3
 """Documents, or batches, that every system begins with."""
+
+DOCUMENT_WORDS = Words("system", "systems", "document", "documents", "answered documents", "system")
+
+BATCH_WORDS = Words("system", "systems", "batch", "batches", "answered batches", "system")
+
+
+@dataclass(frozen=True)
+class SystemResult(CandidateResult):
+    """A system in numbers. `measure` is over everything that it was asked about; None before its first answer. Kept
+    answers count neither in `num_queries` nor in `cost`, which are None if unknown.
+
+    `num_unknown` answers are no gold label; `unknown_labels` are the commonest of them with their numbers.
+
+    `scores` are those of single documents or of batches. `interval` is the 95% credible interval of the measure of all
+    answers on all documents like these, by the selection's posterior; None if the posterior is not about measures.
+    """
+
+    measure: Optional[float] = None
+    num_documents: int = 0
+    num_queries: Optional[int] = None
+    cost: Optional[float] = None
+    num_unknown: int = 0
+    unknown_labels: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, repr=False)
+class DocumentsResult(Result):
+    """The content of `selection.json` of a selection by documents.
+
+    `candidates` are `SystemResult` records. `documents` describes the file and how the selection used it.
+    `num_queries` is the number of queries made and `cost` their cost; both exclude kept answers, and are None if
+    unknown.
+    """
+
+    candidates: Tuple[SystemResult, ...]
+    task: str = ""
+    positive_label: Optional[str] = None
+    documents: Mapping[str, Any] = field(default_factory=dict)
+
+    candidate_class: ClassVar[Type[CandidateResult]] = SystemResult
+    by_documents: ClassVar[bool] = True
+
+    @property
+    def words(self) -> Words:
+        return DOCUMENT_WORDS if self.documents.get("batch_size", 1) == 1 else BATCH_WORDS
+
+    @property
+    def compared(self) -> Tuple[Any, ...]:
+        """Nothing: a measure of all answers together has no single scores."""
+        return ()
+
+    @property
+    def num_queries(self) -> Optional[int]:
+        return self._total("num_queries")
+
+    @property
+    def cost(self) -> Optional[float]:
+        return self._total("cost")
+
+    def _total(self, name: str) -> Any:
+        numbers = [getattr(system, name) for system in self.candidates if getattr(system, name) is not None]
+        return sum(numbers) if numbers else None
 
 
 @StoppingRule.register("enough_documents")
@@ -83,7 +147,8 @@ class DocumentFacts:
 class DocumentsSetup:
     """Task, strategy and orders of a selection by documents. The settings are complete and checked.
 
-    The strategy stops when each system that could be the best has been through all `num_batches`.
+    The strategy stops when each system that could be the best has been through all `num_batches`, which are documents
+    or batches of them.
     """
 
     settings: DocumentSettings
@@ -92,20 +157,18 @@ class DocumentsSetup:
     strategy: Strategy
     strategy_params: Mapping[str, Any]
 
+    num_batches: int
+
     @classmethod
     def of(cls, settings: DocumentSettings, task: Task, facts: DocumentFacts, names: Sequence[str]) -> "DocumentsSetup":
         complete = settings.with_metric_defaults(task.metric)
-        run_limit = RunLimit(-(-facts.num_documents // settings.batch_size), task.measure)
+        num_batches = -(-facts.num_documents // settings.batch_size)
+        run_limit = RunLimit(num_batches, task.measure)
         strategy = build_strategy(complete, list(names), has_counts=True, run_limit=run_limit)
         if isinstance(strategy, FixedConfidence) and strategy.max_evaluations is None:
             strategy.max_evaluations = NO_LIMIT  # documents run out before
-        check_num_batches(strategy, run_limit.num_runs)
-        return cls(settings, facts, task, strategy, complete.strategy_params())
-
-    @property
-    def num_batches(self) -> int:
-        """The number of documents, or batches."""
-        return -(-self.facts.num_documents // self.settings.batch_size)
+        check_num_batches(strategy, num_batches)
+        return cls(settings, facts, task, strategy, complete.strategy_params(), num_batches)
 
     def orders(self, names: Sequence[str], seed: int) -> Dict[str, np.ndarray]:
         """Return the order of the documents for every system. Shape of each: `(num_documents,)`."""
@@ -129,16 +192,14 @@ class DocumentsSetup:
             seed=seed,
             documents={**asdict(self.facts), "order": self.settings.documents_order, "batch_size": batch_size},
         )
-        posterior = decision.posterior
         intervals = {}
-        if isinstance(posterior, (FMeasurePosterior, MeasurePosterior)):  # those that are about the measure
-            ends = posterior.interval(INTERVAL_LEVEL)
+        if isinstance(decision.posterior, (FMeasurePosterior, MeasurePosterior)):  # those that are about the measure
+            ends = decision.posterior.interval(INTERVAL_LEVEL)
             intervals = dict(zip(history.active, map(tuple, ends.tolist()), strict=True))
-        systems = (
-            replace(self._with_query_counts(system, history, charges), interval=intervals.get(system.name))
-            for system in result.candidates
+        systems = (self._with_query_counts(system, history, charges) for system in result.candidates)
+        return replace(
+            result, candidates=tuple(replace(system, interval=intervals.get(system.name)) for system in systems)
         )
-        return replace(result, candidates=tuple(systems))
 
     def _with_query_counts(
         self, system: SystemResult, history: History, charges: Optional[Mapping[str, Charge]]
@@ -146,11 +207,10 @@ class DocumentsSetup:
         """Return the system with the numbers of what it was asked."""
         name, batch_size, num_documents = system.name, self.settings.batch_size, self.facts.num_documents
         replicates = [evaluation.request.replicate for evaluation in history.evaluations_of(name)]
-        unknown: Dict[str, int] = Counter()
+        unknown: "Counter[str]" = Counter()
         for evaluation in history.evaluations_of(name):
-            for key, number in evaluation.metrics.items():
-                if key.startswith(UNKNOWN_PREFIX):
-                    unknown[key.removeprefix(UNKNOWN_PREFIX)] += int(number)
+            numbers = {key: int(n) for key, n in evaluation.metrics.items() if key.startswith(UNKNOWN_PREFIX)}
+            unknown.update({key.removeprefix(UNKNOWN_PREFIX): number for key, number in numbers.items()})
         num_queries, cost = (None, None) if charges is None else charges.get(name, (0, 0.0))
         return replace(
             system,
@@ -158,8 +218,8 @@ class DocumentsSetup:
             num_documents=sum(min(batch_size, num_documents - replicate * batch_size) for replicate in replicates),
             num_queries=num_queries,
             cost=cost,
-            num_unknown=sum(unknown.values()),
-            unknown_labels=dict(Counter(unknown).most_common(MAX_UNKNOWN_LABELS)),
+            num_unknown=unknown.total(),
+            unknown_labels=dict(unknown.most_common(MAX_UNKNOWN_LABELS)),
         )
 
 

@@ -1,8 +1,10 @@
 """Selections among trained systems by documents, which `fiesta documents` calls: their systems, checks and dry run."""
 
 import os
+import re
 import secrets
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
@@ -23,12 +25,18 @@ from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE, num_cores
 from fiesta_allennlp.core.settings.jsonnet import read_jsonnet
 from fiesta_allennlp.core.settings.metrics import Metric
-from fiesta_allennlp.documents.answers import AnswerStore, read_charges, sha256_key
+from fiesta_allennlp.documents import command_system  # noqa: F401  # it registers itself
 from fiesta_allennlp.documents.choice import DocumentFacts, DocumentsSetup, answers_path, build_task
 from fiesta_allennlp.documents.document_file import DocumentFile, parse_field_names, read_documents
 from fiesta_allennlp.documents.document_settings import DocumentSettings
-from fiesta_allennlp.documents.queries import CachedSystem, DocumentQueries, ThreadExecutor
-from fiesta_allennlp.documents.systems.system import System, Workplace
+from fiesta_allennlp.documents.queries import (
+    AnswerStore,
+    CachedSystem,
+    DocumentQueries,
+    ThreadExecutor,
+    read_charges,
+)
+from fiesta_allennlp.documents.system import System
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.selecting.listeners import Display
 from fiesta_allennlp.selecting.loop import SelectionLoop
@@ -37,14 +45,15 @@ from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_
 from fiesta_allennlp.selecting.store import RunStore
 
 ARCHIVE_SUFFIX = ".tar.gz"
-ARCHIVE_SERVER = "fiesta_allennlp.documents.systems.archive_server"
+ARCHIVE_SERVER = "fiesta_allennlp.documents.archive_server"
 ARCHIVE_START_SECONDS = 300.0
 SYSTEM_FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, or NAME=system.jsonnet"
 
 
 def parse_systems(texts: Sequence[str], packages: Sequence[str] = ()) -> Dict[str, Candidate]:
     """Return the systems by name, in the order given. Archives may need `packages`."""
-    sources = [(_name_from(source) if name is None else name, source) for name, source in map(split_name, texts)]
+    named = map(split_name, texts)
+    sources = [(name or re.sub(r"\.tar\.gz$|\.[^.]*$", "", Path(source).name), source) for name, source in named]
     check_names(sources, noun="system", min_count=2, remedy=f"Pass each as {SYSTEM_FORMS}.")
     return {name: Candidate(name, source, _system_config(name, source, packages)) for name, source in sources}
 
@@ -52,38 +61,15 @@ def parse_systems(texts: Sequence[str], packages: Sequence[str] = ()) -> Dict[st
 def build_systems(candidates: Mapping[str, Candidate], documents: DocumentFile, task: Task) -> Dict[str, System]:
     """Build the systems and check them for these documents, without opening them."""
     systems: Dict[str, System] = {}
-    identities: Dict[str, str] = {}
+    first_names: Dict[str, str] = {}
     for name, system in candidates.items():
         with _naming_errors(name, system):
             systems[name] = build(System, system.config)
             systems[name].check(documents, task)
-            identity = systems[name].fingerprint()
-        duplicate = next((earlier_name for earlier_name in identities if identities[earlier_name] == identity), None)
-        if duplicate is not None:
-            raise ConfigError(f"the systems '{duplicate}' and '{name}' are the same. Remove one, or set 'version'.")
-        identities[name] = identity
+            first_name = first_names.setdefault(systems[name].fingerprint(), name)
+        if first_name != name:
+            raise ConfigError(f"the systems '{first_name}' and '{name}' are the same. Remove one, or set 'version'.")
     return systems
-
-
-@contextmanager
-def open_systems(
-    systems: Mapping[str, System], candidates: Mapping[str, Candidate], settings: DocumentSettings, logs: RunDirectory
-) -> Iterator[None]:
-    """Open all systems, with logs in `logs`, and close them at the end. If one does not open, raise a `ConfigError`
-    with its name."""
-
-    def open_system(name: str) -> None:
-        with _naming_errors(name, candidates[name]):
-            systems[name].open(Workplace(logs.system_log(name), settings.time_limit))
-
-    with ThreadPoolExecutor(max_workers=num_cores()) as pool:  # loading a model keeps a core busy for seconds
-        try:
-            list(pool.map(open_system, systems))
-            yield
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for system in systems.values():
-                system.close()
 
 
 @contextmanager
@@ -92,10 +78,6 @@ def _naming_errors(name: str, system: Candidate) -> Iterator[None]:
         yield
     except (FiestaError, OSError) as error:
         raise ConfigError(f"system '{name}' ({system.source}): {describe_as_sentence(error)}") from error
-
-
-def _name_from(path: str) -> str:
-    return Path(path).name.removesuffix(ARCHIVE_SUFFIX) if path.endswith(ARCHIVE_SUFFIX) else Path(path).stem
 
 
 def _system_config(name: str, source: str, packages: Sequence[str]) -> Dict[str, Any]:
@@ -107,17 +89,13 @@ def _system_config(name: str, source: str, packages: Sequence[str]) -> Dict[str,
     if not os.path.isfile(source):
         raise ConfigError(f"{where}: file not found. Check the path.")
     if source.endswith(ARCHIVE_SUFFIX):
-        return _archive_config(source, packages)
+        options = (f"--include-package={package}" for package in packages)
+        command = [sys.executable, "-m", ARCHIVE_SERVER, source, *options]
+        return {"type": "command", "command": command, "each": "item", "start_time_limit": ARCHIVE_START_SECONDS}
     config = read_jsonnet(Path(source), label=where)
     if not isinstance(config, dict) or "type" not in config:
         raise ConfigError(f"{where} must be an object whose 'type' is one of {join_some(System.available())}.")
     return config
-
-
-def _archive_config(path: str, packages: Sequence[str]) -> Dict[str, Any]:
-    """Return the config of the command that answers with an AllenNLP archive, item by item."""
-    words = [sys.executable, "-m", ARCHIVE_SERVER, path, *(f"--include-package={package}" for package in packages)]
-    return {"type": "command", "command": words, "each": "item", "start_time_limit": ARCHIVE_START_SECONDS}
 
 
 NUM_PROGRESS_LINES = 20
@@ -163,15 +141,23 @@ class DocumentSelection(SelectionFamily):
 
     @contextmanager
     def prepare_runs(self, directory: RunDirectory, console: Console) -> Iterator[None]:
-        """Check the file of answers and open the systems, with logs in `directory`."""
+        """Check the file of answers and open the systems, with logs in `directory`; close them at the end."""
         if self.answers.exists():
             AnswerStore(self.answers, run="").close()
-        for name, system in self.systems.items():
-            for note in system.notes():
-                console.print(f"Note: {name}: {note}", markup=False)
         console.print(f"Opening {len(self.systems)} systems ...")
-        with open_systems(self.systems, self.candidate_by_name, self.settings, directory):
-            yield
+
+        def open_system(name: str) -> None:
+            with _naming_errors(name, self.candidate_by_name[name]):
+                self.systems[name].open(directory.system_log(name), time_limit=self.settings.time_limit)
+
+        with ThreadPoolExecutor(max_workers=num_cores()) as pool:  # loading a model keeps a core busy for seconds
+            try:
+                list(pool.map(open_system, self.systems))
+                yield
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for system in self.systems.values():
+                    system.close()
 
     @property
     def answers(self) -> Path:
@@ -194,32 +180,29 @@ class DocumentSelection(SelectionFamily):
         settings, setup = self.settings, self.setup
         runs_per_line = -(-setup.num_batches // NUM_PROGRESS_LINES)
         with closing(AnswerStore(self.answers, run=self.run)) as answers:
-            cached_systems = {name: CachedSystem(name, system, answers) for name, system in self.systems.items()}
+            stopping = threading.Event()
             evaluator = DocumentQueries(
                 documents=self.document_file.documents,
                 task=setup.task,
                 orders=setup.orders(list(self.systems), seed),
                 batch_size=settings.batch_size,
-                cached_systems=cached_systems,
+                cached_systems={n: CachedSystem(n, system, answers, stopping) for n, system in self.systems.items()},
             )
-
-            def stop() -> None:
-                for cached_system in cached_systems.values():
-                    cached_system.stop()
 
             def make_result(history: History, decision: Decision) -> Result:
                 forecast = forecast_open_selection(
                     setup.strategy, history, decision, seed=seed, workers=settings.workers
                 )
+                metric = Metric.parse(setup.task.metric)
                 own: Dict[str, Any] = {"collapsed": (), "lead": None, "forecast": forecast, "running": True}
-                target, metric = setup.strategy.confidence or CONFIDENCE, Metric.parse(setup.task.metric)
-                return Result.from_decision(history, decision, metric, target=target, **own)
+                own["target"] = setup.strategy.confidence or CONFIDENCE
+                return Result.from_decision(history, decision, metric, **own)
 
             with display(console, setup.task.metric, report_every=runs_per_line, make_result=make_result) as progress:
                 yield SelectionLoop(
                     strategy=setup.strategy,
                     evaluator=evaluator,
-                    executor=ThreadExecutor(self.directory, workers=settings.workers, on_stop=stop),
+                    executor=ThreadExecutor(self.directory, workers=settings.workers, on_stop=stopping.set),
                     listeners=[progress],
                     store=store,
                     directory=self.directory,
@@ -255,25 +238,14 @@ select_system = partial(run_selection, DocumentSelection)
 
 @dataclass(frozen=True)
 class DocumentPlan:
-    """The result of a dry run. `num_kept_answers` are existing answers, by system; `least` and `most` are
-    numbers of queries."""
+    """The result of a dry run. `least` and `most` are numbers of queries."""
 
     prepared: DocumentSelection
-    num_kept_answers: Mapping[str, int]
     least: int
     most: int
 
 
 def plan_documents(settings: DocumentSettings, console: Console, directory: RunDirectory) -> DocumentPlan:
-    """Check everything and open every system once for a selection in `directory`, without asking or keeping
-    anything."""
+    """Check everything and open every system once, without asking or keeping anything."""
     with dry_run(DocumentSelection, settings, console) as prepared:
-        pass  # every system has been opened
-    path = answers_path(settings, directory)
-    num_kept: Dict[str, int] = {}
-    if path.exists():
-        with closing(AnswerStore(path, run="")) as answers:
-            keys = {name: sha256_key(system.identity()) for name, system in prepared.systems.items()}
-            num_kept = {name: answers.count_answers(key) for name, key in keys.items()}
-    least, most = prepared.setup.strategy.bounds(len(prepared.systems))
-    return DocumentPlan(prepared, num_kept, least, most)
+        return DocumentPlan(prepared, *prepared.setup.strategy.bounds(len(prepared.systems)))

@@ -1,14 +1,19 @@
-"""The run of a trained system: it answers about one document, or a batch, in a thread of this process."""
+"""The run of a trained system: it answers about one document, or a batch, in a thread of this process. All answers are
+kept in one SQLite file, so that no question is asked and paid for twice."""
 
+import hashlib
+import json
 import queue
+import sqlite3
 import threading
 import time
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -16,48 +21,149 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError, describe
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import Evaluation, Outcome, Request
-from fiesta_allennlp.documents.answers import Answer, AnswerStore, sha256_key
 from fiesta_allennlp.documents.document_file import Document
-from fiesta_allennlp.documents.systems.system import STOP_REASON, System, Unanswered
+from fiesta_allennlp.documents.system import STOP_REASON, System, Unanswered
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
 from fiesta_allennlp.running.executor import Evaluator, Executor, RunStart
 from fiesta_allennlp.running.fork_server import STOP_TIMEOUT_SECONDS
 from fiesta_allennlp.running.machine import origin_here
+from fiesta_allennlp.selecting.database import connect_read_only
 
 MAX_LABEL_LENGTH = 60  # characters
 
+Charge = Tuple[int, float]
+"""The number of questions asked and their cost."""
 
-class CachedSystem:
-    """An open system at work, with its key among the kept answers. It is asked one question at a time."""
+VERSION = 1
+DATABASE_TIMEOUT_SECONDS = 60.0
+"""How long to wait for another selection that writes to the same file."""
 
-    def __init__(self, name: str, system: System, answers: AnswerStore) -> None:
-        self.name = name
-        self.system = system
-        self.key = sha256_key(system.identity())
-        self._answers = answers
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS answers (
+    system TEXT NOT NULL, question TEXT NOT NULL, run TEXT NOT NULL, asker TEXT NOT NULL, answer TEXT NOT NULL,
+    cost REAL NOT NULL, seconds REAL NOT NULL, asked_at TEXT NOT NULL,
+    PRIMARY KEY (system, question, run, asker)
+);
+CREATE INDEX IF NOT EXISTS charges ON answers (run, asker);
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer to a question, as plain data; `seconds` is its duration, `asked_at` ISO 8601 in UTC."""
+
+    value: Any
+    seconds: float
+    asked_at: str
+
+
+class AnswerStore:
+    """Answers by system and question, written by any thread, and by several selections at once. `run` names the
+    selection that pays for new answers."""
+
+    def __init__(self, path: Path, *, run: str) -> None:
+        self._path = path
+        self._run = run
         self._lock = threading.Lock()
-        self._stop_event = threading.Event()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(
+                path, isolation_level=None, check_same_thread=False, timeout=DATABASE_TIMEOUT_SECONDS
+            )
+            self._create_tables()
+        except (OSError, sqlite3.Error) as error:
+            raise self._store_error(error) from error
+
+    def close(self) -> None:
+        with self._lock:
+            self._database.close()
+
+    def find_answer(self, system: str, question: Any) -> Optional[Answer]:
+        """Return the first answer of a system to a question, whoever paid for it."""
+        with self._locked_database() as database:
+            row = database.execute(
+                "SELECT answer, seconds, asked_at FROM answers WHERE system = ? AND question = ? ORDER BY asked_at",
+                (system, sha256_key(question)),
+            ).fetchone()
+        return None if row is None else Answer(json.loads(row[0]), row[1], row[2])
+
+    def record(self, system: str, question: Any, answer: Answer, *, asker: str, cost: float) -> None:
+        """Record an answer and its cost; `asker` is the selection's name for the system."""
+        value = json.dumps(answer.value)
+        row = (system, sha256_key(question), self._run, asker, value, cost, answer.seconds, answer.asked_at)
+        with self._locked_database() as database:
+            database.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def _create_tables(self) -> None:
+        """Create the tables in a new file; refuse any other file."""
+        version = self._database.execute("PRAGMA user_version").fetchone()[0]
+        tables = self._database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+        if version != VERSION and (version or tables):
+            raise StoreError(f"{self._path} is not an answers file of this version. Pass another with --answers.")
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = FULL")
+        self._database.executescript(SCHEMA)
+        self._database.execute(f"PRAGMA user_version = {VERSION}")
+
+    @contextmanager
+    def _locked_database(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                yield self._database
+            except sqlite3.Error as error:
+                raise self._store_error(error) from error
+
+    def _store_error(self, error: Exception) -> StoreError:
+        return StoreError(f"cannot use the answers file {self._path}: {error}. Fix it, or pass another with --answers.")
+
+
+def read_charges(path: Path, *, run: str) -> Optional[Dict[str, Charge]]:
+    """Return how many questions a selection, finished or running, asked and their cost, by asker, without changing the
+    file; None if it cannot be read. Kept answers do not count."""
+    if not path.is_file():
+        return None
+    try:
+        with closing(connect_read_only(path)) as database:
+            query = "SELECT asker, COUNT(*), SUM(cost) FROM answers WHERE run = ? GROUP BY asker"
+            return {asker: (number, cost) for asker, number, cost in database.execute(query, (run,))}
+    except sqlite3.Error:
+        return None
+
+
+def sha256_key(identity_or_question: Any) -> str:
+    text = json.dumps(identity_or_question, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+@dataclass(eq=False)
+class CachedSystem:
+    """An open system at work, with its key among the kept answers. It is asked one question at a time, and none once
+    `stopping` is set; a question under way continues, because it may be paid for."""
+
+    name: str
+    system: System
+    answers: AnswerStore
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self._key = sha256_key(self.system.identity())
+        self._lock = threading.Lock()
 
     def answer(self, question: Any) -> Answer:
         """Return the kept answer, or a new one, which is kept before it is used, because it may have been paid for."""
+        keeps = self.system.keeps_answers
         with self._lock:
-            answer = self._answers.find_answer(self.key, question) if self.system.keeps_answers else None
-            if answer is None:
-                answer = self._ask(question)
-                if self.system.keeps_answers:
-                    self._answers.record(self.key, question, answer, asker=self.name, cost=self.system.cost)
+            kept_answer = self.answers.find_answer(self._key, question) if keeps else None
+            if kept_answer is not None:
+                return kept_answer
+            if self.stopping.is_set():
+                raise Unanswered(STOP_REASON)
+            asked_at, start = datetime.now(timezone.utc), time.monotonic()
+            value = self.system.ask(question)
+            answer = Answer(value, time.monotonic() - start, asked_at.isoformat(timespec="milliseconds"))
+            if keeps:
+                self.answers.record(self._key, question, answer, asker=self.name, cost=self.system.cost)
             return answer
-
-    def stop(self) -> None:
-        """Ask no more questions. One under way continues, because it may be paid for."""
-        self._stop_event.set()
-
-    def _ask(self, question: Any) -> Answer:
-        if self._stop_event.is_set():
-            raise Unanswered(STOP_REASON)
-        asked_at, start = datetime.now(timezone.utc), time.monotonic()
-        value = self.system.ask(question)
-        return Answer(value, time.monotonic() - start, asked_at.isoformat(timespec="milliseconds"))
 
 
 @dataclass(frozen=True)

@@ -97,9 +97,9 @@ def _judging_of_runs(meta: Meta, candidates: Sequence[Candidate], directory: Run
 
 
 def _judging_of_documents(meta: Meta, candidates: Sequence[Candidate], directory: RunDirectory) -> Judging:
-    from fiesta_allennlp.documents.answers import read_charges
     from fiesta_allennlp.documents.choice import DocumentFacts, DocumentsSetup, answers_path, build_task
     from fiesta_allennlp.documents.document_settings import DocumentSettings
+    from fiesta_allennlp.documents.queries import read_charges
 
     with translated_store_errors(directory.store):
         settings = meta.to_settings(DocumentSettings)

@@ -123,7 +123,7 @@ def run_in_processes(
 ) -> Dict[str, Any]:
     """Call `function` once for each task in its own process, `max_parallel` at a time, and again if a signal ended the
     process. Return results, or exceptions, by name in the order of the tasks."""
-    context = start_fork_server(settings.num_threads, settings.packages)
+    context = start_fork_server(settings.num_threads, (function.__module__, *settings.packages))
     for log in logs.values():
         log.parent.mkdir(parents=True, exist_ok=True)
     results: Dict[str, Any] = {}

@@ -1,20 +1,16 @@
 """Finds the columns of a table that say which run a row is and what came of it, after `--parse` has taken names apart,
 `--where` has chosen rows, and a wide table has got a row for each score."""
 
-import math
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import Any, DefaultDict, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, DefaultDict, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, escape_invisible, join_some, near_names
-from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.names import comparison_key, split_names
-from fiesta_allennlp.core.records import MAX_SCORE
-from fiesta_allennlp.tables.corrections import Change, TableError, edit_text, keep_rows
+from fiesta_allennlp.tables.corrections import Change, TableError, keep_rows, shown_cells
 from fiesta_allennlp.tables.patterns import find_patterns, match_pattern, propose_pattern
-from fiesta_allennlp.tables.table_files import Record, cell_name, cell_number, decimal_point, shown_cell, shown_cells
+from fiesta_allennlp.tables.table_files import Record, cell_name, cell_order, cell_score
 from fiesta_allennlp.tables.table_settings import COLUMNS
 
 OWN_NAMES = {
@@ -31,63 +27,11 @@ NAMES = ("candidate", "task", "split", "seed")
 LARGEST = "last"
 """The value of `--where COLUMN=last`, which keeps the row with the largest value of each run."""
 
-FINISHED, FAILED, RUNNING = "finished", "failed", "running"
-"""What the state of a run can mean. `failed` also stands for the score of a run without one."""
-
-STATE_WORDS = (
-    (FINISHED, "finished complete completed success succeeded successful done ok"),
-    (FAILED, "failed fail failure error crashed killed pruned preempted timeout aborted"),
-    (FAILED, "cancelled canceled interrupted out_of_memory"),
-    (RUNNING, "running waiting scheduled pending queued preempting"),
-)
-STATES: Mapping[str, str] = {word: meaning for meaning, words in STATE_WORDS for word in words.split(" ")}
-"""The states of runs in common tools, in lower case. `terminated` is a success in Ray, and a kill in Guild."""
-
-SCORE_WORDS: Mapping[str, float] = {
-    **dict.fromkeys(("true", "correct", "pass", "passed", "c"), 1.0),
-    **dict.fromkeys(("false", "incorrect", "fail", "i"), 0.0),
-}
-
-MAX_SECONDS = 1e9
-"""The longest duration of a run, some 30 years."""
-
 MODEL_NAME = re.compile(r"(?i)model|arch|system|method|algo|framework|learner")
 COUNT_NAME = re.compile(r"(?i)seed|step|epoch|iter|time|duration|samples|std|rank|_id$")
 """Names of models, and of numbers that no candidate is chosen by."""
 
 TIME = re.compile(r"(\d+ days?,? )?\d+:\d+(:[\d.]+)?|\d{4}-\d\d-\d\d.*")
-QUOTED_COMMA = r"""sed -E 's/"(-?[0-9]+),([0-9]+ *%?)"/\1.\2/g'"""
-"""The command that writes decimal commas as points."""
-
-Outcome = Union[float, str, None]
-"""A score, the reason for which a run has none, or None for a run that has not finished."""
-
-
-class RunRow(NamedTuple):
-    """A run in a table of scores. `seconds` is its duration, None if it is unknown."""
-
-    candidate: str
-    task: str
-    split: str
-    seed: str
-    outcome: Outcome
-    metric: str
-    seconds: Optional[float]
-    record: Record
-
-    @property
-    def place(self) -> str:
-        """The table and the line, for messages."""
-        return self.record.place
-
-    @property
-    def is_scored(self) -> bool:
-        return isinstance(self.outcome, float)
-
-    @property
-    def score(self) -> float:
-        """The score; NaN for a run without one."""
-        return self.outcome if isinstance(self.outcome, float) else math.nan
 
 
 @dataclass(frozen=True)
@@ -217,7 +161,7 @@ class RoleFinder:
                 continue
             wanted = set(map(cell_name, [typed] if cell_name(typed) in values else split_names(typed)))
             if not wanted <= values:
-                names = escape_invisible(join_some(sorted(values, key=_natural_key)))
+                names = escape_invisible(join_some(sorted(values, key=cell_order)))
                 hint = did_you_mean(min(wanted - values), values)
                 raise DataError(f"{self.name}: no row has --where {text}.{hint} Values of '{column}': {names}.")
             kept_values[column] |= wanted
@@ -279,26 +223,13 @@ class RoleFinder:
         return tuple(self._column(name.strip()) for name in (header.split("+") if is_joined else [header]))
 
 
-def group_rows(rows: Iterable[RunRow], *fields: str) -> Dict[Any, List[RunRow]]:
-    """Return the rows by the values of these fields, in the order of the first ones."""
-    key, groups = attrgetter(*fields), defaultdict(list)
-    for row in rows:
-        groups[key(row)].append(row)
-    return dict(groups)
-
-
 def _columns_of(records: Sequence[Record]) -> List[str]:
     return list(dict.fromkeys(column for record in records for column in record.cells))
 
 
-def _natural_key(text: str) -> Tuple[float, str]:
-    number = cell_number(text)
-    return (float("inf") if number is None else number, text)
-
-
 def _propose_roles(cells: Mapping[str, List[str]], columns: Mapping[str, Sequence[str]]) -> List[Change]:
     """Return what the cells of free columns suggest to be the scores and the candidates, where `columns` lack them."""
-    numbers = {column: texts for column, texts in cells.items() if texts and None not in map(_score_of, texts)}
+    numbers = {column: texts for column, texts in cells.items() if texts and None not in map(cell_score, texts)}
     texts = {column: own for column, own in cells.items() if column not in numbers and not all(map(TIME.match, own))}
     scores = [{}] if columns["score"] else _propose_scores(numbers)
     is_named = columns["candidate"] or any("{candidate}" in change.get("score", "") for change in scores)
@@ -315,7 +246,7 @@ def _propose_scores(numbers: Mapping[str, List[str]]) -> List[Dict[str, Any]]:
         return [{"score": patterns[0], **(keep_rows(rows[0], numbers[rows[0]][-1:]) if rows else {})}]
     num_values = {column: len(set(cells)) for column, cells in numbers.items() if not COUNT_NAME.search(column)}
     varied = [column for column, number in num_values.items() if 2 * number > len(numbers[column])]
-    binary = [column for column in num_values if set(map(_score_of, numbers[column])) <= {0.0, 1.0}]
+    binary = [column for column in num_values if set(map(cell_score, numbers[column])) <= {0.0, 1.0}]
     likely = varied or binary or sorted(num_values, key=num_values.__getitem__)[-1:]
     return [{"score": name} for name in (patterns or sorted(likely, key=_measure_rank))[:2]]
 
@@ -340,82 +271,3 @@ def _measure_rank(column: str) -> Tuple[bool, bool]:
     """Order columns such that measures on a test set come first, then those on a validation set."""
     name = column.casefold()
     return "test" not in name, "eval" not in name and "val" not in name
-
-
-def _score_of(text: str) -> Optional[float]:
-    return SCORE_WORDS.get(text.casefold(), cell_number(text))
-
-
-def read_rows(records: Sequence[Record], roles: Roles, settings: Any) -> List[RunRow]:
-    """Return a row for each record. Refuse a state, a score or a duration that cannot be read."""
-    texts = [text for record in records if (text := roles.cell(record, "score")) and text.casefold() != FAILED]
-    has_percent = bool(texts) and all(text.endswith("%") for text in texts)
-    return [
-        RunRow(
-            candidate=escape_invisible(roles.text(record, "candidate")),
-            task=escape_invisible(roles.text(record, "task")),
-            split=escape_invisible(roles.text(record, "split")),
-            seed=escape_invisible(roles.text(record, "seed")),
-            outcome=_read_outcome(record, roles, state, has_percent=has_percent),
-            metric=roles.text(record, "metric"),
-            seconds=_read_seconds(record, roles),
-            record=record,
-        )
-        for record, state in zip(records, _read_states(records, roles, settings.finished), strict=True)
-    ]
-
-
-def _read_states(records: Sequence[Record], roles: Roles, finished: Sequence[str]) -> List[Optional[str]]:
-    """Return what the states of the runs mean, None without one. Refuse words that are not known."""
-    words = [roles.cell(record, "state").rpartition(".")[2] for record in records]
-    meanings = STATES
-    if finished:
-        meanings = {word: RUNNING if STATES.get(word) == RUNNING else FAILED for word in map(str.casefold, words)}
-        meanings.update(dict.fromkeys(map(str.casefold, finished), FINISHED))
-    unknown = list(dict.fromkeys(word for word in words if word and word.casefold() not in meanings))
-    if unknown:
-        known = tuple(word for word in dict.fromkeys(words) if STATES.get(word.casefold()) == FINISHED)
-        raise TableError(
-            f"{records[words.index(unknown[0])].place}: '{roles.option_text('state')}' is '{shown_cell(unknown[0])}', "
-            "which is not a known state of a run. Name the words of success; the others mean failure. If the column is "
-            "not about runs, leave it out.",
-            {"finished": known} if known else {},
-            {"finished": (*known, *unknown)},
-            {"columns": {"state": ""}},
-        )
-    return [meanings[word.casefold()] if word else None for word in words]
-
-
-def _read_outcome(record: Record, roles: Roles, state: Optional[str], *, has_percent: bool) -> Outcome:
-    """Return the score of a run, the reason why it has none, or None if it has not finished."""
-    text, reason = roles.cell(record, "score"), escape_invisible(roles.text(record, "error"))
-    if state == RUNNING:
-        return None
-    if state == FAILED or text.casefold() == FAILED or (reason and not cell_name(text)):
-        return reason or FAILED
-    if not text:
-        return None if state is None else "finished without a score"
-    score = _score_of(text.rstrip("%") if has_percent else text)
-    if score is not None and abs(score) <= MAX_SCORE:
-        return score
-    if pointed := decimal_point(text):
-        problem = f"'{text}' has a decimal comma. Write a point: {pointed}."
-        raise TableError(f"{record.place}: {problem}", edit_text(QUOTED_COMMA, record.file))
-    raise DataError(
-        f"{record.place}: a score must be a number of at most {MAX_SCORE:g} in magnitude but got "
-        f"'{shorten(escape_invisible(text))}'. Correct it, write {FAILED} for a run that ended without a score, or "
-        "leave it empty (null in JSON, None in Python) for a run that has not finished."
-    )
-
-
-def _read_seconds(record: Record, roles: Roles) -> Optional[float]:
-    """Return the duration of a run, None if it has none."""
-    text = roles.cell(record, "seconds")
-    seconds = cell_number(text)
-    if cell_name(text) and (seconds is None or not 0 <= seconds <= MAX_SECONDS):
-        raise TableError(
-            f"{record.place}: '{roles.option_text('seconds')}' must be the seconds of a run, a number from 0 to "
-            f"{MAX_SECONDS:g}, but is '{shorten(escape_invisible(text))}'. Correct it, or leave the column out.",
-            {"columns": {"seconds": ""}},
-        )
-    return seconds

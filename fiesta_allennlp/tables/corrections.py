@@ -3,14 +3,18 @@
 import re
 import shlex
 from itertools import pairwise
-from typing import Any, Dict, Iterable, List, Mapping
+from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
-from fiesta_allennlp.core.errors import TYPED_WORDS, DataError, full_command
+from fiesta_allennlp.core.errors import MAX_CHOICES, TYPED_WORDS, DataError, escape_invisible, full_command, join_some
+from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.names import join_names
 from fiesta_allennlp.core.settings.options import flag, option_words
 
 MAX_COMMAND_CHARACTERS = 2000
 """The length of the longest command in a message, which is complete or left out."""
+
+MAX_CELL = 40
+"""The most characters of a cell, or of the name of a column, in a message."""
 
 REPEATED_OPTIONS = ("where", "parse", "allow")
 """The options that are typed once for each value."""
@@ -35,19 +39,30 @@ class TableError(DataError):
         return DataError("\n    ".join([str(self), *complete]))
 
 
+def shown_cell(text: str) -> str:
+    """Return a cell, or the name of a column, as a message shows it."""
+    return shorten(escape_invisible(text), MAX_CELL)
+
+
+def shown_cells(texts: Iterable[str], limit: int = MAX_CHOICES) -> str:
+    """Return the first of several cells, or names of columns, as a message shows them."""
+    return join_some(list(map(shown_cell, texts)), limit=limit)
+
+
 def keep_rows(column: str, values: Iterable[str]) -> Change:
     """Return the change that leaves out the rows with other values of a column."""
     return {"where": (f"{column}={join_names(values)}",)}
 
 
-def without_lines(file: str, numbers: Iterable[str]) -> Change:
-    """Return the change that leaves out lines of a file, such as `line 4`."""
-    return edit_text("sed " + shlex.quote(";".join(f"{number.rpartition(' ')[2]}d" for number in numbers)), file)
+def without_lines(file: str, numbers: Sequence[str]) -> Change:
+    """Return the change that leaves out lines of a file, such as `line 4`; none for rows that are not lines."""
+    return edit_lines("sed " + shlex.quote(";".join(f"{number[5:]}d" for number in numbers)), file, numbers)
 
 
-def edit_text(command: str, file: str) -> Change:
-    """Return the change that passes a file through a command."""
-    return {"pipe": (f"{command} {shlex.quote(file)}", file)}
+def edit_lines(command: str, file: str, numbers: Sequence[str]) -> Change:
+    """Return the change that passes a file through a command; none unless the rows with these numbers are lines."""
+    is_text = all(number.startswith("line ") for number in numbers)
+    return {"pipe": (f"{command} {shlex.quote(file)}", file)} if is_text else {}
 
 
 def _corrected_command(settings: Any, change: Change) -> str:

@@ -12,8 +12,9 @@ from fiesta_allennlp.core.names import comparison_key
 from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT
 from fiesta_allennlp.core.settings.metrics import Metric, find_longer_names
 from fiesta_allennlp.core.texts import count_text
-from fiesta_allennlp.tables.columns import NAMES, Roles, RunRow, group_rows
-from fiesta_allennlp.tables.table_files import shown_cell
+from fiesta_allennlp.tables.columns import NAMES, Roles
+from fiesta_allennlp.tables.corrections import shown_cell
+from fiesta_allennlp.tables.run_rows import RunRow, group_rows
 from fiesta_allennlp.tables.table_settings import COLUMNS
 
 MAX_SDS = 20.0

@@ -9,9 +9,10 @@ from typing import Any, DefaultDict, Iterable, List, Mapping, NamedTuple, Sequen
 from fiesta_allennlp.core.errors import DataError, join_some
 from fiesta_allennlp.core.settings.metrics import Metric, have_two_units
 from fiesta_allennlp.selecting.objections import UNITS
-from fiesta_allennlp.tables.columns import NAMES, TIME, Roles, RunRow, group_rows
-from fiesta_allennlp.tables.corrections import Change, TableError, keep_rows, without_lines
-from fiesta_allennlp.tables.table_files import cell_number, shown_cell, shown_cells
+from fiesta_allennlp.tables.columns import NAMES, TIME, Roles
+from fiesta_allennlp.tables.corrections import Change, TableError, keep_rows, shown_cell, shown_cells, without_lines
+from fiesta_allennlp.tables.run_rows import RunRow, group_rows
+from fiesta_allennlp.tables.table_files import cell_number, cell_order
 from fiesta_allennlp.tables.tasks import refuse_missing_tasks
 
 MAX_SETTINGS = 12
@@ -137,7 +138,7 @@ def find_factors(scored: Sequence[RunRow], roles: Roles) -> List[Factor]:
         by_split = _count((f"{row.task}{row.split}", value) for row, value in cells)
         is_of_split = "" not in by_split and all(len(values) == 1 for values in by_split.values())
         if not (is_of_split and len(by_split) < len(cells)) and not _is_measured(counts, by_candidate):
-            factors.append(Factor(column, tuple(sorted(counts, key=lambda value: (cell_number(value) or 0.0, value)))))
+            factors.append(Factor(column, tuple(sorted(counts, key=cell_order))))
     return sorted(factors, key=lambda factor: len(factor.values))
 
 
@@ -223,10 +224,8 @@ def _merge_rows(rows: Sequence[RunRow], roles: Roles) -> List[RunRow]:
         raise _repeat_error(*differing[0], roles)
     if pairs:
         first, row = pairs[0]
-        lines = [row.record.number for _, row in pairs]
-        raise TableError(
-            f"{row.place}: the same row as in {first.place}. Remove it.", without_lines(row.record.file, lines)
-        )
+        change = without_lines(row.record.file, [row.record.number for _, row in pairs])
+        raise TableError(f"{row.place}: the same row as in {first.place}. Remove it.", change)
     kept = {id((scored[run] or same)[-1]) for run, same in rows_by_run.items()}
     return [row for row in rows if id(row) in kept]
 
@@ -235,13 +234,17 @@ def _keep_largest(rows: Sequence[RunRow], roles: Roles) -> Sequence[RunRow]:
     """Return the rows of a run with the largest values of `--where COLUMN=last`; all rows without it."""
     if len(rows) < 2:
         return rows
-    steps = [[cell_number(row.record.cells.get(column, "")) for column in roles.largest] for row in rows]
-    for row, step in zip(rows, steps, strict=True):
-        if None in step:
-            name = roles.largest[step.index(None)]
-            problem = f"--where {name}=last needs numbers but found '{shown_cell(row.record.cells.get(name, ''))}'."
-            raise DataError(f"{row.place}: {problem}")
-    return [row for row, step in zip(rows, steps, strict=True) if step == max(steps)]
+    steps = [[_step_number(row, column) for column in roles.largest] for row in rows]
+    largest = max(steps)
+    return [row for row, step in zip(rows, steps, strict=True) if step == largest]
+
+
+def _step_number(row: RunRow, column: str) -> float:
+    text = row.record.cells.get(column, "")
+    number = cell_number(text)
+    if number is None:
+        raise DataError(f"{row.place}: --where {column}=last needs numbers but found '{shown_cell(text)}'.")
+    return number
 
 
 def _repeat_error(earlier: RunRow, row: RunRow, roles: Roles) -> TableError:

@@ -15,10 +15,11 @@ from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, 
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric, error_word
 from fiesta_allennlp.selecting.provenance import BroughtRuns
-from fiesta_allennlp.tables.columns import NAMES, RoleFinder, Roles, RunRow, group_rows, read_rows
+from fiesta_allennlp.tables.columns import NAMES, RoleFinder, Roles
 from fiesta_allennlp.tables.corrections import TableError
 from fiesta_allennlp.tables.read_back import ReadBack, understand
 from fiesta_allennlp.tables.run_identity import identify_runs
+from fiesta_allennlp.tables.run_rows import RunRow, group_rows, read_rows
 from fiesta_allennlp.tables.table_files import STANDARD_INPUT, STANDARD_INPUT_NAME, Content, cell_number, read_records
 from fiesta_allennlp.tables.table_settings import BroughtSettings, NextSettings
 from fiesta_allennlp.tables.tasks import scale_rows

@@ -9,20 +9,19 @@ import math
 import re
 import sys
 from collections import Counter
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from fiesta_allennlp.core.errors import MAX_CHOICES, ConfigError, DataError, PackageError, full_command, join_some
+from fiesta_allennlp.core.errors import ConfigError, DataError, PackageError, full_command, join_some
 from fiesta_allennlp.core.files import (
-    escape_invisible,
     flatten,
     from_csv_cell,
     refuse_repeated_keys,
-    shorten,
     shown_value,
 )
-from fiesta_allennlp.tables.corrections import TableError, edit_text, without_lines
+from fiesta_allennlp.tables.corrections import TableError, edit_lines, shown_cell, shown_cells, without_lines
 from fiesta_allennlp.tables.patterns import is_pattern, match_pattern, propose_pattern
 
 STANDARD_INPUT, STANDARD_INPUT_NAME = "-", "standard input"
@@ -33,8 +32,10 @@ FRAME_READERS = {".xlsx": ("read_excel", "openpyxl"), ".parquet": ("read_parquet
 
 URL = re.compile(r"(https?|s3|gs):/+(.*)")
 DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+\s*%?)")
-MAX_CELL = 40
-"""The most characters of a cell, or of the name of a column, in a message."""
+SCORE_WORDS: Mapping[str, float] = {
+    **dict.fromkeys(("true", "correct", "pass", "passed", "c"), 1.0),
+    **dict.fromkeys(("false", "incorrect", "fail", "i"), 0.0),
+}
 
 EMPTY_COLUMNS = ("candidate", "split", "seed", "score")
 """The columns of a list without rows."""
@@ -110,7 +111,7 @@ def _find_files(path: str) -> Dict[str, Dict[str, str]]:
     """Return the files of a path or a pattern, each with the named parts of its path."""
     if match := URL.match(path):
         url = f"{match[1]}://{match[2]}"
-        raise TableError(f"{url} is a URL. Download the table, or pipe it.", edit_text("curl -sL", url))
+        raise TableError(f"{url} is a URL. Download the table, or pipe it.", edit_lines("curl -sL", url, ()))
     if path == STANDARD_INPUT or Path(path).is_file():
         return {path: {}}
     if not is_pattern(path):
@@ -138,7 +139,7 @@ def _read_file(path: str) -> Iterable[Record]:
         data = sys.stdin.buffer.read() if path == STANDARD_INPUT else Path(path).read_bytes()
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeDecodeError as error:
-        change = edit_text("iconv -f WINDOWS-1252 -t UTF-8", path)
+        change = edit_lines("iconv -f WINDOWS-1252 -t UTF-8", path, ())
         raise TableError(f"{name} is neither UTF-8 nor UTF-16 text (byte {error.start}).", change) from error
     except OSError as error:
         raise DataError(f"{name} cannot be read: {error.strerror}.") from error
@@ -213,27 +214,20 @@ def _refuse_repeated_column(place: str, columns: Sequence[str]) -> None:
 def _records_of_json(name: str, text: str) -> Iterable[Record]:
     """Read one value, or else an object on each line."""
     lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
-    place = name
+    place, load = name, partial(json.loads, object_pairs_hook=refuse_repeated_keys)
     try:
         if len(lines) < 2 or not re.fullmatch(r"\s*\{.*\}\s*", lines[0][1]):
-            return list(_records_of_object(name, _load_json(text), is_json=True))
+            return list(_records_of_object(name, load(text), is_json=True))
         records: List[Record] = []
         for number, line in lines:
             place = f"{name}, line {number}"
-            row = _load_json(line)
+            row = load(line)
             if not isinstance(row, dict):
                 raise ValueError(f"expected an object but found {shown_value(row)}")
             records.append(Record(name, f"line {number}", _cells(row)))
         return records
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{place}: not valid JSON: {error}.") from error
-
-
-def _load_json(text: str) -> Any:
-    try:
-        return json.loads(text, object_pairs_hook=refuse_repeated_keys)
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
 
 
 def _records_of_object(name: str, content: Content, *, is_json: bool = False) -> Iterable[Record]:
@@ -278,16 +272,6 @@ def _cells(row: Mapping[str, Any]) -> Dict[str, str]:
     return {name: cell_text(value) for name, value in flatten(row)}
 
 
-def shown_cell(text: str) -> str:
-    """Return a cell, or the name of a column, as a message shows it."""
-    return shorten(escape_invisible(text), MAX_CELL)
-
-
-def shown_cells(texts: Iterable[str], limit: int = MAX_CHOICES) -> str:
-    """Return the first of several cells, or names of columns, as a message shows them."""
-    return join_some(list(map(shown_cell, texts)), limit=limit)
-
-
 def cell_text(value: Any) -> str:
     """Return a cell as text without blanks around it; empty for None and for what pandas calls NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
@@ -310,3 +294,14 @@ def cell_number(text: str) -> Optional[float]:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
+
+
+def cell_score(text: str) -> Optional[float]:
+    """Return the score in a cell, a number or a word such as `true`; None if it has none."""
+    return SCORE_WORDS.get(text.casefold(), cell_number(text))
+
+
+def cell_order(text: str) -> Tuple[float, str]:
+    """Return what sorts cells by their numbers, and texts after them."""
+    number = cell_number(text)
+    return (math.inf if number is None else number, text)

@@ -15,8 +15,9 @@ from fiesta_allennlp.choosing.strategy import Strategy, have_units
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.texts import number_text
-from fiesta_allennlp.tables.columns import Roles, RunRow, group_rows
+from fiesta_allennlp.tables.columns import Roles
 from fiesta_allennlp.tables.corrections import TableError
+from fiesta_allennlp.tables.run_rows import RunRow, group_rows
 from fiesta_allennlp.tables.table_files import cell_number
 
 MAX_SD_RATIO = 4.0

@@ -26,7 +26,7 @@ from real_problems import group_problems, select_all
 from real_results import SETS, TUNED
 
 from fiesta_allennlp.choosing import stopping_rules
-from fiesta_allennlp.choosing.probability import pooled_noise, rules
+from fiesta_allennlp.choosing.probability import batch, leads
 
 FAMILIES = (
     Family("two equal", means_at_gaps(0, 0)),
@@ -58,12 +58,12 @@ class Constant:
 
 
 CONSTANTS = {
-    "degrees of freedom of the pooled noise": Constant(pooled_noise, "PRIOR_DF", (2.0, 8.0, 0.0)),
-    "least variance, as a share of the mean": Constant(pooled_noise, "MIN_VARIANCE_SHARE", (5e-4, 2e-3, 1e-9)),
-    "most that units explain": Constant(pooled_noise, "MAX_UNIT_SHARE", (0.49, 0.999, 0.0)),
-    "units from which the target is enough": Constant(rules, "FLOOR_UNITS", (8.0, 32.0, 1e-9)),
-    "probability below which it gives up": Constant(rules, "MIN_POWER", (0.175, 0.7, 0.0)),
-    "runs per winner above which it does": Constant(rules, "MAX_RUNS_PER_WINNER", (250.0, 1000.0, 1e-9)),
+    "degrees of freedom of the pooled noise": Constant(leads, "PRIOR_DF", (2.0, 8.0, 0.0)),
+    "least variance, as a share of the mean": Constant(leads, "MIN_VARIANCE_SHARE", (5e-4, 2e-3, 1e-9)),
+    "most that units explain": Constant(leads, "MAX_UNIT_SHARE", (0.49, 0.999, 0.0)),
+    "units from which the target is enough": Constant(batch, "FLOOR_UNITS", (8.0, 32.0, 1e-9)),
+    "probability below which it gives up": Constant(batch, "MIN_POWER", (0.175, 0.7, 0.0)),
+    "runs per winner above which it does": Constant(batch, "MAX_RUNS_PER_WINNER", (250.0, 1000.0, 1e-9)),
     "starting units": Constant(stopping_rules, "NUM_STARTS", (2.0, 6.0)),
 }
 

@@ -21,8 +21,7 @@ from real_results import SETS, TUNED
 from scipy import stats
 
 from fiesta_allennlp.choosing.gate import BETTER, NO_WORSE, OPEN, WORSE, judge_against
-from fiesta_allennlp.choosing.probability.batch import NUM_STARTS, Batch, Rules, look
-from fiesta_allennlp.choosing.probability.rules import allowed_error, gives_up
+from fiesta_allennlp.choosing.probability.batch import NUM_STARTS, Batch, Rules, allowed_error, gives_up, look
 from fiesta_allennlp.choosing.probability.task_leads import TaskModel, choose_task
 from fiesta_allennlp.choosing.tiers import tell_apart
 

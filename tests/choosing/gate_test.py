@@ -13,8 +13,7 @@ from scipy import stats
 
 from fiesta_allennlp import next_runs
 from fiesta_allennlp.choosing.gate import WORDS, judge_against
-from fiesta_allennlp.choosing.probability.leads import Leads
-from fiesta_allennlp.choosing.probability.pooled_noise import PooledNoise
+from fiesta_allennlp.choosing.probability.leads import Leads, PooledNoise
 from fiesta_allennlp.core.errors import ConfigError
 from tests.conftest import REPOSITORY
 

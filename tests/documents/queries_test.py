@@ -1,19 +1,28 @@
 """The evaluator over systems in this process: what is asked, counted, kept and said."""
 
+import sqlite3
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Callable, Iterator, List
 
 import numpy as np
 import pytest
 
+from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import Request
-from fiesta_allennlp.documents.answers import AnswerStore
 from fiesta_allennlp.documents.document_file import Document, Item
-from fiesta_allennlp.documents.queries import CachedSystem, DocumentQueries
-from fiesta_allennlp.documents.systems.system import OutOfTime, System, Unanswered
+from fiesta_allennlp.documents.queries import (
+    Answer,
+    AnswerStore,
+    CachedSystem,
+    DocumentQueries,
+    read_charges,
+    sha256_key,
+)
+from fiesta_allennlp.documents.system import OutOfTime, System, Unanswered
 from fiesta_allennlp.documents.tasks import Classification, Spans, Task
 
 
@@ -159,7 +168,7 @@ def test_nothing_is_asked_after_the_stop(build: Any, tmp_path: Path) -> None:
     with ThreadPoolExecutor(6) as pool:
         futures = [pool.submit(queries.evaluate, request(k), tmp_path) for k in range(6)]
         assert asked.wait(timeout=30)
-        queries.cached_systems["s"].stop()
+        queries.cached_systems["s"].stopping.set()
         go_on.set()
     assert len(system.asked) == 1
     assert sum(future.exception() is None for future in futures) == 1
@@ -173,3 +182,65 @@ def test_answers_that_are_no_gold_label_are_counted(build: Any, tmp_path: Path) 
     assert list(unknown.values()) == [1, 1] and unknown["unknown:X"] == 1 and max(map(len, unknown)) < 80
     binary = build(system, C, task=Classification(positive_label="x")).evaluate(request(0), tmp_path)
     assert binary.metrics["unknown:X"] == 1
+
+
+ANSWER = Answer({"label": "x"}, 1.5, "2020-01-01T00:00:00.000+00:00")
+QUESTION = {"text": "a", "number": 1}
+
+
+@pytest.fixture
+def answer_store(tmp_path: Path) -> Iterator[Callable[..., AnswerStore]]:
+    opened = []
+
+    def build(run: str = "first", path: str = "answers.sqlite") -> AnswerStore:
+        opened.append(AnswerStore(tmp_path / path, run=run))
+        return opened[-1]
+
+    yield build
+    for one in opened:
+        one.close()
+
+
+def test_answers_are_found_by_system_and_question_and_each_selection_pays_for_its_own(
+    answer_store: Any, tmp_path: Path
+) -> None:
+    answers = answer_store("first")
+    system, other = sha256_key({"url": "a", "n": 1}), sha256_key({"url": "b"})
+    assert system != other and system == sha256_key({"n": 1, "url": "a"})
+    assert answers.find_answer(system, QUESTION) is None
+    answers.record(system, QUESTION, ANSWER, asker="web", cost=0.5)
+    assert answers.find_answer(system, {"number": 1, "text": "a"}) == ANSWER
+    assert answers.find_answer(system, {"text": "a", "number": 2}) is None
+    assert answers.find_answer(other, QUESTION) is None
+    second = answer_store("second")
+    path = tmp_path / "answers.sqlite"
+    assert second.find_answer(system, QUESTION) == ANSWER and read_charges(path, run="second") == {}
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda k: second.record(system, {"k": k}, ANSWER, asker="other", cost=0.25), range(80)))
+    assert read_charges(path, run="second") == {"other": (80, 20.0)}
+    assert read_charges(path, run="first") == {"web": (1, 0.5)}  # while it is written
+
+
+def test_charges_are_read_from_outside_and_nothing_changes(answer_store: Any, tmp_path: Path) -> None:
+    path = tmp_path / "answers.sqlite"
+    assert read_charges(path, run="first") is None
+    answers = answer_store("first")
+    answers.record(sha256_key({}), QUESTION, ANSWER, asker="web", cost=0.5)
+    answers.close()
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    assert read_charges(path, run="first") == {"web": (1, 0.5)}
+    assert read_charges(path, run="other") == {}
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+    path.write_bytes(b"no database" * 100)
+    assert read_charges(path, run="first") is None
+
+
+def test_a_file_of_another_kind_is_refused(answer_store: Any, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "answers.sqlite")) as database:
+        database.execute("CREATE TABLE other (x)")
+    with pytest.raises(StoreError, match="answers.sqlite is not an answers file"):
+        answer_store()
+    assert [path.name for path in tmp_path.iterdir()] == ["answers.sqlite"], "nothing is left next to it"
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(StoreError, match="cannot use the answers file .*folder"):
+        answer_store(path="folder")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.core.errors import DataError
-from fiesta_allennlp.tables import columns as columns_module
+from fiesta_allennlp.tables.run_rows import STATES
 from fiesta_allennlp.tables.run_table import RunTable, read_run_table
 from fiesta_allennlp.tables.table_settings import NextSettings
 from tests.tables.generated import HONEST, MIXED
@@ -103,6 +103,10 @@ def test_a_run_that_was_made_twice_has_a_place_for_its_name_or_its_line_goes(tmp
     pasted = paste(f"fiesta next {path}")
     assert commands_of(pasted.error) == [f"sed 4d {path} | fiesta next -"]
     assert pasted.table is not None and pasted.table.scores == {"a": [0.5], "b": [0.6]}
+    path = tmp_path / "t.json"
+    path.write_text('[{"candidate": "a", "seed": 1, "score": 0.5},\n{"candidate": "a", "seed": 1, "score": 0.5}]')
+    pasted = paste(f"fiesta next {path}")
+    assert "row 2: the same row as in" in pasted.error and not commands_of(pasted.error), "no line can be cut out"
 
 
 def test_a_row_without_a_score_does_not_differ() -> None:
@@ -279,7 +283,7 @@ def test_names_with_slashes_are_candidates_and_parts_of_names() -> None:
 
 
 def test_states_have_words_of_their_own() -> None:
-    assert {"terminated", "exited"}.isdisjoint(columns_module.STATES)
+    assert {"terminated", "exited"}.isdisjoint(STATES)
     rows = [
         {"candidate": name, "seed": k, "score": 0.5, "status": word}
         for name in "ab"

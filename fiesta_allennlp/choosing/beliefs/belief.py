@@ -5,8 +5,7 @@ from typing import Optional
 
 import numpy as np
 
-from fiesta_allennlp.choosing.probability.leads import Leads
-from fiesta_allennlp.choosing.probability.pooled_noise import PooledNoise
+from fiesta_allennlp.choosing.probability.leads import Leads, PooledNoise
 from fiesta_allennlp.core.errors import ScoreError
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable

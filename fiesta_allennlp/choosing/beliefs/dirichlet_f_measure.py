@@ -7,8 +7,12 @@ import numpy as np
 from fiesta_allennlp.choosing.beliefs.belief import Belief, MeanPosterior
 from fiesta_allennlp.choosing.beliefs.paired_measure import BINARY_PAIRS, check_beta, valid_counts
 from fiesta_allennlp.choosing.probability import weighted_draws
-from fiesta_allennlp.choosing.probability.rates import RatePosterior, log_sum_exp
-from fiesta_allennlp.choosing.probability.weighted_draws import EmpiricalDistribution, empirical_distribution
+from fiesta_allennlp.choosing.probability.weighted_draws import (
+    EmpiricalDistribution,
+    RatePosterior,
+    empirical_distribution,
+    log_sum_exp,
+)
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.core.records import History
 
@@ -68,7 +72,7 @@ class DirichletFMeasure(Belief):
     candidate is enough to begin with.
 
     The posterior uses the same fixed points for every draw. It is a function of the counts alone, whatever their order,
-    and involves no chance. `fiesta_allennlp.choosing.probability.rates.RatePosterior` contains the derivation.
+    and involves no chance. `fiesta_allennlp.choosing.probability.weighted_draws.RatePosterior` contains the derivation.
 
     Args:
         beta: weight of precision against recall, F = 1 / (beta / precision + (1 - beta) / recall), from 0 to 1. 0.5

@@ -1,28 +1,132 @@
-"""Many selections at once, on scores that are drawn beforehand: the rules of a live one, by arrays."""
+"""Who runs next and when to stop, in many selections at once, and such selections on scores that are drawn beforehand.
+Candidates are the last axis, unless a shape says otherwise."""
 
 import math
 from dataclasses import dataclass, fields, replace
 from typing import Callable, Optional, Tuple
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from fiesta_allennlp.choosing.probability.leads import Leads, prob_best
-from fiesta_allennlp.choosing.probability.rules import (
-    allowed_error,
-    choose_evenly,
-    choose_next,
-    choose_of_pair,
-    gives_up,
-    nearest_rival,
-    num_units_of_pair,
-)
-from fiesta_allennlp.choosing.probability.task_leads import TaskModel, choose_task
+from fiesta_allennlp.choosing.probability.task_leads import TaskModel, choose_task, count_independent_units
 
 NUM_STARTS = 3
 """Units that every candidate begins with. Of two, a candidate with five times the noise of the others looks like them
 one time in four, and may never run again."""
 
+FLOOR_UNITS = 16
+"""Units of the winner and its nearest rival from which on the target confidence is enough."""
+
+MIN_POWER, MAX_RUNS_PER_WINNER = 0.35, 500
+"""A selection gives up where the runs that are left decide with a probability below the first number, and each winner
+then costs more runs than the second: the runs that are left divided by that probability."""
+
 FIRST_WIDTH = 16
+
+ChooseAtOnce = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""The next candidate of many selections, with the arguments of `choose_next`."""
+
+
+def nearest_rival(leads: Leads, tails: np.ndarray) -> np.ndarray:
+    """Return the rival with the greatest probability of being better. Shape: `(num_selections,)`."""
+    return np.asarray(np.where(leads.is_leader, -1.0, tails).argmax(axis=1))
+
+
+def choose_next(tails: np.ndarray, leader: np.ndarray, num_started: np.ndarray, is_open: np.ndarray) -> np.ndarray:
+    """Return the leader or its challenger, whichever has fewer units.
+
+    The challenger is the rival with the greatest p_j / n_j, among those that get further runs. Shape:
+    `(num_selections,)`.
+
+    Args:
+        tails: p, from `Leads.tails`. Shape: `(num_selections, num_candidates)`.
+        leader: shape `(num_selections,)`.
+        num_started: n, units with finished and pending runs, at least 1. Shape: that of `tails`.
+        is_open: candidates that get further runs, at least one in each selection. Shape: that of `tails`.
+    """
+    rows = np.arange(len(leader))
+    urgency = np.where(is_open, tails / num_started, -1.0)
+    urgency[rows, leader] = -1.0
+    return choose_of_pair(leader, urgency.argmax(axis=1), num_started, is_open)
+
+
+def choose_of_pair(
+    leader: np.ndarray, challenger: np.ndarray, num_started: np.ndarray, is_open: np.ndarray
+) -> np.ndarray:
+    """Return the one of two candidates with fewer units, the leader among equals, of those that get further runs.
+    Shape: `(num_selections,)`."""
+    rows = np.arange(len(leader))
+    takes_leader = (num_started[rows, leader] <= num_started[rows, challenger]) & is_open[rows, leader]
+    return np.where(takes_leader | ~is_open[rows, challenger], leader, challenger)
+
+
+def choose_in_turn(tails: np.ndarray, leader: np.ndarray, num_started: np.ndarray, is_open: np.ndarray) -> np.ndarray:
+    """Return the open candidate with the fewest units, then the first, with the arguments of `choose_next`."""
+    return np.asarray(np.where(is_open, num_started, np.inf).argmin(axis=1))
+
+
+def num_units_of_pair(leads: Leads, rival: np.ndarray, num_units: np.ndarray, is_open: np.ndarray) -> np.ndarray:
+    """Return the units of the leader or its nearest rival, whichever has fewer, among those that get further runs. If
+    neither does, there is nothing to wait for. Over several tasks, see `task_leads.count_independent_units`. Shape:
+    `(num_selections,)`.
+
+    Args:
+        num_units: units of each candidate on each task. Shape: `(num_tasks, num_selections, num_candidates)`.
+        is_open: shape `(num_selections, num_candidates)`.
+    """
+    rows, pair = np.arange(len(rival)), np.stack([leads.leader, rival])
+    units = np.where(is_open, num_units, np.inf)[:, rows, pair].min(axis=1)
+    return count_independent_units(leads.task_variances[:, rows, rival], units)
+
+
+def allowed_error(num_units: np.ndarray, confidence: float) -> np.ndarray:
+    """Return the greatest 1 - P(winner) at which a selection stops, after so many units of the winner or its rival::
+
+    (1 - confidence) min(1, n / 16)
+    """
+    return (1 - confidence) * np.minimum(1, num_units / FLOOR_UNITS)
+
+
+def predictive_power(
+    lead: np.ndarray, variance: np.ndarray, num_units: np.ndarray, room: np.ndarray, confidence: float
+) -> np.ndarray:
+    """Return the probability that `room` more runs put a winner and its nearest rival apart with this confidence.
+
+    The lead d has variance v. With n units of both together, and z the normal quantile of the confidence, `room` more
+    leave v' = v n / (n + room). By then the lead has moved by a normal variable of variance v - v', so that it is::
+
+        Phi((d - z sqrt(v')) / sqrt(v - v')) + Phi((-d - z sqrt(v')) / sqrt(v - v'))
+
+    Other candidates only make it smaller. It is 1 where the noise is not known. Shape of all: `(num_selections,)`.
+    """
+    later_variance = variance * num_units / (num_units + room)
+    moved_variance = variance - later_variance
+    is_known = moved_variance > 0
+    scale, required = np.sqrt(np.where(is_known, moved_variance, 1.0)), ndtri(confidence) * np.sqrt(later_variance)
+    power = ndtr((lead - required) / scale) + ndtr((-lead - required) / scale)
+    return np.where(is_known, power, room > 0)
+
+
+def gives_up(
+    leads: Leads, rival: np.ndarray, num_units: np.ndarray, *, margin: np.ndarray, room: np.ndarray, confidence: float
+) -> np.ndarray:
+    """Return whether the runs that are left are too few to go on for: where nothing has varied in so many units that
+    the target would be enough, no number of runs is. Shape of all others: `(num_selections,)`.
+
+    Args:
+        leads: leads of the winners.
+        rival: the nearest rival of each.
+        num_units: units of each candidate. Shape: `(num_selections, num_candidates)`.
+        margin: in units of the numbers.
+        room: runs that are left.
+    """
+    rows = np.arange(len(rival))
+    is_constant = ~leads.noise.varied & (num_units.min(axis=1) >= FLOOR_UNITS)
+    units_of_both = num_units[rows, leads.leader] + num_units[rows, rival]
+    lead, variance = leads.difference[rows, rival] + margin, leads.variance[rows, rival]
+    power = predictive_power(lead, variance, units_of_both, room, confidence)
+    return np.asarray((power < np.minimum(MIN_POWER, room / MAX_RUNS_PER_WINNER)) | is_constant)
 
 
 @dataclass(frozen=True)
@@ -41,7 +145,7 @@ class Rules:
         max_runs: most further runs; the rules do not know of it.
         choose: sampling rule, with the arguments of `choose_next`.
         runs_missing: whether only the winner and its rival run while `min_runs` are missing.
-        allowed_error: stopping rule, with the arguments of `rules.allowed_error`.
+        allowed_error: stopping rule, with the arguments of `allowed_error`.
         gives_up: whether a selection ends where the runs that are left are too few to go on for.
         num_tasks: tasks by whose average candidates are compared. Each of them begins with `num_starts` units.
         choose_task: the task of a run, with the arguments of `task_leads.choose_task`.
@@ -55,7 +159,7 @@ class Rules:
     min_runs: int = 0
     num_slots: int = 1
     max_runs: float = math.inf
-    choose: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray] = choose_next
+    choose: ChooseAtOnce = choose_next
     runs_missing: bool = True
     allowed_error: Callable[[np.ndarray, float], np.ndarray] = allowed_error
     gives_up: bool = True
@@ -100,12 +204,6 @@ class Ends:
     num_rounds: np.ndarray
 
 
-def margin_of(leads: Leads, rules: Rules) -> np.ndarray:
-    """Return the margin in units of the score. Shape: `(num_selections,)`."""
-    noise_sd = np.sqrt(np.where(leads.noise.varied, leads.noise.variance, 0.0))
-    return np.asarray(rules.margin + rules.margin_share * noise_sd)
-
-
 def look(numbers: np.ndarray, is_open: np.ndarray, room: np.ndarray, rules: Rules) -> Look:
     """Apply the stopping rule to selections whose candidates have their starting units.
 
@@ -117,7 +215,7 @@ def look(numbers: np.ndarray, is_open: np.ndarray, room: np.ndarray, rules: Rule
     """
     model = TaskModel.from_numbers([numbers[:, task :: rules.num_tasks] for task in range(rules.num_tasks)])
     leads, num_units = model.leads(model.find_leader()), model.num_units.sum(axis=0)
-    margin = margin_of(leads, rules)
+    margin = rules.margin + rules.margin_share * np.sqrt(np.where(leads.noise.varied, leads.noise.variance, 0.0))
     tails = leads.tails(margin)
     rows = np.arange(len(tails))
     prob = prob_best(tails)[rows, leads.leader]
@@ -213,7 +311,7 @@ class Batch:
             for _ in range(self._rules.num_slots):
                 is_lacking = self._lacks(active, num_started)
                 goes_on = is_lacking.any(axis=1) & (self._room(active) > 0)
-                chosen = choose_evenly(num_started, is_lacking)
+                chosen = np.where(is_lacking, num_started, np.inf).argmin(axis=1)
                 num_started[np.flatnonzero(goes_on), chosen[goes_on]] += 1
                 self._add_runs(active[goes_on], chosen[goes_on])
             self._num_rounds[active] += 1

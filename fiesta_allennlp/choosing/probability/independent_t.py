@@ -14,9 +14,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.polynomial import legendre
 from scipy.special import gammaln, stdtr, stdtrit
 
-from fiesta_allennlp.choosing.probability.quadrature import QuadraturePanels, graded_panel_edges
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
 
 LOGIT_CLIP = 1e-6
@@ -27,6 +27,16 @@ NEGLIGIBLE_PROB = 1e-10
 
 POINT_RATIO = 1e-13
 """A scale this much smaller than the largest scale and distance is below what doubles can resolve."""
+
+
+NUM_NODES = 16
+"""Nodes of every panel. One panel is about as wide as the narrowest density around is smooth."""
+
+_NODES, _WEIGHTS = legendre.leggauss(NUM_NODES)
+
+# From values at the nodes to the coefficients of their Legendre series, and on to the integrals from -1 to the nodes.
+_LEGENDRE_COEFFICIENTS = (np.arange(NUM_NODES) + 0.5)[:, None] * legendre.legvander(_NODES, NUM_NODES - 1).T * _WEIGHTS
+_CUMULATIVE_WEIGHTS = legendre.legval(_NODES, legendre.legint(_LEGENDRE_COEFFICIENTS, lbnd=-1))
 
 
 def logit(scores: np.ndarray, *, candidate: str) -> np.ndarray:
@@ -107,6 +117,29 @@ def check_margin(margin: float) -> None:
         raise ConfigError(f"margin must be 0 or more, in units of the score, but is {margin}.")
 
 
+def graded_panel_edges(centres: np.ndarray, widths: np.ndarray, left: float, right: float) -> np.ndarray:
+    """Compute the edges of panels from `left` to `right` that resolve every function which is smooth on the scale
+    h_i(x) = sqrt((x - centre_i)^2 + width_i^2), as a density with poles at centre_i +- i width_i is.
+
+    The number of panels is the integral of max_i 1 / h_i, rounded up: each panel has about the length h_i of the
+    most demanding i. It grows with the logarithm of the ratio of scales, and not with the number of functions
+    where they lie together. Shape: `(num_panels + 1,)`.
+
+    Args:
+        centres: shape `(num_functions,)`, as `widths`, which are positive.
+    """
+    num_steps = math.ceil(math.asinh((right - left) / widths.min()))
+    relative_knots = np.sinh(np.arange(-num_steps, num_steps + 1.0))
+    # Shape: (num_functions * num_steps,)
+    knots = (centres[:, None] + widths[:, None] * relative_knots).ravel()
+    knots = np.concatenate([[left], np.sort(knots[(left < knots) & (knots < right)]), [right]])
+    panel_density = ((knots[:, None] - centres) ** 2 + widths**2).min(axis=1) ** -0.5
+    num_panels_between = (knots[1:] - knots[:-1]) * (panel_density[1:] + panel_density[:-1]) / 2
+    cumulative_panels = np.concatenate([[0.0], np.cumsum(num_panels_between)])
+    num_panels = max(1, math.ceil(cumulative_panels[-1]))
+    return np.interp(np.linspace(0, cumulative_panels[-1], num_panels + 1), cumulative_panels, knots)
+
+
 @dataclass(frozen=True, eq=False)
 class _StudentTs:
     """Student-t variables in units of their own. Shape of all but the margin: `(num_candidates,)`."""
@@ -131,19 +164,23 @@ class _StudentTs:
         right = float((self.location + tail_distances).max())
         if not left < right:
             return np.zeros(self.location.shape)
-        panels = QuadraturePanels.from_edges(self._edges(left, right))
-        density = shifted = self._densities(panels.nodes)
-        if self.margin:
-            shifted = self._densities(panels.nodes + self.margin)
-        below = self.cdf(left + self.margin)[:, None, None] + panels.integrate_to_nodes(shifted)
-        return panels.integrate(density * product_of_others(below))
-
-    def _edges(self, left: float, right: float) -> np.ndarray:
         # The poles of the density are at a distance of scale * sqrt(df); large df are as smooth as the normal.
         centres, widths = self.location, self.scale * np.sqrt(np.minimum(self.df, 4))
         if self.margin > 0:
             centres, widths = np.concatenate([centres, centres - self.margin]), np.tile(widths, 2)
-        return graded_panel_edges(centres, widths, left, right)
+        edges = graded_panel_edges(centres, widths, left, right)
+        # Shape: (num_panels,), and of the nodes (num_panels, NUM_NODES)
+        half_width = np.diff(edges) / 2
+        nodes = (edges[:-1] + half_width)[:, None] + half_width[:, None] * _NODES
+        density = shifted = self._densities(nodes)
+        if self.margin:
+            shifted = self._densities(nodes + self.margin)
+        panel_integrals = (shifted @ _WEIGHTS) * half_width
+        before = np.cumsum(panel_integrals, axis=-1) - panel_integrals
+        to_nodes = before[..., None] + (shifted @ _CUMULATIVE_WEIGHTS) * half_width[:, None]
+        below = self.cdf(left + self.margin)[:, None, None] + to_nodes
+        values = density * product_of_others(below)
+        return np.asarray((values @ _WEIGHTS) @ half_width)
 
     def _densities(self, x: np.ndarray) -> np.ndarray:
         """The densities at `x`, shape `(num_panels, NUM_NODES)`. Shape: `(num_candidates, num_panels, NUM_NODES)`."""

@@ -9,8 +9,7 @@ from typing import Sequence
 import numpy as np
 from scipy.special import stdtr
 
-from fiesta_allennlp.choosing.probability.leads import Leads, TwoWayModel
-from fiesta_allennlp.choosing.probability.pooled_noise import PooledNoise
+from fiesta_allennlp.choosing.probability.leads import Leads, PooledNoise, TwoWayModel
 
 
 class TaskModel:

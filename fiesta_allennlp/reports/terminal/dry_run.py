@@ -43,8 +43,8 @@ def show_documents_plan(plan: Any) -> TerminalLines:
     rows = []
     for name, system in prepared.systems.items():
         system_type = prepared.candidate_by_name[name].config["type"]
-        rows.append([name, system_type, f"{system.cost:g}", str(plan.num_kept_answers.get(name) or "")])
-    table = Table(("system", "type", "cost of a query", "answers kept"), rows, wrapped=("type",))
+        rows.append([name, system_type, f"{system.cost:g}"])
+    table = Table(("system", "type", "cost of a query"), rows, wrapped=("type",))
     return _show_plan(table, plan, prepared.setup.strategy_params, prepared=prepared)
 
 

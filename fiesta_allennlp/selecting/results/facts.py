@@ -8,8 +8,8 @@ import numpy as np
 
 from fiesta_allennlp.choosing.decision import ClassErrors, Decision, GateDecision
 from fiesta_allennlp.choosing.forecast import Forecast
+from fiesta_allennlp.choosing.probability.batch import nearest_rival
 from fiesta_allennlp.choosing.probability.collapsed_runs import CollapsedRuns, find_collapsed_runs
-from fiesta_allennlp.choosing.probability.rules import nearest_rival
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE

@@ -8,7 +8,7 @@ from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tup
 from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
 from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT
 from fiesta_allennlp.choosing.decision import DECIDED_REASONS, ClassErrors, Decision
-from fiesta_allennlp.choosing.probability.rules import nearest_rival
+from fiesta_allennlp.choosing.probability.batch import nearest_rival
 from fiesta_allennlp.choosing.stopping_rules import EarlyLooks
 from fiesta_allennlp.choosing.strategy import Margin, Strategy, analyse, have_finished
 from fiesta_allennlp.choosing.thompson import TopTwo

@@ -15,8 +15,8 @@ from scipy.special import expit
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedTPosterior, numbers_by_unit
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
+from fiesta_allennlp.choosing.forecast import draw_continuation
 from fiesta_allennlp.choosing.probability import logit
-from fiesta_allennlp.choosing.probability.continuation import draw_continuation
 from fiesta_allennlp.choosing.probability.leads import TwoWayModel
 from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
 from fiesta_allennlp.core.directory import RunDirectory

@@ -5,17 +5,19 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import stats
 
-from fiesta_allennlp.choosing.probability.batch import Batch, Ends, Rules
-from fiesta_allennlp.choosing.probability.leads import prob_best
-from fiesta_allennlp.choosing.probability.rules import (
+from fiesta_allennlp.choosing.probability.batch import (
     FLOOR_UNITS,
     MAX_RUNS_PER_WINNER,
     MIN_POWER,
+    Batch,
+    Ends,
+    Rules,
     allowed_error,
-    choose_evenly,
+    choose_in_turn,
     choose_next,
     predictive_power,
 )
+from fiesta_allennlp.choosing.probability.leads import prob_best
 from tests.choosing.probability.leads_test import compute_leads
 
 LIMIT = 90
@@ -159,8 +161,8 @@ def test_the_next_run_is_of_the_leader_or_its_challenger() -> None:
 
 
 def test_a_loop_runs_the_candidate_with_the_fewest() -> None:
-    assert choose_evenly(np.array([[4, 3, 3]]), ALL)[0] == 1
-    assert choose_evenly(np.array([[4, 3, 3]]), np.array([[True, False, False]]))[0] == 0
+    for is_open, chosen in ((ALL, 1), (np.array([[True, False, False]]), 0)):
+        assert choose_in_turn(np.zeros((1, 3)), np.array([0]), np.array([[4, 3, 3]]), is_open)[0] == chosen
 
 
 def test_few_units_must_be_surer() -> None:

@@ -5,9 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
-from fiesta_allennlp.choosing.probability import pooled_noise
-from fiesta_allennlp.choosing.probability.leads import Leads, TwoWayModel, prob_best
-from fiesta_allennlp.choosing.probability.pooled_noise import PooledNoise, Table, pool_noise
+from fiesta_allennlp.choosing.probability import leads
+from fiesta_allennlp.choosing.probability.leads import Leads, PooledNoise, Table, TwoWayModel, pool_noise, prob_best
 from fiesta_allennlp.choosing.probability.task_leads import TaskModel
 
 NONE = np.nan
@@ -40,7 +39,7 @@ def tables(rng: np.random.Generator, shape: Tuple[int, ...], unit_sd: float = 1.
 @pytest.fixture
 def without_pooling(monkeypatch: pytest.MonkeyPatch) -> None:
     """d0 = 0: only the two candidates of a lead tell its error."""
-    monkeypatch.setattr(pooled_noise, "PRIOR_DF", 0.0)
+    monkeypatch.setattr(leads, "PRIOR_DF", 0.0)
 
 
 def test_the_worked_example() -> None:
@@ -94,14 +93,12 @@ def test_pooled_variances_of_two_samples_are_weighted_by_their_degrees_of_freedo
     digamma_of_1_5 = 2 - euler - 2 * np.log(2)
     assert noise.variance[0] == pytest.approx(np.var(sample, ddof=1) * 1.5 / np.exp(digamma_of_1_5))
     assert noise.unit_share[0] == 0
-    assert noise.df[0] == pytest.approx(pooled_noise.PRIOR_DF / 2)
+    assert noise.df[0] == pytest.approx(leads.PRIOR_DF / 2)
 
 
 def test_a_variance_learns_nothing_from_itself() -> None:
     assert pool_noise(Table(tables(np.random.default_rng(0), (1, 2, 5)))).df[0] == 0
-    assert pool_noise(Table(tables(np.random.default_rng(0), (1, 4, 5)))).df[0] == pytest.approx(
-        pooled_noise.PRIOR_DF * 5 / 6
-    )
+    assert pool_noise(Table(tables(np.random.default_rng(0), (1, 4, 5)))).df[0] == pytest.approx(leads.PRIOR_DF * 5 / 6)
 
 
 def test_units_explain_the_share_of_the_variance_that_they_have() -> None:

@@ -5,10 +5,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fiesta_allennlp.choosing.probability.batch import Batch, Ends, Rules
-from fiesta_allennlp.choosing.probability.leads import Leads, prob_best
-from fiesta_allennlp.choosing.probability.pooled_noise import PooledNoise
-from fiesta_allennlp.choosing.probability.rules import allowed_error
+from fiesta_allennlp.choosing.probability.batch import Batch, Ends, Rules, allowed_error
+from fiesta_allennlp.choosing.probability.leads import Leads, PooledNoise, prob_best
 from fiesta_allennlp.choosing.probability.task_leads import (
     TaskModel,
     choose_task,

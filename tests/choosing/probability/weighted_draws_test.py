@@ -1,11 +1,13 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import expit, logit
-from scipy.stats import beta
+from scipy.special import expit, gammaln, logit
+from scipy.stats import beta, dirichlet
 
 from fiesta_allennlp.choosing.probability.weighted_draws import (
     EmpiricalDistribution,
+    RatePosterior,
+    WeightedRateDraws,
     empirical_distribution,
     prob_best,
     sample,
@@ -63,3 +65,92 @@ def test_values_that_are_1_to_the_last_digit_are_told_apart() -> None:
     )
     assert expit(50.0) == 1
     assert_allclose(prob_best([near, nearer]), [0, 1], atol=1e-12)
+
+
+PRIOR = np.full(4, 0.25)
+COUNTS = np.array([[7, 2, 1, 15], [0, 3, 0, 22], [12, 0, 1, 12]], dtype=float)
+
+
+def drawn(
+    counts: np.ndarray, concentration: float = 1.0, *, prior: np.ndarray = PRIOR, num: int = 1024
+) -> WeightedRateDraws:
+    return RatePosterior(prior, concentration, counts).draw(num)
+
+
+def moments(found: WeightedRateDraws) -> "tuple[np.ndarray, np.ndarray]":
+    rates = np.exp(found.log_rates)
+    mean = found.weights @ rates
+    return mean, np.sqrt(found.weights @ (rates - mean) ** 2)
+
+
+def on_a_grid(prior: np.ndarray, counts: np.ndarray, concentration: float) -> "tuple[np.ndarray, np.ndarray]":
+    """Mean and standard deviation of three rates by a sum over the simplex."""
+    line = (np.arange(800) + 0.5) / 800
+    first, second = (axis.ravel() for axis in np.meshgrid(line, line, indexing="ij"))
+    inside = first + second < 1 - 1e-9
+    rates = np.stack([first, second, 1 - first - second], axis=1)[inside]
+    x = concentration * rates
+    log_density = ((prior - 1) * np.log(rates)).sum(axis=1)
+    for row in counts:
+        log_density += (gammaln(x + row) - gammaln(x)).sum(axis=1)
+    weight = np.exp(log_density - log_density.max())
+    weight /= weight.sum()
+    mean = weight @ rates
+    return mean, np.sqrt(weight @ (rates - mean) ** 2)
+
+
+def test_documents_that_are_all_alike_give_the_conjugate_posterior() -> None:
+    mean, deviation = moments(drawn(COUNTS, 1e8))
+    conjugate = PRIOR + COUNTS.sum(axis=0)
+    assert_allclose(mean, dirichlet.mean(conjugate), atol=2e-4)
+    assert_allclose(deviation, dirichlet.var(conjugate) ** 0.5, rtol=0.01)
+
+
+@pytest.mark.parametrize("concentration", [0.3, 20.0])
+def test_agrees_with_a_sum_over_the_simplex(concentration: float) -> None:
+    prior, counts = np.array([1.0, 1.0, 1.5]), COUNTS[:, [0, 1, 3]]
+    for found, expected in zip(
+        moments(drawn(counts, concentration, prior=prior)), on_a_grid(prior, counts, concentration), strict=True
+    ):
+        assert_allclose(found, expected, rtol=0.01, atol=5e-4)
+
+
+@pytest.mark.parametrize("num_kinds", [4, 36])
+@pytest.mark.parametrize("concentration", [0.05, 1.0, 1e6])
+def test_enough_draws_count(num_kinds: int, concentration: float) -> None:
+    rng = np.random.default_rng(num_kinds)
+    prior = np.full(num_kinds, 1 / num_kinds)
+    for num_documents in (1, 4, 40):
+        of_documents = rng.dirichlet(concentration * rng.dirichlet(np.ones(num_kinds)), num_documents)
+        counts = rng.multinomial(60, of_documents).astype(float)
+        found = drawn(counts, concentration, prior=prior)
+        assert found.effective_share > 0.2
+        assert found.weights.sum() == pytest.approx(1)
+
+
+def test_the_order_of_documents_plays_no_part_and_nothing_is_left_to_chance() -> None:
+    first, second = (drawn(counts) for counts in (COUNTS, COUNTS[::-1]))
+    assert first.log_rates.tolist() == second.log_rates.tolist()
+    assert_allclose(first.weights, second.weights, rtol=1e-10)
+
+
+def test_sums_of_rising_factorials_and_their_derivatives() -> None:
+    """Kinds that were never counted add nothing, however small their rate."""
+    counts = np.tile(COUNTS[:, :3] * 50, (500, 1))
+    model = RatePosterior(PRIOR, 1.0, counts)
+    u, step = np.log(np.geomspace(1e-8, 1e3, 40))[:, None] + np.zeros(3), 1e-4
+    x = np.exp(u)[:, None]
+    expected = 500 * (gammaln(x + COUNTS[:, :3] * 50) - gammaln(x)).sum(axis=1)
+    assert_allclose(model.log_likelihood(u, counts), expected.sum(axis=1), rtol=1e-9)
+    for kind in range(3):
+        column = u[:, kind : kind + 1]
+
+        def value(shift: float, column: np.ndarray = column, kind: int = kind) -> np.ndarray:
+            return model.log_likelihood(column + shift, counts[:, kind : kind + 1])
+
+        first, second = np.array([[d[kind] for d in model.derivatives(row)] for row in u]).T
+        assert_allclose(first, (value(step) - value(-step)) / (2 * step), rtol=1e-6)
+        after, before = (np.array([model.derivatives(row + s)[0][kind] for row in u]) for s in (step, -step))
+        assert_allclose(second, (after - before) / (2 * step), rtol=1e-5, atol=1e-3)
+    nothing = RatePosterior(PRIOR, 1.0, np.zeros((4, 4)))
+    assert [each.tolist() for each in nothing.derivatives(np.full(4, -800.0))] == [[0] * 4, [0] * 4]

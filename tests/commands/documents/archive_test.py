@@ -14,7 +14,7 @@ from allennlp.common import Params
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.documents.document_selection import ARCHIVE_SERVER, parse_systems
-from fiesta_allennlp.documents.systems.system import System, Unanswered, Workplace
+from fiesta_allennlp.documents.system import System, Unanswered
 from tests.commands.documents.conftest import DEFAULT
 from tests.conftest import classifier_config, write_reviews
 from tests.run_files import summary_of
@@ -83,7 +83,7 @@ def test_an_archive_that_does_not_load_is_named_with_the_reason(tmp_path: Path) 
     path = tmp_path / "model.tar.gz"
     path.write_bytes(b"no archive")
     system = build(System, parse_systems([str(path), f"other={path}"])["model"].config)
-    system.open(Workplace(tmp_path / "log.txt", 60.0))
+    system.open(tmp_path / "log.txt", time_limit=60.0)
     with pytest.raises(Unanswered, match="The last line of .*log.txt is: .*(tar|gzip|archive|file could not)"):
         system.ask({"sentence": "lovely"})
     system.close()

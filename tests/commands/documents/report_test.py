@@ -9,7 +9,7 @@ import pytest
 
 from fiesta_allennlp import report
 from fiesta_allennlp.core.errors import ConfigError, StoreError
-from fiesta_allennlp.documents.documents_result import DocumentsResult
+from fiesta_allennlp.documents.choice import DocumentsResult
 from fiesta_allennlp.reports.words import selection_in_words
 from tests.commands.documents.conftest import Choices
 from tests.golden import make_selection

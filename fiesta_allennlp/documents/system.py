@@ -1,19 +1,19 @@
+"""Trained systems that answer questions about documents: their base class, and answers that exist in a file."""
+
 import hashlib
 import json
 import re
 from abc import abstractmethod
-from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, did_you_mean, join_some
 from fiesta_allennlp.core.files import read_jsonl, shorten, shown_value
 from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.documents.document_file import Document, DocumentFile
 from fiesta_allennlp.documents.tasks import Task
-from fiesta_allennlp.selecting.results.result_words import unknown_text
 
 QUERY_UNITS = ("document", "item")
 
@@ -36,18 +36,6 @@ class ProcessDied(Unanswered):
 
 class OutOfTime(Unanswered, TimeoutError):
     """No answer came within the time limit."""
-
-
-@dataclass(frozen=True)
-class Workplace:
-    """The surroundings of a system that is being opened.
-
-    `log` is a file for the system's output. `time_limit` is the number of seconds that an answer may take, unless the
-    system's own config sets a limit.
-    """
-
-    log: Path
-    time_limit: float
 
 
 @dataclass(kw_only=True, eq=False)
@@ -85,11 +73,6 @@ class System(Registrable):
             if value is not None and value < min_value:
                 raise ConfigError(f"'{name}' must be at least {min_value} but is {value}.")
 
-    @property
-    def steps(self) -> List[str]:
-        """The keys and positions that lead to the annotation."""
-        return self.answer.split(".") if self.answer else []
-
     def identity(self) -> Dict[str, Any]:
         """Return all settings that determine the answers, as plain data.
 
@@ -102,7 +85,7 @@ class System(Registrable):
 
         Such systems answer alike, get the same questions, and have their answers read in the same way.
         """
-        facts = [self.identity(), self.body, self.each, self.steps, self.labels or {}]
+        facts = [self.identity(), self.body, self.each, self.answer or "", self.labels or {}]
         text = json.dumps(facts, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
@@ -113,21 +96,18 @@ class System(Registrable):
         Raises:
             FiestaError: if it cannot. The message gives the key and the remedy.
         """
-        if self.each == "document" and self.body is None:
-            return
         for document in documents.documents:
-            for question in self._query_fields(document):
-                try:
-                    self._make_query(question)
-                except DataError as error:
-                    raise DataError(f"{documents.path}, line {document.line}: {error}") from error
+            try:
+                self.questions(document)
+            except DataError as error:
+                raise DataError(f"{documents.path}, line {document.line}: {error}") from error
 
-    def notes(self) -> Iterator[str]:
-        """Yield what `check` found that the user should know."""
-        yield from ()
-
-    def open(self, workplace: Workplace) -> None:
+    def open(self, log: Path, *, time_limit: float) -> None:
         """Start the processes that the system needs, and check that they run.
+
+        Args:
+            log: a file for the output of the system.
+            time_limit: the seconds that an answer may take, unless the config of the system sets a limit.
 
         Raises:
             FiestaError: if the system does not run.
@@ -146,7 +126,11 @@ class System(Registrable):
 
     def questions(self, document: Document) -> List[Any]:
         """Return the queries for a document: one body, or one body for each item."""
-        return [self._make_query(fields) for fields in self._query_fields(document)]
+        if self.each == "item":
+            queries = [dict(item.fields) for item in document.items]
+        else:
+            queries = [dict(document.fields) if self.body is None else {"id": document.id, **document.fields}]
+        return queries if self.body is None else [render_body(self.body, fields) for fields in queries]
 
     def answers(self, raw: Sequence[Any], document: Document, task: Task) -> List[Any]:
         """Convert the replies to a document's questions into one answer for each item, in the task's form.
@@ -159,17 +143,9 @@ class System(Registrable):
             values = _split_by_item(values[0], task, len(document.items))
         return [self._convert(value, item.gold, task) for value, item in zip(values, document.items, strict=True)]
 
-    def _make_query(self, fields: Dict[str, Any]) -> Any:
-        return fields if self.body is None else render_body(self.body, fields)
-
-    def _query_fields(self, document: Document) -> List[Dict[str, Any]]:
-        if self.each == "item":
-            return [dict(item.fields) for item in document.items]
-        return [dict(document.fields)] if self.body is None else [{"id": document.id, **document.fields}]
-
     def _extract_annotation(self, answer: Any) -> Any:
         value = answer
-        for step in self.steps:
+        for step in self.answer.split(".") if self.answer else ():
             try:
                 value = value[int(step)] if isinstance(value, list) else value[step]
             except (KeyError, IndexError, TypeError, ValueError):
@@ -204,27 +180,25 @@ def _split_by_item(value: Any, task: Task, num_items: int) -> List[Any]:
 
 def render_body(body: Any, fields: Mapping[str, Any]) -> Any:
     """Replace every `${name}` in the body by the field's value. Raise a `DataError` if a field is missing."""
+
+    def field_of(match: "re.Match[str]") -> Any:
+        if match[1] not in fields:
+            hint = did_you_mean(match[1], fields)
+            raise DataError(f"no field '{match[1]}' for 'body'; the fields are {join_some(fields)}.{hint}")
+        return fields[match[1]]
+
+    def text_of(match: "re.Match[str]") -> str:
+        value = field_of(match)
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
     if isinstance(body, dict):
         return {key: render_body(value, fields) for key, value in body.items()}
     if isinstance(body, list):
         return [render_body(value, fields) for value in body]
     if not isinstance(body, str):
         return body
-    match = FIELD_MARKER.fullmatch(body)
-    if match:
-        return _get_field(match[1], fields)
-    return FIELD_MARKER.sub(lambda match: _as_text(_get_field(match[1], fields)), body)
-
-
-def _get_field(name: str, fields: Mapping[str, Any]) -> Any:
-    if name not in fields:
-        hint = did_you_mean(name, fields)
-        raise DataError(f"no field '{name}' for 'body'; the fields are {join_some(fields)}.{hint}")
-    return fields[name]
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    whole = FIELD_MARKER.fullmatch(body)
+    return field_of(whole) if whole else FIELD_MARKER.sub(text_of, body)
 
 
 @System.register("predictions")
@@ -246,7 +220,6 @@ class Predictions(System):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.unknown: Counter[str] = Counter()
         self._answers: Dict[str, Any] = {}
         for line, record in read_jsonl(Path(self.path)):
             key = record.pop(self.id, None)
@@ -266,15 +239,10 @@ class Predictions(System):
             raise DataError(f"{self.path} has no prediction for {number}, such as '{missing[0]}'. Add the predictions.")
         for document in documents.documents:
             try:
-                self.unknown.update(task.unknown_labels(self.answers([self.ask(document.id)], document, task)))
+                self.answers([self.ask(document.id)], document, task)
             except Unanswered as error:
                 remedy = 'For another key, use {"type": "predictions", "path": "...", "answer": "KEY"}.'
                 raise DataError(f"{self.path}, document '{document.id}': {error}. {remedy}") from error
-
-    def notes(self) -> Iterator[str]:
-        if self.unknown:
-            unknown = unknown_text(self.unknown.total(), dict(self.unknown.most_common(3)))
-            yield f"answers that are not gold labels: {unknown}."
 
     def questions(self, document: Document) -> List[Any]:
         return [document.id]

@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import file_digest, shorten
-from fiesta_allennlp.documents.systems.system import STOP_REASON, OutOfTime, ProcessDied, System, Unanswered, Workplace
+from fiesta_allennlp.documents.system import STOP_REASON, OutOfTime, ProcessDied, System, Unanswered
 from fiesta_allennlp.running import process_tree
 
 MAX_LINE_BYTES = 2**26  # bytes
@@ -185,9 +185,9 @@ class Command(System):
     def _argument_path(self, argument: str) -> Path:
         return Path(self.directory or ".") / argument
 
-    def open(self, workplace: Workplace) -> None:
-        self._workplace = workplace
-        self._time_limit = workplace.time_limit if self.time_limit is None else self.time_limit
+    def open(self, log: Path, *, time_limit: float) -> None:
+        self._log = log
+        self._time_limit = time_limit if self.time_limit is None else self.time_limit
         self._start()
 
     def ask(self, question: Any) -> Any:
@@ -220,6 +220,6 @@ class Command(System):
             raise Unanswered(STOP_REASON)
         if self._process is not None:
             self._process.close()
-        self._process = LineProcess(self.command, directory=self.directory, log=self._workplace.log)
+        self._process = LineProcess(self.command, directory=self.directory, log=self._log)
         self._is_new = True
         return self._process

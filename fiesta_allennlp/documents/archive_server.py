@@ -1,6 +1,6 @@
 """Answers questions with an archive of `allennlp train`: reads one line of JSON for each, and prints one.
 
-python -m fiesta_allennlp.documents.systems.archive_server model.tar.gz
+python -m fiesta_allennlp.documents.archive_server model.tar.gz
 """
 
 import argparse

@@ -6,17 +6,25 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Optional, Type
 
 import psutil
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.documents.systems.command_system import Command
-from fiesta_allennlp.documents.systems.system import OutOfTime, System, Workplace
+from fiesta_allennlp.documents.command_system import Command
+from fiesta_allennlp.documents.system import OutOfTime, System, Unanswered
 from tests.conftest import until
 from tests.document_systems import asked, program_config
-from tests.documents.systems.conftest import unanswered
+
+
+def unanswered(
+    system: System, question: Any, said: Optional[str] = None, *, kind: Type[Unanswered] = Unanswered
+) -> None:
+    """Ask a question that must get no answer; its error says this."""
+    with pytest.raises(kind, match=said):
+        system.ask(question)
+
 
 D1, D2 = {"text": "d1 good"}, {"text": "d2 bad"}
 
@@ -30,7 +38,7 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., System]]:
         config = program_config(tmp_path, "a", **options)
         del config["type"]
         systems.append(Command(**config))
-        systems[-1].open(Workplace(tmp_path / "a.log", time_limit))
+        systems[-1].open(tmp_path / "a.log", time_limit=time_limit)
         return systems[-1]
 
     yield build
@@ -87,7 +95,7 @@ def test_a_program_that_does_not_answer_is_killed_with_its_children_at_its_own_l
     config = program_config(tmp_path, "a", faults={"d1": ["hang"]})
     for command, question in ((config["command"], D1), ([sys.executable, "-c", DEAF], {"text": "x" * 10**6})):
         system = Command(command, start_time_limit=0.0, time_limit=0.3)
-        system.open(Workplace(tmp_path / "a.log", 60.0))
+        system.open(tmp_path / "a.log", time_limit=60.0)
         unanswered(system, question, "within 0.3 seconds", kind=OutOfTime)
         until(lambda: not processes(tmp_path))
         system.close()
@@ -104,7 +112,7 @@ def test_what_is_no_answer_is_told_and_the_next_question_gets_its_own(opened: An
 
 
 def test_an_endless_answer_is_cut_off(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fiesta_allennlp.documents.systems.command_system.MAX_LINE_BYTES", 4)
+    monkeypatch.setattr("fiesta_allennlp.documents.command_system.MAX_LINE_BYTES", 4)
     system = opened()
     unanswered(system, D1, "longer than 4 bytes")
     assert not system._process.is_running
@@ -115,10 +123,9 @@ def test_the_program_dies_with_its_parent_however_that_ends(tmp_path: Path) -> N
     script = f"""
 import sys, time
 from pathlib import Path
-from fiesta_allennlp.documents.systems.command_system import Command
-from fiesta_allennlp.documents.systems.system import Workplace
+from fiesta_allennlp.documents.command_system import Command
 system = Command({config["command"]!r})
-system.open(Workplace(Path({str(tmp_path / "a.log")!r}), 60.0))
+system.open(Path({str(tmp_path / "a.log")!r}), time_limit=60.0)
 print(system.ask({{"text": "d1 good"}}), flush=True)
 time.sleep(600)
 """

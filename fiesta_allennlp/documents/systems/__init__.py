@@ -1,1 +1,0 @@
-import fiesta_allennlp.documents.systems.command_system  # noqa: F401
