@@ -4,6 +4,7 @@ import json
 import os
 import random
 import secrets
+import shutil
 import signal
 import subprocess
 import time
@@ -136,12 +137,20 @@ class LocalSlurm:
         """Start a daemon again."""
         path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
         subprocess.run([daemon, *options], check=True, env={**os.environ, "PATH": path})
-        until(lambda: subprocess.run(["scontrol", "ping"], capture_output=True).returncode == 0)
+        until(lambda: node_state() in ("idle", "mixed", "allocated"))
 
 
-def local_slurm(root: Path, *, has_accounting: bool = False) -> Iterator[LocalSlurm]:
-    """Start a real Slurm of one node on this machine, if it is installed, and stop it in the end."""
-    script = REPOSITORY / "scripts" / "local_slurm.sh"
+def node_state() -> str:
+    """The state of the only node of Slurm; empty if the controller does not answer."""
+    return subprocess.run(["sinfo", "--noheader", "--format=%T"], capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture(scope="session")
+def slurm_daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSlurm]:
+    """A real Slurm of one node on this machine, if it is installed; with accounting, if that is."""
+    root, script = tmp_path_factory.mktemp("slurm"), REPOSITORY / "scripts" / "local_slurm.sh"
+    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+    has_accounting = all(shutil.which(program, path=path) for program in ("mariadbd", "slurmdbd"))
     options = ["accounting"] if has_accounting else []
     started = subprocess.run([script, "start", root, *options], capture_output=True, text=True)
     if started.returncode:
@@ -151,28 +160,14 @@ def local_slurm(root: Path, *, has_accounting: bool = False) -> Iterator[LocalSl
     assert not root.exists()
 
 
-@pytest.fixture(scope="session")
-def slurm_daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSlurm]:
-    """A real Slurm of one node on this machine. It has no accounting, and forgets a job minutes after its end."""
-    yield from local_slurm(tmp_path_factory.mktemp("slurm"))
-
-
-@pytest.fixture(scope="session")
-def accounting_slurm_daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSlurm]:
-    """The same with accounting in a MariaDB."""
-    yield from local_slurm(tmp_path_factory.mktemp("slurm"), has_accounting=True)
-
-
 @pytest.fixture
-def slurm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> LocalSlurm:
-    """The same, found by the commands of Slurm, and asked often. Its jobs find this package. The parameter is the name
-    of the fixture of its daemons."""
-    daemons: LocalSlurm = request.getfixturevalue(getattr(request, "param", "slurm_daemons"))
-    monkeypatch.setenv("SLURM_CONF", str(daemons.root / "slurm.conf"))
+def slurm(slurm_daemons: LocalSlurm, monkeypatch: pytest.MonkeyPatch) -> LocalSlurm:
+    """The same, found by the commands of Slurm, and asked often. Its jobs find this package."""
+    monkeypatch.setenv("SLURM_CONF", str(slurm_daemons.root / "slurm.conf"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
     for name in ("FIRST_INTERVAL_SECONDS", "MAX_INTERVAL_SECONDS", "LOOK_SECONDS"):
         monkeypatch.setattr(f"fiesta_allennlp.running.slurm.{name}", 0.3)
-    return daemons
+    return slurm_daemons
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Mapping, Optional
+from typing import Any, Collection, Optional
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Failure, Outcome, Request, outcome_from_data
@@ -53,25 +53,25 @@ class FreshProcessExecutor(QueueingExecutor):
         deadline = time.monotonic() + (math.inf if timeout is None else timeout)
         while (now := time.monotonic()) <= deadline:
             for process, run in self.active_runs.items():
-                if process.poll() is not None or now > run.start.monotonic_start + (self.time_limit or math.inf):
+                if process.poll() is not None or now > run.monotonic_start + (self.time_limit or math.inf):
                     return process
             time.sleep(0.02)
         return None
 
     def read_outcome(self, process: Any, run: ActiveRun) -> Outcome:
         is_late = process.poll() is None
-        self.stop_runs({process: run})
+        self.stop_runs([process])
         path = Path(process.args[-1])
         if is_late or not path.exists():
             reason = ("timeout", "ran too long") if is_late else ("killed", f"ended with status {process.returncode}")
-            return run.start.failure(*reason)
+            return run.failure(*reason)
         outcome = outcome_from_data(json.loads(path.read_text()))
         path.unlink()
         if isinstance(outcome, Failure):  # with its times, which the run does not know
-            outcome = replace(run.start.failure(outcome.kind, outcome.error), origin=outcome.origin)
+            outcome = replace(run.failure(outcome.kind, outcome.error), origin=outcome.origin)
         return outcome
 
-    def stop_runs(self, runs: Mapping[Any, ActiveRun]) -> None:
-        for process in runs:
+    def stop_runs(self, processes: Collection[Any]) -> None:
+        for process in processes:
             end_tree(process.pid)
             process.wait()

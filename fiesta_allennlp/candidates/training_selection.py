@@ -38,12 +38,12 @@ from fiesta_allennlp.candidates.preparation import (
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.studies import study_scores, trials_of
 from fiesta_allennlp.choosing.decision import Decision
-from fiesta_allennlp.choosing.forecast import forecast_open_selection
-from fiesta_allennlp.choosing.strategy import Strategy
-from fiesta_allennlp.choosing.strategy_building import build_strategy, build_with_packages, translated_option_errors
+from fiesta_allennlp.choosing.forecast import LiveForecast, forecast_open_selection
+from fiesta_allennlp.choosing.strategy import Strategy, build_strategy, translated_option_errors
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import Candidate, History, Outcome
+from fiesta_allennlp.core.registry import build_with_packages
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import check_metric_sign
@@ -257,12 +257,12 @@ class TrainingSelection(SelectionFamily):
     def live_results(self, *, seconds_before: float, seed: int) -> Callable[[History, Decision], Result]:
         """Return a function that makes the result so far, with a forecast. Earlier sessions worked for
         `seconds_before`."""
-        metric, start = self.settings.scored_by, time.monotonic() - seconds_before
+        metric, start, make_forecast = self.settings.scored_by, time.monotonic() - seconds_before, LiveForecast()
 
         def make_result(history: History, decision: Decision) -> Result:
             max_hours, workers = self.settings.max_hours, max(self.executor.slots, 1)
             seconds_left = None if max_hours is None else 3600 * max_hours - (time.monotonic() - start)
-            forecast = forecast_open_selection(
+            forecast = make_forecast(
                 self.strategy, history, decision, seed=seed, workers=workers, seconds_left=seconds_left
             )
             target = self.strategy.confidence or CONFIDENCE

@@ -1,7 +1,8 @@
 """Forecasts the further runs of a selection, cheap enough for a live display, by draws from its two-way model."""
 
+import time
 from dataclasses import dataclass, replace
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 
@@ -135,6 +136,27 @@ def forecast_open_selection(
     rng = strategy_rng(seed, len(history.evaluations))
     forecast = forecast_selection(strategy, history, decision, rng, max_runs=max_runs)
     return forecast and replace(forecast, seconds_per_run=seconds_per_run, seconds_left=seconds_left)
+
+
+SHARE_OF_FORECASTS = 0.1
+
+
+class LiveForecast:
+    """Forecasts a running selection after its runs. Forecasts take a tenth of its time at most, so the last one is
+    repeated after runs of less than a second or two."""
+
+    def __init__(self) -> None:
+        self._last: Optional[Forecast] = None
+        self._due_at = 0.0
+
+    def __call__(self, *args: Any, **options: Any) -> Optional[Forecast]:
+        """Return what `forecast_open_selection` returns for these arguments, or returned before."""
+        begin = time.monotonic()
+        if begin >= self._due_at:
+            self._last = forecast_open_selection(*args, **options)
+            end = time.monotonic()
+            self._due_at = end + (end - begin) * (1 / SHARE_OF_FORECASTS - 1)
+        return self._last
 
 
 @dataclass(frozen=True, eq=False)

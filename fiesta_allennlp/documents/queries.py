@@ -24,7 +24,7 @@ from fiesta_allennlp.core.records import Evaluation, Outcome, Request
 from fiesta_allennlp.documents.document_file import Document
 from fiesta_allennlp.documents.system import STOP_REASON, System, Unanswered
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
-from fiesta_allennlp.running.executor import Evaluator, Executor, RunStart
+from fiesta_allennlp.running.executor import ActiveRun, Evaluator, Executor
 from fiesta_allennlp.running.fork_server import STOP_TIMEOUT_SECONDS
 from fiesta_allennlp.running.machine import origin_here
 from fiesta_allennlp.selecting.database import connect_read_only
@@ -260,11 +260,11 @@ class ThreadExecutor(Executor):
         self._futures.clear()
         self._on_stop()
         self._pool.shutdown(wait=False, cancel_futures=True)
-        wait(futures, timeout=STOP_TIMEOUT_SECONDS)
+        wait([future for future in futures if not future.cancelled()], timeout=STOP_TIMEOUT_SECONDS)
 
     def _evaluate(self, evaluator: Evaluator, request: Request) -> Outcome:
         """Return the outcome. A `StoreError` ends the selection, because nothing can be written down any more."""
-        started_run = RunStart.now(request, origin_here())
+        started_run = ActiveRun(request, origin_here())
         try:
             evaluation = evaluator.evaluate(request, self._directory.evaluation(request.name))
             return replace(evaluation, origin=started_run.origin)

@@ -13,13 +13,12 @@ from fiesta_allennlp.candidates.studies import study_scores
 from fiesta_allennlp.candidates.training_selection import training_result
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.decision import Decision
-from fiesta_allennlp.choosing.strategy import Margin, analyse
-from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
+from fiesta_allennlp.choosing.strategy import Margin, analyse, build_strategy
 from fiesta_allennlp.confirming.fresh_runs import read_confirmation, read_confirmations
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.records import Candidate, History
-from fiesta_allennlp.core.registry import build, build_record
+from fiesta_allennlp.core.registry import build, build_record, packages_named_in_errors
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, to_config
 from fiesta_allennlp.core.settings.defaults import BELIEF, CONFIDENCE, MAX_FAILURES
 from fiesta_allennlp.reports.record import Report
@@ -128,7 +127,7 @@ def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Rep
     """Read a table of scores, and decide about it as `fiesta next` does. A decision about fewer than two candidates
     with scores is not one by confidence."""
     from fiesta_allennlp.tables.run_table import read_run_table
-    from fiesta_allennlp.tables.table import make_score_table
+    from fiesta_allennlp.tables.simulation.score_table import make_score_table
 
     rows = read_run_table(path, settings, content)
     table = make_score_table(rows)

@@ -21,12 +21,20 @@ from urllib.parse import unquote
 from fiesta_allennlp.core.directory import LOG_FILE
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, delete, read_json, write_json_file
 from fiesta_allennlp.core.names import file_name
-from fiesta_allennlp.core.records import Failure, Outcome, Request, outcome_from_data
+from fiesta_allennlp.core.records import Failure, Outcome, outcome_from_data
+from fiesta_allennlp.core.registry import build_record, to_plain_data
 from fiesta_allennlp.running.fork_server import end_all_workers, start_fork_server, unset_safe_path
 from fiesta_allennlp.running.machine import DEVICES_VARIABLE
 from fiesta_allennlp.running.process_tree import SESSION, WORKER
 from fiesta_allennlp.running.processes import make_run
-from fiesta_allennlp.running.worker import RunTask, WorkerSettings
+from fiesta_allennlp.running.worker import RunTask
+
+TASK_SECONDS = 60.0  # within which a job gets its task, unless its command died between the two
+POLL_SECONDS = 0.2
+SIGNAL_DELAY_SECONDS = 2.0  # an engine ends all processes of a job: the run's may be gone before this one gets a signal
+
+OUT_OF_MEMORY_COUNTERS = {"": "/sys/fs/cgroup{}/memory.events", "memory": "/sys/fs/cgroup/memory{}/memory.oom_control"}
+"""The files that count kills for lack of memory, by the controllers of their control groups."""
 
 UNSENT = "unsent"
 """Stands for the number of a job while there is none yet."""
@@ -98,10 +106,7 @@ class Attempt:
         return read_json(self._task_file(job))
 
     def read_task(self, job: str) -> RunTask:
-        content = self.task_data(job)
-        settings = {**content["settings"], "packages": tuple(content["settings"]["packages"])}
-        request, time_limit = Request(**content["request"]), content["time_limit"]
-        return RunTask(content["evaluator"], request, self.run_directory, WorkerSettings(**settings), time_limit)
+        return build_record(RunTask, {**self.task_data(job), "directory": self.run_directory})
 
     def write_outcome(self, outcome: Outcome) -> None:
         """Leave the outcome in one step. It is the last thing that a job does."""
@@ -142,17 +147,7 @@ class Attempt:
 
 def task_content(task: RunTask) -> Dict[str, Any]:
     """Return a task as plain data, apart from its place."""
-    return {
-        "evaluator": task.evaluator,
-        "request": asdict(task.request),
-        "settings": asdict(task.settings),
-        "time_limit": task.time_limit,
-    }
-
-
-TASK_SECONDS = 60.0  # within which a job gets its task, unless its command died between the two
-POLL_SECONDS = 0.2
-SIGNAL_DELAY_SECONDS = 2.0  # an engine ends all processes of a job: the run's may be gone before this one gets a signal
+    return {name: value for name, value in to_plain_data(task).items() if name != "directory"}
 
 
 def run_in_job(attempt: Attempt, job: str) -> None:
@@ -173,25 +168,18 @@ def run_in_job(attempt: Attempt, job: str) -> None:
     attempt.write_outcome(outcome)
 
 
-def num_out_of_memory_kills(
-    cgroups: Path = Path("/sys/fs/cgroup"), own_cgroup: Path = Path("/proc/self/cgroup")
-) -> int:
+def num_out_of_memory_kills() -> int:
     """Return how many processes of this job the kernel has killed for lack of memory; 0 if nobody counts.
 
     In version 2 of control groups all controllers have one place; in version 1 memory has its own.
     """
-    try:
-        lines = [line.split(":", 2) for line in own_cgroup.read_text().splitlines()]
-        for _, controllers, path in lines:
-            cgroup = cgroups / path.lstrip("/")
-            counter = cgroup / "memory.events"
-            if controllers == "memory":
-                counter = cgroups / "memory" / path.lstrip("/") / "memory.oom_control"
-            if controllers in ("", "memory") and counter.exists():
-                counts = dict(line.split() for line in counter.read_text().splitlines())
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            counter = Path(OUT_OF_MEMORY_COUNTERS.get(controllers, "").format(path))
+            if counter.is_file():
+                counts = dict(count.split() for count in counter.read_text().splitlines())
                 return int(counts.get("oom_kill", 0))
-    except (OSError, ValueError):
-        pass
     return 0
 
 

@@ -7,11 +7,11 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import count
 from pathlib import Path
-from typing import Any, Collection, Deque, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Collection, Deque, Dict, Iterator, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, describe
@@ -92,18 +92,14 @@ class Executor(Registrable):
 
 
 @dataclass(frozen=True)
-class RunStart:
-    """The beginning of a run: `started_at` is ISO 8601 in UTC, `monotonic_start` on the monotonic clock. `origin` is
-    empty where another machine makes the run."""
+class ActiveRun:
+    """A run under way. `started_at` is ISO 8601 in UTC, `monotonic_start` is on the monotonic clock. `origin` is empty
+    where another machine makes the run."""
 
     request: Request
-    started_at: str
-    monotonic_start: float
     origin: Origin = UNKNOWN_ORIGIN
-
-    @classmethod
-    def now(cls, request: Request, origin: Origin = UNKNOWN_ORIGIN) -> "RunStart":
-        return cls(request, datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic(), origin)
+    started_at: str = field(default_factory=lambda: datetime.now(timezone.utc).isoformat(timespec="seconds"))
+    monotonic_start: float = field(default_factory=time.monotonic)
 
     def failure(self, kind: str, error: str) -> Failure:
         """Return the failure of a run that ends at this moment."""
@@ -111,20 +107,11 @@ class RunStart:
         return Failure(self.request, kind, error, seconds=seconds, started_at=self.started_at, origin=self.origin)
 
 
-@dataclass(frozen=True)
-class ActiveRun:
-    """A run under way."""
-
-    evaluator: Evaluator
-    start: RunStart
-
-
 class QueueingExecutor(Executor, ABC):
     """Starts runs in the order in which they were submitted, `slots` at once; the others wait in a queue.
 
-    A subclass sets `slots`, and has the methods `start_run`, `wait_for_run`, `read_outcome` and `stop_runs`, and
-    `shut_down` if it has more to end than its runs. It may use the arguments as attributes, and `active_runs`, which
-    has the runs under way by handle.
+    A subclass sets `slots`, and has the methods `start_run`, `wait_for_run`, `read_outcome` and `stop_runs`. It may use
+    the arguments as attributes, and `active_runs`, which has the runs under way by handle.
 
     Args:
         directory: the run directory, on this machine. With Slurm it is on the shared file system.
@@ -147,10 +134,14 @@ class QueueingExecutor(Executor, ABC):
         num_threads: int = 1,
         packages: Tuple[str, ...] = (),
     ) -> None:
-        check_positive({"--workers": workers, "--executor-option num_threads": num_threads, "--time-limit": time_limit})
+        numbers = {"--workers": workers, "--executor-option num_threads": num_threads, "--time-limit": time_limit}
+        for name, value in numbers.items():
+            if isinstance(value, (int, float)) and not value > 0:
+                raise ConfigError(f"{name} must be above 0 but got {value}.")
         self.directory, self.workers = directory, workers
         self.time_limit, self.num_threads, self.packages = time_limit, num_threads, packages
-        self._queue: Deque[Tuple[Evaluator, Request]] = deque()
+        self._queue: Deque[Request] = deque()
+        self._evaluators: Dict[Request, Evaluator] = {}
         self.active_runs: Dict[Any, ActiveRun] = {}
         self._num_losses: Counter[Request] = Counter()
 
@@ -171,21 +162,16 @@ class QueueingExecutor(Executor, ABC):
         """Return the outcome of a run that has ended; None to start it again.
 
         Called once, with the handle that `wait_for_run` returned, when the run is not among the `active_runs` any more.
-        `run.start.failure` makes the `Failure` of a run that left no outcome. `retry_lost` decides about a run that
-        ended with its machine. A failure's log is kept afterwards.
+        `run.failure` makes the `Failure` of a run that left no outcome. `retry_lost` decides about a run that ended
+        with its machine. A failure's log is kept afterwards.
         """
 
     @abstractmethod
-    def stop_runs(self, runs: Mapping[Any, ActiveRun]) -> None:
+    def stop_runs(self, handles: Collection[Any]) -> None:
         """Stop these runs with all that they have started. They are not among the `active_runs` any more.
 
-        Called for runs that are not wanted any more, and by `shut_down`.
+        Called for runs that are not wanted any more, and by `close`.
         """
-
-    def shut_down(self, runs: Mapping[Any, ActiveRun]) -> None:
-        """Stop these runs, and end all that the executor has started. Called when the executor is closed, which may be
-        more than once."""
-        self.stop_runs(runs)
 
     def find_run(self, evaluator: Evaluator, request: Request) -> Optional[Any]:
         """Return the handle of a run that an earlier session started, and that goes on or left an outcome; None if
@@ -193,13 +179,14 @@ class QueueingExecutor(Executor, ABC):
         return None
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
+        self._evaluators[request] = evaluator
         handle = self.find_run(evaluator, request)
         if handle is None:
-            self._queue.append((evaluator, request))
+            self._queue.append(request)
             self.fill_slots()
         else:
             logger.info("%s is already under way", request.name)
-            self._add(handle, evaluator, request)
+            self.active_runs[handle] = ActiveRun(request)
 
     def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
         while self.active_runs:
@@ -209,40 +196,36 @@ class QueueingExecutor(Executor, ABC):
             run = self.active_runs.pop(handle)
             outcome = self.read_outcome(handle, run)
             if outcome is None:
-                self._queue.appendleft((run.evaluator, run.start.request))
+                self._queue.appendleft(run.request)
             self.fill_slots()
             if outcome is not None:
                 yield self._with_log(outcome)
 
     def abandon(self, requests: Sequence[Request]) -> None:
-        unwanted = set(requests)
-        self._queue = deque((evaluator, request) for evaluator, request in self._queue if request not in unwanted)
-        stopped_runs = {handle: run for handle, run in self.active_runs.items() if run.start.request in unwanted}
-        for handle in stopped_runs:
+        self._queue = deque(request for request in self._queue if request not in requests)
+        handles = [handle for handle, run in self.active_runs.items() if run.request in requests]
+        for handle in handles:
             del self.active_runs[handle]
-        self.stop_runs(stopped_runs)
+        self.stop_runs(handles)
         self.fill_slots()
 
     def close(self) -> None:
         self._queue.clear()
-        runs, self.active_runs = self.active_runs, {}
-        self.shut_down(runs)
+        handles = list(self.active_runs)
+        self.active_runs = {}
+        self.stop_runs(handles)
 
     def fill_slots(self) -> None:
         """Start runs of the queue while slots are free. Call it when `slots` has become larger."""
         while self._queue and len(self.active_runs) < self.slots:
-            evaluator, request = self._queue.popleft()
-            directory = self.directory.evaluation(request.name)
+            request = self._queue.popleft()
             try:
-                delete(directory)
-                handle = self.start_run(evaluator, request)
+                delete(self.directory.evaluation(request.name))
+                handle = self.start_run(self._evaluators[request], request)
             except OSError as error:
                 reason = f"{request.name} cannot be started: {describe(error)}"
                 raise StoreError(f"{reason}. Finished runs are safe. Fix it, then continue with --recover.") from error
-            self._add(handle, evaluator, request)
-
-    def _add(self, handle: Any, evaluator: Evaluator, request: Request) -> None:
-        self.active_runs[handle] = ActiveRun(evaluator, RunStart.now(request))
+            self.active_runs[handle] = ActiveRun(request)
 
     def task_for(
         self, evaluator: Evaluator, request: Request, directory: Path, *, device: Optional[str] = None
@@ -255,11 +238,10 @@ class QueueingExecutor(Executor, ABC):
     def retry_lost(self, run: ActiveRun, reason: str) -> Optional[Failure]:
         """Return None to start a run again that was lost with its machine or job, because that says nothing about its
         candidate; but a failure if it is lost time and again. `read_outcome` may return the result."""
-        request = run.start.request
-        self._num_losses[request] += 1
-        if self._num_losses[request] % MAX_LOSSES == 0:
-            return run.start.failure("killed", f"lost {MAX_LOSSES} times: {reason}")
-        logger.warning("%s was lost: %s; starting it again", request.name, reason)
+        self._num_losses[run.request] += 1
+        if self._num_losses[run.request] % MAX_LOSSES == 0:
+            return run.failure("killed", f"lost {MAX_LOSSES} times: {reason}")
+        logger.warning("%s was lost: %s; starting it again", run.request.name, reason)
         return None
 
     def _with_log(self, outcome: Outcome) -> Outcome:
@@ -268,23 +250,17 @@ class QueueingExecutor(Executor, ABC):
         if not isinstance(outcome, Failure):
             return outcome
         name = outcome.request.name
+        log = self.directory.evaluation_log(name)
         try:
             for path in self.directory.large_files(name):
                 delete(path)
             logs = (self.directory.failure_log(name, attempt) for attempt in count(1))
-            log_copy = next(log for log in logs if not log.exists())
+            log_copy = next(path for path in logs if not path.exists())
             log_copy.parent.mkdir(exist_ok=True)  # not the run directory too, which the user may have deleted
-            shorten_log(self.directory.evaluation_log(name))
+            shorten_log(log)
             with atomic_replacement(log_copy) as temporary_path:
-                shutil.copyfile(self.directory.evaluation_log(name), temporary_path)
+                shutil.copyfile(log, temporary_path)
         except OSError as error:
             logger.warning("cannot keep the log of %s: %s", name, error)
             return outcome
         return replace(outcome, log_path=str(log_copy.relative_to(self.directory.root)))
-
-
-def check_positive(numbers: Mapping[str, Any]) -> None:
-    """Refuse values of options that are numbers, but not above 0."""
-    for name, value in numbers.items():
-        if isinstance(value, (int, float)) and not value > 0:
-            raise ConfigError(f"{name} must be above 0 but got {value}.")

@@ -18,31 +18,12 @@ from contextlib import contextmanager, suppress
 from multiprocessing import connection, util
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence
+from typing import Any, Callable, Collection, Dict, Iterator, Mapping, Optional, Sequence
 
 import psutil
 
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
-from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.running.process_tree import SESSION, end_tree, name_session
-
-EXIT_WITHOUT_GUARD = 117  # the exit status of a process that would make the call again; its parent tells the user
-MISSING_GUARD_MESSAGE = (
-    'put this call below `if __name__ == "__main__":`. Each process that it starts imports your script, and would '
-    "otherwise repeat the call."
-)
-WORKER_PROCESS_NAME = "fiesta-worker"
-
-
-def check_main_guard() -> None:
-    """Refuse a call that starts processes if the script makes it without `if __name__ == "__main__":`. Each process
-    imports the script, and would make the call again: end such a process. Raise a `ConfigError` in any other."""
-    frames = [frame for frame, _ in traceback.walk_stack(sys._getframe()) if frame.f_code.co_name == "<module>"]
-    if any(frame.f_globals.get("__name__") == "__mp_main__" for frame in frames):
-        if multiprocessing.current_process().name.startswith(WORKER_PROCESS_NAME):
-            os._exit(EXIT_WITHOUT_GUARD)
-        raise ConfigError(MISSING_GUARD_MESSAGE)
-
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 PARENT_VARIABLE, SOCKETS_VARIABLE, PRELOAD_VARIABLE = "FIESTA_PARENT", "FIESTA_SOCKETS", "FIESTA_PRELOAD"
@@ -53,7 +34,13 @@ STOP_TIMEOUT_SECONDS = 10.0
 MAX_STARTS = 5  # of a process: the fork server may be killed at any time, and starts again
 RESTART_PAUSE_SECONDS = 0.2  # between two starts: a killed process counts as running until the system has removed it
 TRACKER_WARNING_FILTER = "ignore:resource_tracker:UserWarning"  # about every semaphore of a killed worker
-PACKAGE_PREFIX = "fiesta_allennlp."
+WORKER_PROCESS_NAME = "fiesta-worker"
+
+EXIT_WITHOUT_GUARD = 117  # the exit status of a process that would make the call again; its parent tells the user
+MISSING_GUARD_MESSAGE = (
+    'put this call below `if __name__ == "__main__":`. Each process that it starts imports your script, and would '
+    "otherwise repeat the call."
+)
 
 # These keep Python 3.11 and later from looking for the server's own modules in the current directory, where a user may
 # have a `random.py` or another copy of this package. The value shows that nobody else set it.
@@ -72,13 +59,19 @@ def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multipr
     most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if 0 <= most_files < MIN_OPEN_FILES:
         raise ConfigError(f"only {most_files} files may be open at once. Allow more first: ulimit -n {MIN_OPEN_FILES}")
-    preloads = [package for package in packages if package.startswith(PACKAGE_PREFIX)]
-    _server_variables.update(dict.fromkeys(THREAD_VARIABLES, str(num_threads)))
-    _server_variables.update({PARENT_VARIABLE: str(os.getpid()), PRELOAD_VARIABLE: " ".join(preloads)})
-    _server_variables.update({SOCKETS_VARIABLE: mark_temporary_directory(), SESSION: name_session()})
-    _server_variables["PYTHONHASHSEED"] = os.environ.get("PYTHONHASHSEED", "0")
+    preloads = [package for package in packages if package.startswith("fiesta_allennlp.")]
     warnings = os.environ.get("PYTHONWARNINGS", "")
-    _server_variables["PYTHONWARNINGS"] = ",".join(filter(None, [warnings, TRACKER_WARNING_FILTER]))
+    _server_variables.update(
+        {
+            **dict.fromkeys(THREAD_VARIABLES, str(num_threads)),
+            PARENT_VARIABLE: str(os.getpid()),
+            PRELOAD_VARIABLE: " ".join(preloads),
+            SOCKETS_VARIABLE: mark_temporary_directory(),
+            SESSION: name_session(),
+            "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),
+            "PYTHONWARNINGS": ",".join(filter(None, [warnings, TRACKER_WARNING_FILTER])),
+        }
+    )
     if any(package.startswith(ALLENNLP_PACKAGE) for package in preloads):  # torch makes this directory on its import
         cache = os.environ.get(TORCH_CACHE_VARIABLE, os.path.join(util.get_temp_dir(), "torch"))
         _server_variables.setdefault(TORCH_CACHE_VARIABLE, cache)
@@ -102,32 +95,22 @@ def mark_temporary_directory() -> str:
 
 
 @contextmanager
-def environment_variables(variables: Mapping[str, Optional[str]]) -> Iterator[None]:
-    """Set variables, or remove those that are None, for what starts meanwhile. This process gets its own back."""
-    old_values = {name: os.environ.get(name) for name in variables}
-    _set_variables(variables)
+def environment_variables(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables for what starts meanwhile. This process gets its own back."""
+    old_values = {name: os.environ[name] for name in variables if name in os.environ}
+    os.environ.update(variables)
     try:
         yield
     finally:
-        _set_variables(old_values)
-
-
-def _set_variables(variables: Mapping[str, Optional[str]]) -> None:
-    for name, value in variables.items():
-        if value is None:
+        os.environ.update(old_values)
+        for name in variables.keys() - old_values:
             os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
 
 
 def unset_safe_path() -> None:
     """Let programs that this process starts find modules next to themselves as usual."""
     if os.environ.get(SAFE_PATH_VARIABLE) == SAFE_PATH_VALUE:
         del os.environ[SAFE_PATH_VARIABLE]
-
-
-def worker_process_name(request: Request) -> str:
-    return f"{WORKER_PROCESS_NAME} {request.name}"
 
 
 class ProcessDied(Exception):
@@ -219,22 +202,31 @@ def start_call(
     raise FiestaError(f"{reason}. Free some memory, then continue with --recover.") from last_error
 
 
-def stop_calls(calls: Sequence[ProcessCall]) -> None:
+def stop_calls(calls: Collection[ProcessCall]) -> None:
     """End the processes of these calls with their children, and wait until they are done."""
-    for call in calls:
-        if not call.done():
-            call.process.terminate()
-    for call in calls:
-        if not call.done():
-            call.stop()
+    _end_processes([call.process for call in calls if not call.done()])
     wait(calls, timeout=STOP_TIMEOUT_SECONDS)
 
 
 def end_all_workers() -> None:
     """End all processes of calls with their children. Also those without a call: an interrupt may come between starting
     a process and storing its call."""
-    children = [child for child in multiprocessing.active_children() if child.name.startswith(WORKER_PROCESS_NAME)]
-    for child in children:
-        child.terminate()
-    for child in children:
-        end_process(child)
+    children = multiprocessing.active_children()
+    _end_processes([child for child in children if child.name.startswith(WORKER_PROCESS_NAME)])
+
+
+def _end_processes(processes: Sequence[Any]) -> None:
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        end_process(process)
+
+
+def check_main_guard() -> None:
+    """Refuse a call that starts processes if the script makes it without `if __name__ == "__main__":`. Each process
+    imports the script, and would make the call again: end such a process. Raise a `ConfigError` in any other."""
+    frames = [frame for frame, _ in traceback.walk_stack(sys._getframe()) if frame.f_code.co_name == "<module>"]
+    if any(frame.f_globals.get("__name__") == "__mp_main__" for frame in frames):
+        if multiprocessing.current_process().name.startswith(WORKER_PROCESS_NAME):
+            os._exit(EXIT_WITHOUT_GUARD)
+        raise ConfigError(MISSING_GUARD_MESSAGE)

@@ -18,8 +18,6 @@ from fiesta_allennlp.version import __version__
 PACKAGES = ("allennlp", "allennlp-models", "torch", "transformers", "spacy", "scikit-learn", "numpy", "scipy", "ray")
 """Distributions whose versions decide scores. One that is not installed is left out."""
 
-OWN_PACKAGE = "fiesta_allennlp"
-
 RUN_ORIGIN: ContextVar[Origin] = ContextVar("RUN_ORIGIN", default=UNKNOWN_ORIGIN)
 """The origin of the run that this process makes."""
 
@@ -30,8 +28,7 @@ NODE_VARIABLE = "SLURMD_NODENAME"
 """The variable in which Slurm puts its name of the node."""
 
 DEVICES_VARIABLE = "CUDA_VISIBLE_DEVICES"
-MIG_PREFIX = "MIG-"  # begins the names of parts of a card
-GPU_PREFIXES = ("GPU-", MIG_PREFIX)
+GPU_PREFIXES = ("GPU-", "MIG-")  # begin the names of cards, and of parts of them
 NUM_ID_CHARACTERS = 12  # of the name of a card: CUDA takes any beginning that no other card has
 
 
@@ -65,8 +62,7 @@ def find_job() -> Optional[str]:
 def _versions(modules: Tuple[str, ...]) -> Mapping[str, str]:
     """Return the versions of `PACKAGES` and of the distributions that modules come from. Python 3.10 does not know all
     of them; the others mostly have the module's name."""
-    roots = dict.fromkeys(module.partition(".")[0] for module in modules)
-    roots.pop(OWN_PACKAGE, None)
+    roots = dict.fromkeys(module.partition(".")[0] for module in modules if not module.startswith("fiesta_allennlp."))
     distributions_by_root = packages_distributions() if roots else {}
     versions = {"fiesta-allennlp": __version__}
     for name in (*PACKAGES, *(name for root in roots for name in distributions_by_root.get(root, [root]))):

@@ -19,7 +19,8 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from typing import Dict, List, Optional, Set
+from functools import cache
+from typing import Dict, Optional, Set
 
 import psutil
 
@@ -31,15 +32,13 @@ EXIT_NOT_FOUND = 127
 CHILD_POLL_SECONDS = 0.2
 
 _adopting_roots: Set[int] = set()
-_session_name: List[str] = []  # the name, in the process that gave it
 
 
+@cache
 def name_session() -> str:
     """Return the value of `SESSION` for the workers to come: a part of their marks that no other selection on this
     machine has."""
-    if not _session_name:
-        _session_name.append(os.environ.get(SESSION) or os.urandom(8).hex())
-    return _session_name[0]
+    return os.environ.get(SESSION) or os.urandom(8).hex()
 
 
 def become_root() -> None:
@@ -79,7 +78,7 @@ def end_below(root: int) -> None:
         processes = [process for process in psutil.process_iter() if process.pid not in (root, os.getpid())]
         environments = {process: _environment(process) for process in processes if _is_alive(process)}
         is_adopting = root == os.getpid() and root in _adopting_roots
-        descendants = set(psutil.Process().children(recursive=True)) if is_adopting else set()
+        descendants = psutil.Process().children(recursive=True) if is_adopting else []
         to_kill = [
             process
             for process, environment in environments.items()
@@ -105,8 +104,7 @@ def end_orphaned_trees() -> None:
 
 def root_mark(root: Optional[int] = None) -> str:
     """Return the mark of a root; without one, the beginning of all marks of this session."""
-    session = os.environ.get(SESSION) or "".join(_session_name)
-    return f"{session}.{'' if root is None else root}"
+    return f"{name_session()}.{'' if root is None else root}"
 
 
 def _is_alive(process: psutil.Process) -> bool:

@@ -1,11 +1,11 @@
-"""The executor of runs in fresh processes of this machine, and the outcome of such a process."""
+"""The executor of runs in fresh processes of this machine, and what becomes of such a process."""
 
 from collections import Counter, deque
 from concurrent.futures import FIRST_COMPLETED, TimeoutError, wait
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, Collection, Dict, List, Optional, Tuple, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
@@ -13,18 +13,9 @@ from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Failure, Outcome, Request
 from fiesta_allennlp.core.settings.defaults import num_cores
-from fiesta_allennlp.running.executor import ActiveRun, Executor, QueueingExecutor, RunStart
-from fiesta_allennlp.running.fork_server import (
-    EXIT_WITHOUT_GUARD,
-    MISSING_GUARD_MESSAGE,
-    ProcessCall,
-    ProcessDied,
-    end_all_workers,
-    start_call,
-    start_fork_server,
-    stop_calls,
-    worker_process_name,
-)
+from fiesta_allennlp.running import fork_server
+from fiesta_allennlp.running.executor import ActiveRun, Executor, QueueingExecutor
+from fiesta_allennlp.running.fork_server import ProcessCall, ProcessDied
 from fiesta_allennlp.running.machine import origin_here
 from fiesta_allennlp.running.process_tree import end_orphaned_trees, end_tree
 from fiesta_allennlp.running.worker import Evaluator, RunTask, WorkerSettings, call_for_parent, evaluate_task
@@ -57,50 +48,45 @@ class ProcessExecutor(QueueingExecutor):
         self._devices = cuda_devices or []
         self._device_by_run: Dict[Any, Optional[str]] = {}
         directory.root.mkdir(mode=OWN_DIRECTORY_MODE, parents=True, exist_ok=True)
-        self._context = start_fork_server(self.num_threads, self.packages)
+        self._context = fork_server.start_fork_server(self.num_threads, self.packages)
 
     def describe(self) -> str:
         devices = f" and one CUDA device of {', '.join(self._devices)}" if self._devices else ""
         threads = f"{self.num_threads} CPU thread{'s' if self.num_threads > 1 else ''}"
         return f"{self.slots} at a time on this machine, each with {threads}{devices}"
 
-    def start_run(self, evaluator: Evaluator, request: Request) -> Any:
+    def start_run(self, evaluator: Evaluator, request: Request) -> ProcessCall:
         self._device_by_run = {run: self._device_by_run[run] for run in self.active_runs}
-        device = self._least_loaded_device()
+        load = Counter(self._device_by_run.values())
+        device = min(self._devices, key=lambda device: load[device] / self._devices.count(device), default=None)
         directory = self.directory.evaluation(request.name)
         with suppress(FileNotFoundError):  # never the run directory too: where it was moved, its path is another's
             directory.parent.mkdir(mode=OWN_DIRECTORY_MODE, exist_ok=True)
             directory.mkdir(mode=OWN_DIRECTORY_MODE)
         task = self.task_for(evaluator, request, directory, device=device)
-        name = worker_process_name(request)
-        origin = self._origin(device)
-        run = start_call(self._context, evaluate_task, task, origin, name=name, timeout=self.time_limit)
-        self._device_by_run[run] = device
-        return run
-
-    def _least_loaded_device(self) -> Optional[str]:
-        """Return the device with the fewest runs for each time that it is named; None if none is named."""
-        load = Counter(self._device_by_run[run] for run in self.active_runs)
-        return min(self._devices, key=lambda device: load[device] / self._devices.count(device), default=None)
+        name = f"{fork_server.WORKER_PROCESS_NAME} {request.name}"
+        arguments = evaluate_task, task, self._origin(device)
+        call = fork_server.start_call(self._context, *arguments, name=name, timeout=self.time_limit)
+        self._device_by_run[call] = device
+        return call
 
     def _origin(self, device: Optional[str]) -> Origin:
         """Return the origin of the runs with this device."""
         return replace(origin_here(self.packages, device=device), is_only_machine=len(set(self._devices)) < 2)
 
-    def wait_for_run(self, timeout: Optional[float]) -> Any:
-        ended_futures, _ = wait(self.active_runs, timeout=timeout, return_when=FIRST_COMPLETED)
-        return next(iter(ended_futures), None)
+    def wait_for_run(self, timeout: Optional[float]) -> Optional[Any]:
+        return next(iter(wait(self.active_runs, timeout=timeout, return_when=FIRST_COMPLETED).done), None)
 
-    def read_outcome(self, call: Any, run: ActiveRun) -> Outcome:
-        start = replace(run.start, origin=self._origin(self._device_by_run[call]))
-        return outcome_of_call(call, start, time_limit=self.time_limit)
+    def read_outcome(self, call: ProcessCall, run: ActiveRun) -> Outcome:
+        run = replace(run, origin=self._origin(self._device_by_run[call]))
+        return outcome_of_call(call, run, time_limit=self.time_limit)
 
-    def stop_runs(self, runs: Mapping[Any, ActiveRun]) -> None:
-        stop_calls(list(runs))
+    def stop_runs(self, calls: Collection[ProcessCall]) -> None:
+        fork_server.stop_calls(calls)
 
-    def shut_down(self, runs: Mapping[Any, ActiveRun]) -> None:
-        end_all_workers()
-        stop_calls(list(runs))
+    def close(self) -> None:
+        fork_server.end_all_workers()
+        super().close()
 
 
 def num_workers(workers: Union[int, str], num_threads: int, num_devices: Optional[int] = None) -> int:
@@ -110,6 +96,33 @@ def num_workers(workers: Union[int, str], num_threads: int, num_devices: Optiona
         return workers
     num_fitting = max(1, num_cores() // num_threads)
     return num_fitting if num_devices is None else min(num_fitting, num_devices)
+
+
+def make_run(task: RunTask, context: Any) -> Outcome:
+    """Make one run of a selection that has other machines too, in a fresh process, and return its outcome. Several
+    threads may do so at once: an error or a signal ends this run's process alone."""
+    origin = replace(origin_here(task.settings.packages, device=task.settings.device), is_only_machine=False)
+    run = ActiveRun(task.request, origin)
+    call = fork_server.start_call(context, evaluate_task, task, origin, timeout=task.time_limit)
+    try:
+        return outcome_of_call(call, run, time_limit=task.time_limit)
+    finally:
+        fork_server.stop_calls([call])
+
+
+def outcome_of_call(call: ProcessCall, run: ActiveRun, *, time_limit: Optional[float]) -> Outcome:
+    """Wait for a process that runs `evaluate_task`, and return its outcome, however it ended."""
+    error = call.exception()
+    if error is None:
+        outcome = call.result()
+        return run.failure(outcome.kind, outcome.error) if isinstance(outcome, Failure) else outcome
+    if isinstance(error, TimeoutError):
+        end_orphaned_trees()
+        return run.failure("timeout", f"ran longer than --time-limit {time_limit:g} seconds")
+    if isinstance(error, ProcessDied):
+        end_tree(call.process.pid)
+        return run.failure("killed", str(process_error(error)))
+    return run.failure("error", describe(error))
 
 
 def run_in_processes(
@@ -123,7 +136,7 @@ def run_in_processes(
 ) -> Dict[str, Any]:
     """Call `function` once for each task in its own process, `max_parallel` at a time, and again if a signal ended the
     process. Return results, or exceptions, by name in the order of the tasks."""
-    context = start_fork_server(settings.num_threads, (function.__module__, *settings.packages))
+    context = fork_server.start_fork_server(settings.num_threads, (function.__module__, *settings.packages))
     for log in logs.values():
         log.parent.mkdir(parents=True, exist_ok=True)
     results: Dict[str, Any] = {}
@@ -133,42 +146,20 @@ def run_in_processes(
         while queued_names or running:
             while queued_names and len(running) < max_parallel:
                 name = queued_names.popleft()
-                arguments = function, *arguments_by_name[name]
-                call = start_call(context, call_for_parent, *arguments, log=logs[name], settings=settings)
-                running[call] = name
-            ended_futures, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in ended_futures:
-                name = running.pop(future)
-                error = future.exception()
-                if was_killed(error) and num_deaths[name] < MAX_DEATHS:
+                arguments = call_for_parent, function, *arguments_by_name[name]
+                running[fork_server.start_call(context, *arguments, log=logs[name], settings=settings)] = name
+            for call in wait(running, return_when=FIRST_COMPLETED).done:
+                name, error = running.pop(call), call.exception()
+                was_killed = isinstance(error, ProcessDied) and (error.exit_code or 0) < 0
+                if was_killed and num_deaths[name] < MAX_DEATHS:
                     num_deaths[name] += 1
                     queued_names.append(name)
                     continue
-                results[name] = future.result() if error is None else process_error(error)
+                results[name] = call.result() if error is None else process_error(error)
                 on_done(name)
     finally:
-        stop_calls(list(running))
+        fork_server.stop_calls(running)
     return {name: results[name] for name in arguments_by_name}
-
-
-def outcome_of_call(call: ProcessCall, start: RunStart, *, time_limit: Optional[float]) -> Outcome:
-    """Return the outcome of a process that ran `evaluate_task` and is done, however it ended."""
-    error = call.exception()
-    if error is None:
-        outcome = call.result()
-        return start.failure(outcome.kind, outcome.error) if isinstance(outcome, Failure) else outcome
-    if isinstance(error, TimeoutError):
-        end_orphaned_trees()
-        return start.failure("timeout", f"ran longer than --time-limit {time_limit:g} seconds")
-    if isinstance(error, ProcessDied):
-        end_tree(call.process.pid)
-        return start.failure("killed", str(process_error(error)))
-    return start.failure("error", describe(error))
-
-
-def was_killed(error: Optional[BaseException]) -> bool:
-    """Return whether a signal ended a process, which says nothing about its work."""
-    return isinstance(error, ProcessDied) and error.exit_code is not None and error.exit_code < 0
 
 
 def process_error(error: BaseException) -> BaseException:
@@ -177,21 +168,9 @@ def process_error(error: BaseException) -> BaseException:
     if not isinstance(error, ProcessDied):
         return error
     code = error.exit_code
-    if code == EXIT_WITHOUT_GUARD:
-        raise ConfigError(MISSING_GUARD_MESSAGE)
+    if code == fork_server.EXIT_WITHOUT_GUARD:
+        raise ConfigError(fork_server.MISSING_GUARD_MESSAGE)
     if code is None or code >= 0:
         return FiestaError(f"the process died: exit status {'unknown' if code is None else code}")
     cause = " (on Linux often for lack of memory)" if code == -9 else ""
     return FiestaError(f"the process died: killed by signal {-code}{cause}")
-
-
-def make_run(task: RunTask, context: Any) -> Outcome:
-    """Make one run of a selection that has other machines too, in a fresh process, and return its outcome. Several
-    threads may do so at once: an error or a signal ends this run's process alone."""
-    origin = replace(origin_here(task.settings.packages, device=task.settings.device), is_only_machine=False)
-    start = RunStart.now(task.request, origin)
-    call = start_call(context, evaluate_task, task, origin, timeout=task.time_limit)
-    try:
-        return outcome_of_call(call, start, time_limit=task.time_limit)
-    finally:
-        stop_calls([call])

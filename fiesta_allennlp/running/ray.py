@@ -50,6 +50,8 @@ class RayExecutor(JobExecutor):
         ConfigError: if Ray is not installed or refuses an option, there is no cluster, or no node has room for a run.
     """
 
+    jobs_go_on = False
+
     def __init__(self, directory: RunDirectory, *, options: Optional[Mapping[str, str]] = None, **common: Any) -> None:
         try:
             import ray
@@ -68,25 +70,21 @@ class RayExecutor(JobExecutor):
             raise ConfigError(f"Ray refuses the options of its tasks: {describe(error)}") from error
         self.hides_gpus = not values.get("num_gpus")
         amounts = {"CPU": task_options["num_cpus"], "GPU": values.get("num_gpus"), "memory": values.get("memory")}
-        self._needed = {name: n for name, n in {**amounts, **values.get("resources", {})}.items() if n}
-        self._needed_text = ", ".join(f"{amount:g} {name}" for name, amount in self._needed.items())
+        needed = {name: n for name, n in {**amounts, **values.get("resources", {})}.items() if n}
+        self._needed_text = ", ".join(f"{amount:g} {name}" for name, amount in needed.items())
         self._tasks: Dict[Attempt, Any] = {}
         self._connected_here = not self._ray.is_initialized()  # else a connection of this process is used
         if self._connected_here:
             _connect(self._ray, address)
-        self._count_slots()
-
-    def describe(self) -> str:
-        return f"up to {self.slots} at a time on a Ray cluster, each with {self._needed_text}"
-
-    def _count_slots(self) -> None:
-        """Set the number of runs at once: as many as the whole cluster has room for while nothing else runs on it."""
         nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-        room = sum(min(int(node.get(name, 0.0) / n + 1e-9) for name, n in self._needed.items()) for node in nodes)
+        room = sum(min(int(node.get(name, 0.0) / n + 1e-9) for name, n in needed.items()) for node in nodes)
         if not room:
             self.close()
             raise ConfigError(f"no node of the Ray cluster has room for a run, which needs {self._needed_text}.")
-        self.slots = self.workers if isinstance(self.workers, int) else room
+        self.slots = self.workers if isinstance(self.workers, int) else room  # while nothing else runs on the cluster
+
+    def describe(self) -> str:
+        return f"up to {self.slots} at a time on a Ray cluster, each with {self._needed_text}"
 
     def send(self, attempt: Attempt) -> None:
         attempt.hand_to(TASK)
@@ -94,10 +92,9 @@ class RayExecutor(JobExecutor):
         self._tasks[attempt] = self._task.options(name=attempt.run_name).remote(absolute, os.getcwd())
 
     def wait_for_run(self, timeout: Optional[float]) -> Optional[Attempt]:
-        self.drop_earlier_attempts()
-        attempts = {self._tasks[attempt]: attempt for attempt in self.active_runs if attempt in self._tasks}
-        if found := [attempt for attempt in self.active_runs if attempt not in self._tasks]:
-            return found[0]  # it ended before this session
+        if found := self.active_runs.keys() - self._tasks.keys():
+            return found.pop()  # it ended before this session
+        attempts = {self._tasks[attempt]: attempt for attempt in self.active_runs}
         ended_tasks, _ = self._ray.wait(list(attempts), num_returns=1, timeout=timeout)
         return attempts[ended_tasks[0]] if ended_tasks else None
 
@@ -126,8 +123,8 @@ class RayExecutor(JobExecutor):
             if (task := self._tasks.pop(attempt, None)) is not None and self._ray.is_initialized():
                 self._ray.cancel(task, force=True)
 
-    def shut_down(self, runs: Any) -> None:
-        super().shut_down(runs)
+    def close(self) -> None:
+        super().close()
         if self._connected_here and self._ray.is_initialized():
             self._ray.shutdown()
 

@@ -25,24 +25,15 @@ COMMAND_TIMEOUT_SECONDS = 60.0  # of one command: Slurm takes its time when it h
 FIRST_INTERVAL_SECONDS, MAX_INTERVAL_SECONDS = 2.0, 30.0  # between two questions: Slurm serves a whole cluster
 LOOK_SECONDS = 1.0  # between two looks for the outcomes of runs, which cost Slurm nothing
 
-WAITING_STATES = ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT")
-WORKING_STATES = (
-    *("RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT"),
-    "COMPLETING",  # its processes are being ended
+OPEN_STATES = (
+    *("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"),
+    *("RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING", "RESIZING", "STAGE_OUT", "COMPLETING"),
 )
-"""The states of jobs that have not ended."""
+"""The states of jobs that have not ended. A job is completing while its processes are being ended."""
 
 OWN_OPTIONS = (
-    "array",
-    "chdir",
-    "error",
-    "no-requeue",
-    "open-mode",
-    "output",
-    "parsable",
-    "requeue",
-    "test-only",
-    "wrap",
+    *("array", "chdir", "error", "no-requeue", "open-mode", "output", "parsable", "requeue"),
+    *("test-only", "wrap"),
 )
 """The options of `sbatch` that the selection gives itself."""
 
@@ -59,20 +50,11 @@ def run_slurm_command(*command: str) -> str:
     In a job, it does not see the variables of that job, which a job that it submits would take for its own.
     """
     is_in_job = "SLURM_JOB_ID" in os.environ
-    variables = {
-        name: value
-        for name, value in os.environ.items()
-        if not (is_in_job and name.startswith("SLURM_")) or name == "SLURM_CONF"
-    }
+    left_out = {name for name in os.environ if is_in_job and name.startswith("SLURM_")} - {"SLURM_CONF"}
+    variables = {name: value for name, value in os.environ.items() if name not in left_out}
+    options: Dict[str, Any] = {"timeout": COMMAND_TIMEOUT_SECONDS, "stdin": subprocess.DEVNULL, "env": variables}
     try:
-        process = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_TIMEOUT_SECONDS,
-            stdin=subprocess.DEVNULL,
-            env=variables,
-        )
+        process = subprocess.run(command, capture_output=True, text=True, **options)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SlurmUnavailable(describe(error)) from error
     if process.returncode:
@@ -151,14 +133,10 @@ class SlurmExecutor(JobExecutor):
     def describe(self) -> str:
         return " ".join([f"up to {self.slots} at a time, each in a Slurm job", *self._flags])
 
-    def can_adopt(self, attempt: Attempt) -> bool:
-        return True
-
     def send(self, attempt: Attempt) -> None:
         """Submit the job. If Slurm does not accept it now, the executor tries again before each question."""
-        command = shlex.join(
-            [sys.executable, "-m", "fiesta_allennlp.running.attempt", str(attempt.directory.absolute())]
-        )
+        program = "fiesta_allennlp.running.attempt"
+        command = shlex.join([sys.executable, "-m", program, str(attempt.directory.absolute())])
         wrapped = f"{SAFE_PATH_VARIABLE}={SAFE_PATH_VALUE} exec {command}"
         own_flags = ("--parsable", "--no-requeue", "--open-mode=append", f"--output={attempt.log.absolute()}")
         name = () if any(flag.startswith("--job-name") for flag in self._flags) else (f"--job-name={attempt.run_name}",)
@@ -172,15 +150,13 @@ class SlurmExecutor(JobExecutor):
         self._next_question_time = min(self._next_question_time, time.monotonic() + self._interval)
 
     def wait_for_run(self, timeout: Optional[float]) -> Optional[Attempt]:
-        self.drop_earlier_attempts()
         deadline = float("inf") if timeout is None else time.monotonic() + timeout
         while True:
-            attempt = next(filter(self._has_ended, self.active_runs), None)
-            if attempt is None and time.monotonic() >= self._next_question_time:
+            if time.monotonic() >= self._next_question_time:
                 self._ask()
-                attempt = next(filter(self._has_ended, self.active_runs), None)
-            if attempt is not None or time.monotonic() >= deadline:
-                return attempt
+            ended = next(filter(self._has_ended, self.active_runs), None)
+            if ended is not None or time.monotonic() >= deadline:
+                return ended
             time.sleep(min(LOOK_SECONDS, max(0.0, deadline - time.monotonic())))
 
     def _has_ended(self, attempt: Attempt) -> bool:
@@ -206,7 +182,7 @@ class SlurmExecutor(JobExecutor):
         for attempt in self.active_runs:
             if (job := attempt.job) is not None:
                 status = statuses.get(job) or query_past_job(job)
-                if status.state not in WAITING_STATES + WORKING_STATES:
+                if status.state not in OPEN_STATES:
                     self._statuses[attempt] = status
                     attempt.refresh()
 

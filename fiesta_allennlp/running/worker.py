@@ -12,8 +12,10 @@ import traceback
 from abc import abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing import connection, util
 from pathlib import Path
+from signal import SIG_BLOCK, SIG_UNBLOCK
 from typing import Any, Callable, Mapping, Optional, Tuple
 
 from fiesta_allennlp.core.directory import LOG_FILE
@@ -102,10 +104,6 @@ class RunTask:
     settings: WorkerSettings
     time_limit: Optional[float] = None
 
-    @property
-    def log(self) -> Path:
-        return self.directory / LOG_FILE
-
 
 def evaluate_task(task: RunTask, origin: Optional[Origin] = None) -> Outcome:
     """Make a run in this fresh process. `origin` describes this machine, if the caller knows it. Anything that the run
@@ -116,13 +114,13 @@ def evaluate_task(task: RunTask, origin: Optional[Origin] = None) -> Outcome:
     RUN_ORIGIN.set(origin)
     outcome: Outcome
     try:
-        outcome = call_logged(_evaluate_task, task, log=task.log, settings=task.settings)
+        outcome = call_logged(_evaluate, task, log=task.directory / LOG_FILE, settings=task.settings)
     except BaseException as error:
         outcome = Failure(task.request, kind=_failure_kind(error, task.directory), error=describe_with_line(error))
     return replace(outcome, origin=origin)
 
 
-def _evaluate_task(task: RunTask) -> Evaluation:
+def _evaluate(task: RunTask) -> Evaluation:
     """Make a run once the packages are imported, among them that of the evaluator."""
     return build(Evaluator, task.evaluator).evaluate(task.request, task.directory)
 
@@ -135,7 +133,12 @@ def _failure_kind(error: BaseException, directory: Path) -> str:
         return _failure_kind(error.__cause__, directory)
     if isinstance(error, DataChangedError):
         return "data"
-    if not _has_disk_space(directory.parent):
+    try:
+        with tempfile.TemporaryFile(dir=directory.parent, buffering=0) as probe:
+            has_space = probe.write(bytes(PROBE_BYTES)) == PROBE_BYTES
+    except OSError as disk_error:
+        has_space = disk_error.errno not in DISK_FULL_ERRORS
+    if not has_space:
         return "disk"
     if isinstance(error, ProgramKilledError):
         return "killed"
@@ -145,14 +148,6 @@ def _failure_kind(error: BaseException, directory: Path) -> str:
     is_gpu_busy = may_lack_gpu and any(words in str(error) for words in GPU_BUSY_MESSAGES)
     is_lack = (lacks_resource and not is_in_the_way) or is_gpu_busy
     return "machine" if is_lack else "metric" if isinstance(error, MetricError) else "error"
-
-
-def _has_disk_space(directory: Path) -> bool:
-    try:
-        with tempfile.TemporaryFile(dir=directory, buffering=0) as probe:
-            return probe.write(bytes(PROBE_BYTES)) == PROBE_BYTES
-    except OSError as error:
-        return error.errno not in DISK_FULL_ERRORS
 
 
 def call_logged(function: Callable[..., Any], *args: Any, log: Path, settings: WorkerSettings) -> Any:
@@ -204,22 +199,15 @@ def _become_worker() -> None:
     if parent is not None:
         threading.Thread(target=_end_with_parent, args=(parent.sentinel,), daemon=True).start()
     # For AllenNLP's data workers. A fork that is ended at once would else end this tree, with the handler above.
-    os.register_at_fork(before=_block_sigterm, after_in_parent=_unblock_sigterm, after_in_child=_set_up_forked_child)
+    block, unblock = (partial(signal.pthread_sigmask, how, {signal.SIGTERM}) for how in (SIG_BLOCK, SIG_UNBLOCK))
+    os.register_at_fork(before=block, after_in_parent=unblock, after_in_child=_set_up_forked_child)
 
 
 def _set_up_forked_child() -> None:
     """Die with the parent process, but by a signal alone: AllenNLP terminates data workers, and the run goes on."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     die_with_parent()
-    _unblock_sigterm()
-
-
-def _block_sigterm() -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-
-
-def _unblock_sigterm() -> None:
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    signal.pthread_sigmask(SIG_UNBLOCK, {signal.SIGTERM})
 
 
 def _end_with_parent(sentinel: int) -> None:

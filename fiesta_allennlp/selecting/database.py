@@ -4,16 +4,18 @@ import json
 import sqlite3
 import time
 from contextlib import closing, contextmanager
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Iterable, Iterator, Mapping, Tuple, Type, TypeVar, Union
+from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Type, TypeVar, Union
 
 from fiesta_allennlp.core.errors import ConfigError, StoreError, describe
 from fiesta_allennlp.core.files import atomic_replacement, check_format, shorten
-from fiesta_allennlp.core.origin import Origin
+from fiesta_allennlp.core.origin import Origin, PackageSource
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.registry import build_record, convert_value
+from fiesta_allennlp.core.settings.choice_settings import ChoiceSettingsType
+from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.version import __version__
 
 OutcomeRecord = TypeVar("OutcomeRecord", Evaluation, Failure)
@@ -21,8 +23,8 @@ OutcomeRecord = TypeVar("OutcomeRecord", Evaluation, Failure)
 FORMAT = 3
 """SQLite's `user_version` of a store. Raise it with every change of the tables and of what they contain."""
 
-REQUEST_FIELDS = [field.name for field in fields(Request)]
-FAILURE_FIELDS = [field.name for field in fields(Failure) if field.name != "request"]
+REQUEST_FIELDS = [f.name for f in fields(Request)]
+FAILURE_FIELDS = [f.name for f in fields(Failure) if f.name != "request"]
 
 DISK_ERRORS = ("disk I/O error", "database or disk is full", "unable to open database file")
 """SQLite's errors about a disk, not about a damaged file."""
@@ -33,8 +35,10 @@ LOCK_TIMEOUT_SECONDS = 300.0
 BUSY_TIMEOUT_SECONDS = 1.0
 """The busy timeout of one attempt. It is short because Ctrl-C has no effect meanwhile."""
 
-PYTHON_ERRORS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
-INVALID_STORE_ERRORS = (sqlite3.Error, ConfigError, *PYTHON_ERRORS)
+INVALID_STORE_ERRORS = (
+    *(sqlite3.Error, ConfigError),
+    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError),
+)
 """The errors of reading a database whose content this package did not write."""
 
 SCHEMA = f"""
@@ -78,6 +82,26 @@ def create_database(path: Path) -> sqlite3.Connection:
     return open_database(path)
 
 
+def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    """Open an existing database, with `read_only` as `connect_read_only` does. Raise a `StoreError` if it is not a
+    store, damaged, or of another version."""
+    with translated_store_errors(path):
+        if read_only:
+            database = connect_read_only(path)
+        else:
+            database = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_SECONDS)
+            database.row_factory = sqlite3.Row
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = FULL")
+        (number,) = database.execute("PRAGMA user_version").fetchone()
+        version_row = database.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()
+        check_format(path, number, FORMAT, version=version_row and json.loads(version_row["value"]))
+        damage = database.execute("PRAGMA integrity_check").fetchone()[0]
+    if damage != "ok":
+        raise StoreError(f"{path}: the store is damaged: {' '.join(damage.split())}. Restore it from a copy.")
+    return database
+
+
 def connect_read_only(path: Path) -> sqlite3.Connection:
     """Connect to an existing file as it is at this moment, whatever is in it: later changes are not seen, and nothing
     is changed. Raise a `sqlite3.DatabaseError` if it cannot be read."""
@@ -89,18 +113,6 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
     return database
 
 
-def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """Open an existing database, with `read_only` as `connect_read_only` does. Raise a `StoreError` if it is not a
-    store, damaged, or of another version."""
-    with translated_store_errors(path):
-        database = connect_read_only(path) if read_only else _connect_for_writing(path)
-        _check_format(path, database)
-        damage = database.execute("PRAGMA integrity_check").fetchone()[0]
-    if damage != "ok":
-        raise StoreError(f"{path}: the store is damaged: {' '.join(damage.split())}. Restore it from a copy.")
-    return database
-
-
 @contextmanager
 def translated_store_errors(path: Path) -> Iterator[None]:
     """Turn each error of reading a store into a `StoreError`: the file is damaged or locked, or somebody else wrote
@@ -108,43 +120,23 @@ def translated_store_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except INVALID_STORE_ERRORS as error:
-        if isinstance(error, sqlite3.Error) and (str(error) in DISK_ERRORS or _is_locked(error)):
+        if isinstance(error, sqlite3.Error) and (str(error) in DISK_ERRORS or "locked" in str(error)):
             raise _unavailable_error(path, error) from error
         reason = shorten(describe(error)).rstrip(".")
         raise StoreError(f"{path} cannot be read as a store: {reason}. Restore it from a copy.") from error
 
 
-def _check_format(path: Path, database: sqlite3.Connection) -> None:
-    """Refuse a store of another format."""
-    (number,) = database.execute("PRAGMA user_version").fetchone()
-    version_row = database.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()
-    check_format(path, number, FORMAT, version=version_row and json.loads(version_row["value"]))
-
-
-def _connect_for_writing(path: Path) -> sqlite3.Connection:
-    database = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_SECONDS)
-    database.row_factory = sqlite3.Row
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA synchronous = FULL")
-    return database
-
-
-def _is_locked(error: sqlite3.Error) -> bool:
-    return "locked" in str(error)
-
-
-def _unavailable_error(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
-    return StoreError(
-        f"{path}: the store is unavailable: {error}. Nothing is lost. Free some disk space, or close the program that "
-        "holds its lock, such as a database viewer. Then continue with --recover."
-    )
-
-
 @contextmanager
 def transaction(database: sqlite3.Connection) -> Iterator[None]:
     """Write everything inside or nothing. Wait up to `LOCK_TIMEOUT_SECONDS` for another program that is writing."""
+    deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
     try:
-        _begin_transaction(database)
+        while not database.in_transaction:
+            try:
+                database.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() >= deadline:
+                    raise
         try:
             yield
             database.execute("COMMIT")
@@ -156,18 +148,61 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
         raise _unavailable_error(database.execute("PRAGMA database_list").fetchone()[2], error) from error
 
 
-def _begin_transaction(database: sqlite3.Connection) -> None:
-    deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
-    while True:
-        try:
-            database.execute("BEGIN IMMEDIATE")
-            return
-        except sqlite3.OperationalError as error:
-            if not _is_locked(error) or time.monotonic() >= deadline:
-                raise
+def _unavailable_error(path: Union[str, Path], error: sqlite3.Error) -> StoreError:
+    return StoreError(
+        f"{path}: the store is unavailable: {error}. Nothing is lost. Free some disk space, or close the program that "
+        "holds its lock, such as a database viewer. Then continue with --recover."
+    )
 
 
 # What the rows say.
+
+
+@dataclass(frozen=True)
+class Meta:
+    """Facts about a selection, apart from its candidates and runs.
+
+    `version` and `source` are those of the package that wrote the `settings`, which are None until the checks were
+    passed. `seed` is the master seed as text. `removed` are the candidates that the user removed; their runs stay.
+    `environments` and `working_seconds` are about all sessions. `error` ended the last session. `brought_facts` are the
+    `file` that runs were taken from, its `digest`, and its candidates that were `left_out`. `changes` record how the
+    choice of runs, or their end, was changed: option, before, now, and the number of runs. The others belong to a
+    selection by documents: the fingerprint of the file, its facts, and the name under which answers are paid for.
+    """
+
+    version: str = __version__
+    source: PackageSource = field(default_factory=PackageSource)
+    settings: Optional[Mapping[str, Any]] = None
+    kind: str = "trainings"
+    seed: Optional[str] = None
+    removed: Tuple[str, ...] = ()
+    environments: Tuple[Dict[str, Any], ...] = ()
+    working_seconds: float = 0.0
+    changes: Tuple[Dict[str, Any], ...] = ()
+    error: Optional[str] = None
+    brought_facts: Optional[Mapping[str, Any]] = None
+    documents: Optional[str] = None
+    document_facts: Optional[Mapping[str, Any]] = None
+    run: Optional[str] = None
+
+    @property
+    def metric(self) -> Metric:
+        """The metric of the settings; one without a name if they have none."""
+        return Metric.parse((self.settings or {}).get("metric") or "")
+
+    @property
+    def is_started(self) -> bool:
+        """True once the checks were passed. Before that, there is nothing to resume."""
+        return self.settings is not None
+
+    def to_settings(
+        self, settings_class: Type[ChoiceSettingsType], new_settings: Mapping[str, Any] = {}, **replaced: Any
+    ) -> ChoiceSettingsType:
+        """Return the settings as a record, with `new_settings` above those in the store, some of them `replaced`."""
+        unknown_names = (self.settings or {}).keys() - {f.name for f in fields(settings_class)}
+        for name in sorted(unknown_names):
+            raise StoreError(f"the store has the unknown setting '{name}'. Use fiesta_allennlp {self.version}.")
+        return settings_class.from_layers({**(self.settings or {}), **replaced}, new_settings)
 
 
 def read_history(
@@ -175,9 +210,9 @@ def read_history(
 ) -> History:
     """Return the history in the tables, with nobody withdrawn. Unless `is_judged`, runs that missed `--min-score` are
     finished ones."""
-    scored = ("finished",) if is_judged else ("finished", "missed")
     rows = database.execute("SELECT * FROM evaluations ORDER BY reserved_order").fetchall()
-    requests = {_request_key(row): build_record(Request, dict(row)) for row in rows}
+    requests = {(row["candidate"], row["replicate"]): build_record(Request, dict(row)) for row in rows}
+    scored = ("finished",) if is_judged else ("finished", "missed")
     finished_rows = sorted((row for row in rows if row["status"] in scored), key=lambda row: row["finished_order"])
     failure_rows = database.execute(
         "SELECT * FROM failures WHERE ? OR kind <> 'score' ORDER BY finished_order", (is_judged,)
@@ -186,11 +221,24 @@ def read_history(
     return History(
         candidates=tuple(row["name"] for row in name_rows),
         evaluations=tuple(_read_outcome(Evaluation, row, requests) for row in finished_rows),
-        pending=tuple(requests[_request_key(row)] for row in rows if row["status"] == "pending"),
+        pending=tuple(requests[row["candidate"], row["replicate"]] for row in rows if row["status"] == "pending"),
         failures=tuple(_read_outcome(Failure, row, requests) for row in failure_rows),
         removed=frozenset(removed),
         sign=sign,
     )
+
+
+def _read_outcome(
+    record_class: Type[OutcomeRecord], row: sqlite3.Row, requests: Mapping[Tuple[str, int], Request]
+) -> OutcomeRecord:
+    """Return a record of a row. Some of its metrics may be infinite or NaN."""
+    request = requests[row["candidate"], row["replicate"]]
+    values = {**dict(row), "request": request, "origin": _parse_origin(row["origin"])}
+    metrics = json.loads(values.pop("metrics", None) or "{}")
+    outcome: Any = build_record(record_class, values)
+    if isinstance(outcome, Evaluation):
+        outcome = replace(outcome, metrics=metrics)
+    return outcome
 
 
 @lru_cache(maxsize=1000)
@@ -198,19 +246,3 @@ def _parse_origin(text: str) -> Origin:
     """Return the origin of runs; most have an equal one."""
     origin: Origin = convert_value(json.loads(text), Origin, "origin")
     return origin
-
-
-def _request_key(row: sqlite3.Row) -> Tuple[str, int]:
-    return row["candidate"], row["replicate"]
-
-
-def _read_outcome(
-    record_class: Type[OutcomeRecord], row: sqlite3.Row, requests: Mapping[Tuple[str, int], Request]
-) -> OutcomeRecord:
-    """Return a record of a row. Some of its metrics may be infinite or NaN."""
-    values = {**dict(row), "request": requests[_request_key(row)], "origin": _parse_origin(row["origin"])}
-    metrics = json.loads(values.pop("metrics", None) or "{}")
-    outcome: Any = build_record(record_class, values)
-    if isinstance(outcome, Evaluation):
-        outcome = replace(outcome, metrics=metrics)
-    return outcome

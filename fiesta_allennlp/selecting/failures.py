@@ -1,20 +1,15 @@
 """The runs that failed: which finished ones count as failed by `--min-score`, whether a failure ends the selection, and
 when a run starts again."""
 
-import logging
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError, StoreError
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.settings.metrics import Metric
-from fiesta_allennlp.running.executor import Evaluator
-
-logger = logging.getLogger(__name__)
 
 RETRY_PAUSES = (10.0, 60.0, 300.0, 1800.0)
 """Seconds before the second try, the third and so on; the last one again and again."""
@@ -127,22 +122,6 @@ class Retries:
 
     def seconds_to_next(self, timeout: float) -> float:
         return max(0.0, min([timeout, *(due - time.monotonic() for due in self._due_times.values())]))
-
-
-def find_finished_run(evaluator: Evaluator, request: Request, directory: RunDirectory) -> Optional[Evaluation]:
-    """Return the result that a pending run has left in its directory; None if it has not finished."""
-    run = evaluator.for_request(request)
-    evaluation = run.salvage(request, directory.evaluation(request.name))
-    if evaluation is not None:
-        logger.info("%s had finished before it was killed; recording its score", request.name)
-    return evaluation
-
-
-def finished_or_failed(evaluator: Evaluator, outcome: Outcome, directory: RunDirectory) -> Outcome:
-    """Return the outcome, or the score of a run that had finished when its process was ended."""
-    if not isinstance(outcome, Failure) or outcome.kind == "error":
-        return outcome
-    return find_finished_run(evaluator, outcome.request, directory) or outcome
 
 
 @dataclass(frozen=True)

@@ -8,24 +8,17 @@ import shlex
 import shutil
 import time
 from dataclasses import dataclass, field, replace
-from typing import List, Optional, Sequence, Set, Tuple
+from typing import List, Optional, Sequence, Set
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError, full_command, join_some
 from fiesta_allennlp.core.interrupts import raise_if_interrupted
-from fiesta_allennlp.core.records import Failure, History, Outcome, Request
+from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.running.executor import Evaluator, Executor
-from fiesta_allennlp.selecting.failures import (
-    RETRY_PAUSES,
-    Retries,
-    find_finished_run,
-    finished_or_failed,
-    raise_if_fatal,
-    should_retry_run,
-)
+from fiesta_allennlp.selecting.failures import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
 from fiesta_allennlp.selecting.listeners import Listener
 from fiesta_allennlp.selecting.store import RunStore
 
@@ -89,6 +82,7 @@ class SelectionLoop:
     shared_splits: bool = True
     max_hours: Optional[float] = None
     retries: Retries = field(default_factory=lambda: Retries(RETRY_PAUSES))
+    active_requests: Set[Request] = field(default_factory=set, init=False)
 
     def run(self) -> Decision:
         """Continue until the strategy is done, and return the decision, with `stopped_by` set.
@@ -114,9 +108,9 @@ class SelectionLoop:
         return self.store.history(max_failures=self.max_failures)
 
     def _loop(self, working_time: WorkingTime) -> Decision:
-        active_requests = self._resume_pending()
+        self._resume_pending()
         while True:
-            history = self._stop_unwanted(active_requests)
+            history = self._stop_unwanted()
             decision = self.strategy.recommend(history)
             self._notify_state(history, decision)
             if decision.stopped_by is not None:
@@ -124,61 +118,50 @@ class SelectionLoop:
                 return decision
             if working_time.is_over:
                 return replace(decision, stopped_by="max_hours")
-            for request in self.retries.take_due(self.executor.slots - len(active_requests)):
-                self._submit(request, active_requests)
+            for request in self.retries.take_due(self._num_free_slots):
+                self._submit(request)
             for listener in self.listeners:
                 listener.on_waiting(self.retries.waiting_requests)
-            requests = self._reserve_runs(history, self.executor.slots - len(active_requests))
+            requests = self._reserve_runs(history)
             for request in requests:
-                self._submit(request, active_requests)
+                self._submit(request)
             if requests:
                 self._notify_state(self._read_history(), decision)
-            if not active_requests and not self.retries.waiting_requests:
+            if not self.active_requests and not self.retries.waiting_requests:
                 raise RuntimeError(f"{self.strategy} proposes no runs and does not stop. Fix its `propose`.")
-            outcome = self._wait_for_outcome(active_requests, timeout=working_time.seconds_to_wait)
+            outcome = self._wait_for_outcome(timeout=working_time.seconds_to_wait)
             working_time.save()
-            if outcome is None:
-                continue
-            outcome = finished_or_failed(self.evaluator, outcome, self.directory)
-            active_requests.discard(outcome.request)
-            if self._record(outcome):
-                self._retry(outcome, active_requests)
+            if outcome is not None:
+                self.active_requests.discard(outcome.request)
+                if isinstance(outcome, Failure) and outcome.kind != "error":
+                    outcome = self._find_finished_run(outcome.request) or outcome
+                self._record(outcome)
+
+    @property
+    def _num_free_slots(self) -> int:
+        return self.executor.slots - len(self.active_requests)
 
     def _notify_state(self, history: History, decision: Decision) -> None:
         for listener in self.listeners:
             listener.on_state(history, decision)
 
-    def _wait_for_outcome(self, active_requests: Set[Request], *, timeout: float) -> Optional[Outcome]:
-        """Return the next outcome; None if none has come when it is time to look again."""
-        if len(active_requests) < self.executor.slots:
-            timeout = self.retries.seconds_to_next(timeout)
-        while True:
-            raise_if_interrupted()
-            self.store.check_ownership()
-            seconds, outcome = min(timeout, SECONDS_BETWEEN_CHECKS), None
-            if active_requests:
-                outcome = next(self.executor.completed(timeout=seconds), None)
-            else:
-                time.sleep(seconds)
-            timeout -= seconds
-            if outcome is not None or timeout <= 0:
-                return outcome
-
-    def _resume_pending(self) -> Set[Request]:
+    def _resume_pending(self) -> None:
         """Take over finished work that was not recorded, and start the other pending requests again."""
-        active_requests: Set[Request] = set()
-        history = self._read_history()
-        for request in history.pending:
-            evaluation = find_finished_run(self.evaluator, request, self.directory)
-            if evaluation is not None:
+        for request in self._read_history().pending:
+            if evaluation := self._find_finished_run(request):
                 self._record(evaluation)
-            elif request.candidate in history.withdrawn or history.has_failed(request):
-                self._release_runs([request])
-            else:
-                self._submit(request, active_requests)
-        return active_requests
+        for request in self._stop_unwanted().pending:
+            self._submit(request)
 
-    def _stop_unwanted(self, active_requests: Set[Request]) -> History:
+    def _find_finished_run(self, request: Request) -> Optional[Evaluation]:
+        """Return the result of a run whose command or process was killed after it had finished; None if it had not."""
+        run = self.evaluator.for_request(request)
+        evaluation = run.salvage(request, self.directory.evaluation(request.name))
+        if evaluation is not None:
+            logger.info("%s had finished before it was killed; recording its score", request.name)
+        return evaluation
+
+    def _stop_unwanted(self) -> History:
         """Stop runs of withdrawn candidates, and those that wait for their next try although their failure counts by
         now, so that their slots are free. Return the history."""
         history = self._read_history()
@@ -191,95 +174,101 @@ class SelectionLoop:
             return history
         logger.info("stop %s", join_some([request.name for request in unwanted_runs]))
         self._release_runs(unwanted_runs)
-        active_requests.difference_update(unwanted_runs)
         return self._read_history()
 
-    def _reserve_runs(self, history: History, slots: int) -> List[Request]:
-        if slots < 1 or len(self.retries.num_failures_since_finish) > self.executor.slots:
+    def _release_runs(self, requests: Sequence[Request]) -> None:
+        self.active_requests.difference_update(requests)
+        self.executor.abandon(requests)
+        self.retries.drop(requests)
+        self.store.release_pending(requests)
+        for request in requests:
+            shutil.rmtree(self.directory.evaluation(request.name), ignore_errors=True)
+
+    def _reserve_runs(self, history: History) -> List[Request]:
+        """Return the next requests of the strategy, once they are pending in the store."""
+        if self._num_free_slots < 1 or len(self.retries.num_failures_since_finish) > self.executor.slots:
             return []  # nothing works on this machine: more requests would only fail too
         rng = strategy_rng(self.seed, self.store.num_reserved())
-        names = self.strategy.propose(history, slots, rng)
         requests: List[Request] = []
-        for name in names:
+        for name in self.strategy.propose(history, self._num_free_slots, rng):
             replicate = self.store.next_replicate(name) + sum(request.candidate == name for request in requests)
             requests.append(make_request(self.seed, name, replicate, shared_splits=self.shared_splits))
         self.store.reserve(requests)
         return requests
 
-    def _submit(self, request: Request, active_requests: Set[Request]) -> None:
+    def _submit(self, request: Request) -> None:
         logger.info("start %s (split seed %d)", request.name, request.split_seed)
         self.retries.record_start(request)
         self.executor.submit(self.evaluator.for_request(request), request)
-        active_requests.add(request)
+        self.active_requests.add(request)
 
-    def _record(self, outcome: Outcome) -> bool:
-        """Record an outcome. Return whether the request is to be started again."""
-        should_retry = False
+    def _wait_for_outcome(self, *, timeout: float) -> Optional[Outcome]:
+        """Return the next outcome; None if none has come when it is time to look again."""
+        if self._num_free_slots > 0:
+            timeout = self.retries.seconds_to_next(timeout)
+        while True:
+            raise_if_interrupted()
+            self.store.check_ownership()
+            seconds, outcome = min(timeout, SECONDS_BETWEEN_CHECKS), None
+            if self.active_requests:
+                outcome = next(self.executor.completed(timeout=seconds), None)
+            else:
+                time.sleep(seconds)
+            timeout -= seconds
+            if outcome is not None or timeout <= 0:
+                return outcome
+
+    def _record(self, outcome: Outcome) -> None:
+        """Record an outcome, and start a failed run again if that may help."""
+        history, request, machine, will_retry = self._read_history(), outcome.request, outcome.origin.machine, False
         if isinstance(outcome, Failure):
-            outcome, should_retry = self._record_failure(outcome)
+            raise_if_fatal(outcome, self.directory.root)
+            will_retry = not history.with_outcomes([outcome]).machines.is_of_candidate(outcome)
+            if not will_retry:
+                self._check_metric(outcome, history)
+                outcome = self.retries.mark_unfit(outcome, history, max_failures=self.max_failures)
+                will_retry = should_retry_run(outcome, history, max_failures=self.max_failures)
+        recorded_outcome = self.store.record(outcome, will_retry=will_retry)
+        if isinstance(outcome, Failure):
+            logger.info("fail %s on %s: %s: %s", request.name, machine, outcome.kind, outcome.error)
         else:
-            name, machine = outcome.request.name, outcome.origin.machine
-            logger.info("end %s on %s: %s %s", name, machine, outcome.metric, outcome.score)
-            outcome = self.store.record(outcome)
+            logger.info("end %s on %s: %s %s", request.name, machine, outcome.metric, outcome.score)
             self.retries.record_finish()
-        for listener in self.listeners:
-            listener.on_outcome(outcome)
-        return should_retry
-
-    def _record_failure(self, failure: Failure) -> Tuple[Failure, bool]:
-        raise_if_fatal(failure, self.directory.root)
-        history = self._read_history()
-        should_retry = not history.with_outcomes([failure]).machines.is_of_candidate(failure)
-        if not should_retry:
-            self._check_metric(failure, history)
-            failure = self.retries.mark_unfit(failure, history, max_failures=self.max_failures)
-            should_retry = should_retry_run(failure, history, max_failures=self.max_failures)
-        self.store.record(failure, will_retry=should_retry)
-        name, machine = failure.request.name, failure.origin.machine
-        logger.info("fail %s on %s: %s: %s", name, machine, failure.kind, failure.error)
-        for name in self._read_history().withdrawn - history.withdrawn:
+        new_history = self._read_history()
+        for name in new_history.withdrawn - history.withdrawn:
             logger.warning("candidate %s is dropped: too many failures", name)
-        if not should_retry:
-            self.retries.drop([failure.request])
-        return failure, should_retry
+        for listener in self.listeners:
+            listener.on_outcome(recorded_outcome)
+        if isinstance(outcome, Failure) and will_retry:
+            self._retry(outcome, new_history)
+        else:
+            self.retries.drop([request])
 
     def _check_metric(self, failure: Failure, history: History) -> None:
         """End the selection if the first run of a candidate did not report the metric: further runs would not do so
         either."""
         request = failure.request
-        if (
-            failure.kind != "metric"
-            or self.store.meta().kind != "trainings"
-            or history.has_finished_own(request.candidate)
-        ):
+        is_about_metric = failure.kind == "metric" and self.store.meta().kind == "trainings"
+        if not is_about_metric or history.has_finished_own(request.candidate):
             return
         remedy = self.evaluator.for_request(request).remedy(self.directory.evaluation(request.name))
         command = f"{full_command('select')} -s {shlex.quote(str(self.directory.root))} --recover{remedy}"
         advice = "" if remedy else "Correct the program; for another command, add all candidates to this one. "
         raise FiestaError(f"{request.name}: {failure.error} No run is lost. {advice}Continue with: {command}")
 
-    def _retry(self, outcome: Outcome, active_requests: Set[Request]) -> None:
+    def _retry(self, failure: Failure, history: History) -> None:
         """Start a run again: at once if its process died, and after a pause if the machine lacked something, or may be
         broken."""
-        request, history = outcome.request, self._read_history()
-        if not isinstance(outcome, Failure):
-            return
-        if outcome.kind != "machine" and history.machines.is_of_candidate(outcome):
-            self._submit(request, active_requests)
+        request = failure.request
+        if failure.kind != "machine" and history.machines.is_of_candidate(failure):
+            self._submit(request)
             return
         self.retries.schedule(request)
         at_start = not history.evaluations
-        if all(self.retries.is_hopeless(r, at_start=at_start) for r in [request, *active_requests]):
+        if all(self.retries.is_hopeless(r, at_start=at_start) for r in [request, *self.active_requests]):
             raise FiestaError(
                 f"{request.name} keeps failing because a file, memory or another resource is unavailable: "
-                f"{outcome.error}. Finished runs are safe. Fix this, then continue with --recover, or without this "
+                f"{failure.error}. Finished runs are safe. Fix this, then continue with --recover, or without this "
                 f"candidate: list the others with --allow removed."
             )
         logger.info("%s will run again later: a resource is unavailable", request.name)
-
-    def _release_runs(self, pending: Sequence[Request]) -> None:
-        self.executor.abandon(pending)
-        self.retries.drop(pending)
-        self.store.release_pending(pending)
-        for request in pending:
-            shutil.rmtree(self.directory.evaluation(request.name), ignore_errors=True)

@@ -149,6 +149,11 @@ class BroughtRuns:
         )
 
     @property
+    def facts(self) -> Dict[str, Any]:
+        """What a store keeps of the table."""
+        return {"file": self.file, "digest": self.digest, "left_out": list(self.left_out)}
+
+    @property
     def sentences(self) -> Tuple[str, ...]:
         """What is taken, in words."""
         finished, failed = (

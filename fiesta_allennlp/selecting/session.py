@@ -1,5 +1,4 @@
-"""A selection from its settings to its result: flags, checks, directory, loop. A `SelectionFamily` fills in the
-rest."""
+"""A selection from its settings to its result: checks, directory, loop. A `SelectionFamily` fills in the rest."""
 
 import shlex
 import tempfile
@@ -12,9 +11,7 @@ from typing import (
     ClassVar,
     ContextManager,
     Dict,
-    Generic,
     Iterator,
-    List,
     Mapping,
     Optional,
     Sequence,
@@ -49,7 +46,7 @@ from fiesta_allennlp.selecting.provenance import (
 )
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.store import COMMAND_BY_KIND, Meta, RunStore, check_store_not_lost
-from fiesta_allennlp.selecting.workspace import recording_errors, write_csv
+from fiesta_allennlp.selecting.workspace import write_csv
 from fiesta_allennlp.version import __version__
 
 
@@ -158,11 +155,11 @@ def run_selection(
         raise ConfigError(f"--allow {REMOVED.name} applies to a resumed selection. Add --recover.")
     with ExitStack() as stack:
         session = _Session(family, RunDirectory(root), console, display, stack)
-        if isinstance(settings, SelectionSettings):
-            return session.start(settings, force=force, beginning=beginning)
-        if recover:
+        if recover and not isinstance(settings, SelectionSettings):
             return session.resume(settings)
-        return session.start(family.settings_class.from_layers(settings), force=force, beginning=beginning)
+        if not isinstance(settings, SelectionSettings):
+            settings = family.settings_class.from_layers(settings)
+        return session.start(settings, force=force, beginning=beginning)
 
 
 @contextmanager
@@ -179,120 +176,66 @@ def dry_run(
 
 
 @dataclass(frozen=True)
-class _Session(Generic[Family]):
+class _Session:
     """A call of `run_selection`. The stack closes everything that it opens."""
 
-    family: Type[Family]
+    family: Type[SelectionFamily]
     directory: RunDirectory
     console: Console
     display: Display
     stack: ExitStack
 
+    def start(self, settings: SelectionSettings, *, force: bool, beginning: Optional[StoredState]) -> Result:
+        """Begin a selection. With `force`, an old one is deleted once the new one can begin."""
+        directory, staging = self.directory, self.directory.staging
+        replaces_selection = workspace.check_place(directory, force=force)
+        selection = self.family.check(settings, replace(beginning or StoredState(), directory=directory))
+        if not replaces_selection:
+            workspace.clear_directory(directory)
+            store = self.stack.enter_context(workspace.open_store(directory, create=True))
+            self.stack.enter_context(selection.prepare_runs(directory, self.console))
+            return self._run(selection, store)
+        delete(staging.root)
+        staging.root.mkdir(mode=OWN_DIRECTORY_MODE, parents=True)
+        self.stack.callback(delete, staging.root)
+        self.stack.enter_context(selection.prepare_runs(staging, self.console))
+        workspace.clear_directory(directory, staging=staging)
+        return self._run(selection, self.stack.enter_context(workspace.open_store(directory, create=True)))
+
     def resume(self, new_settings: Mapping[str, Any]) -> Result:
+        """Continue the selection in the directory."""
         family, directory = self.family, self.directory
         if directory.root.exists():
             check_private(directory.root)
-        store = self._open_store(create=False)
+        store = self.stack.enter_context(workspace.open_store(directory, create=False))
         meta = store.meta()
         check_current_directory(meta.environments)
+        if not meta.is_started:  # such a store has no settings: they must be passed again, and no run may exist
+            check_store_not_lost(directory)
+            if not new_settings.get(family.candidates_option):
+                reason = f"the selection was stopped before its first {family.run_noun}. Repeat it without --recover"
+                raise StoreError(f"{directory.root}: nothing to recover: {reason}.")
         all_history = store.history(max_failures=1)
         is_scored = any(all_history.has_finished_own(name) for name in all_history.candidates)
         settings = self._merge_settings(new_settings, meta, is_scored=is_scored)
         history = store.history(max_failures=settings.max_failures)
-        stored = StoredState(directory, meta, tuple(store.candidates()), history)
-        selection = family.check(settings, stored)
+        selection = family.check(settings, StoredState(directory, meta, tuple(store.candidates()), history))
         num_finished = len(history.evaluations)
         self.console.print(f"{directory.root}: continuing after {count_text(num_finished, family.run_noun)}.")
-        self._prepare_runs(selection, directory)
-        return self._run(selection, store, changes=self._list_changes(meta, selection.settings, num_finished))
-
-    def start(self, settings: SelectionSettings, *, force: bool, beginning: Optional[StoredState] = None) -> Result:
-        directory = self.directory
-        replaces_selection = workspace.has_selection(directory)
-        if replaces_selection and not force:
-            raise workspace.already_exists_error(directory)
-        if not replaces_selection:
-            workspace.check_no_foreign_files(directory, force=force)
-        stored = replace(beginning or StoredState(), directory=directory)
-        selection = self.family.check(settings, stored)
-        if not replaces_selection:
-            workspace.clear_directory(directory)
-            store = self._open_store(create=True)
-            self._prepare_runs(selection, directory)
-            return self._run(selection, store)
-        staging_directory = directory.staging
-        delete(staging_directory.root)
-        staging_directory.root.mkdir(mode=OWN_DIRECTORY_MODE, parents=True)
-        self.stack.callback(delete, staging_directory.root)
-        self._prepare_runs(selection, staging_directory)  # the old one is deleted only for a selection that can begin
-        workspace.clear_directory(directory, staging=staging_directory)
-        return self._run(selection, self._open_store(create=True))
-
-    def _run(self, selection: Family, store: RunStore, *, changes: Sequence[Dict[str, Any]] = ()) -> Result:
-        """Write everything about the selection into the store in one step, from which on it can be recovered. Then
-        choose, and conclude."""
-        settings, meta = selection.settings, store.meta()
-        seed = meta.seed or str(fresh_seed() if settings.seed is None else settings.seed)
-        current_environment = describe_environment(settings.include_package, selection.code_files)
-        for name in changed_code(meta.environments, current_environment):
-            remedy = "If that changes scores, start over in another directory."
-            self.console.print(f"Note: the code of {name} has changed since this selection last ran. {remedy}")
-        with selection.open_loop(store, self.console, self.display, seed=int(seed)) as loop:
-            store.put_candidates(
-                selection.candidates,
-                corrected=selection.corrected,
-                kind=selection.name,
-                settings=settings_to_json(settings),
-                version=__version__,
-                source=asdict(package_source()),
-                seed=seed,
-                environments=append_environment(meta.environments, current_environment),
-                changes=(*meta.changes, *changes),
-                error=None,
-                **self._brought_values(selection.brought),
-                **selection.meta,
-            )
-            decision = loop.run()
-        history = store.history(max_failures=settings.max_failures)
-        return self._write_results(selection, history, decision, store)
-
-    def _write_results(self, selection: Family, history: History, decision: Decision, store: RunStore) -> Result:
-        """Write the results, and return what `selection.json` says."""
-        result = selection.result(history, decision, seed=str(store.meta().seed))
-        result = replace(result, directory=self.directory.root)
-        store.check_ownership()
-        try:
-            selection.conclude(history, result)
-            write_csv(store.rows(), self.directory.evaluations_csv)
-            store.check_ownership()
-            result.write()
-        except OSError as error:
-            reason = f"{self.directory.root}: the results cannot be written: {error}"
-            raise StoreError(f"{reason}. The store has them: free some disk space, then use --recover.") from error
-        return result
-
-    def _brought_values(self, brought: Optional[BroughtRuns]) -> Dict[str, Any]:
-        """Return what the store keeps of runs that were made before a new selection, and print it."""
-        if brought is None:
-            return {}
-        for sentence in brought.sentences:
-            self.console.print(f"Note: {sentence}")
-        facts = {"file": brought.file, "digest": brought.digest, "left_out": list(brought.left_out)}
-        return {"brought": brought.outcomes, "brought_facts": facts}
-
-    def _open_store(self, *, create: bool) -> RunStore:
-        store = self.stack.enter_context(workspace.open_store(self.directory, create=create))
-        self.stack.enter_context(recording_errors(store))
-        return store
-
-    def _prepare_runs(self, selection: Family, directory: RunDirectory) -> None:
         self.stack.enter_context(selection.prepare_runs(directory, self.console))
+        changes = []  # of the choice of runs and its end
+        if num_finished:
+            old_values = meta.to_settings(family.settings_class).decision_options()
+            changes = [
+                {"option": name, "before": old_values[name], "now": new_value, "num_done": num_finished}
+                for name, new_value in selection.settings.decision_options().items()
+                if old_values[name] != new_value
+            ]
+        return self._run(selection, store, changes=changes)
 
     def _merge_settings(self, new_settings: Mapping[str, Any], meta: Meta, *, is_scored: bool) -> SelectionSettings:
         """Return the given settings above those in the store. Until a run is scored, the metric may change."""
         family, root = self.family, self.directory.root
-        if not meta.is_started:
-            self._check_can_resume(new_settings)
         stored_settings = meta.settings or {}
         if stored_settings and meta.kind != family.name:
             of = f" {shlex.quote(str(root.parent))} --recover" if meta.kind == "confirmation" else ""
@@ -311,21 +254,46 @@ class _Session(Generic[Family]):
             raise ConfigError(f"scores must stay comparable, but {changes}. Undo it, or start over elsewhere.")
         return settings
 
-    def _check_can_resume(self, new_settings: Mapping[str, Any]) -> None:
-        """Refuse to resume a store without settings, unless they are passed again and no run exists."""
-        directory, family = self.directory, self.family
-        check_store_not_lost(directory)
-        if not new_settings.get(family.candidates_option):
-            reason = f"the selection was stopped before its first {family.run_noun}. Repeat it without --recover"
-            raise StoreError(f"{directory.root}: nothing to recover: {reason}.")
+    def _run(self, selection: SelectionFamily, store: RunStore, *, changes: Sequence[Dict[str, Any]] = ()) -> Result:
+        """Write everything about the selection into the store in one step, from which on it can be recovered. Then
+        choose, and write the results."""
+        settings, meta, values = selection.settings, store.meta(), dict(selection.meta)
+        seed = meta.seed or str(fresh_seed() if settings.seed is None else settings.seed)
+        environment = describe_environment(settings.include_package, selection.code_files)
+        for name in changed_code(meta.environments, environment):
+            remedy = "If that changes scores, start over in another directory."
+            self.console.print(f"Note: the code of {name} has changed since this selection last ran. {remedy}")
+        with selection.open_loop(store, self.console, self.display, seed=int(seed)) as loop:
+            if selection.brought is not None:
+                for sentence in selection.brought.sentences:
+                    self.console.print(f"Note: {sentence}")
+                values.update(brought=selection.brought.outcomes, brought_facts=selection.brought.facts)
+            store.put_candidates(
+                selection.candidates,
+                corrected=selection.corrected,
+                kind=selection.name,
+                settings=settings_to_json(settings),
+                version=__version__,
+                source=asdict(package_source()),
+                seed=seed,
+                environments=append_environment(meta.environments, environment),
+                changes=(*meta.changes, *changes),
+                error=None,
+                **values,
+            )
+            decision = loop.run()
+        history = store.history(max_failures=settings.max_failures)
+        result = replace(selection.result(history, decision, seed=seed), directory=self.directory.root)
+        self._write_results(selection, history, result, store)
+        return result
 
-    def _list_changes(self, meta: Meta, settings: SelectionSettings, num_finished: int) -> List[Dict[str, Any]]:
-        """List how a resumed selection changes its choice of runs and its end, after `num_finished` runs."""
-        if not num_finished:
-            return []
-        old_values = meta.to_settings(self.family.settings_class).decision_options()
-        return [
-            {"option": name, "before": old_values[name], "now": new_value, "num_done": num_finished}
-            for name, new_value in settings.decision_options().items()
-            if old_values[name] != new_value
-        ]
+    def _write_results(self, selection: SelectionFamily, history: History, result: Result, store: RunStore) -> None:
+        store.check_ownership()
+        try:
+            selection.conclude(history, result)
+            write_csv(store.rows(), self.directory.evaluations_csv)
+            store.check_ownership()
+            result.write()
+        except OSError as error:
+            reason = f"{self.directory.root}: the results cannot be written: {error}"
+            raise StoreError(f"{reason}. The store has them: free some disk space, then use --recover.") from error

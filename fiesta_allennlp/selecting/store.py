@@ -3,86 +3,32 @@
 import json
 import sqlite3
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError, full_command
-from fiesta_allennlp.core.origin import PackageSource
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.registry import build_record
-from fiesta_allennlp.core.settings.choice_settings import ChoiceSettingsType
-from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.database import (
     FAILURE_FIELDS,
     REQUEST_FIELDS,
+    Meta,
     create_database,
     open_database,
     read_history,
     transaction,
     translated_store_errors,
 )
-from fiesta_allennlp.selecting.failures import NO_THRESHOLD, ScoreThreshold
+from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.selecting.lock import DirectoryLock
-from fiesta_allennlp.version import __version__
 
-COMMAND_BY_KIND = {
-    "trainings": "select",
-    "documents": "documents",
-    "confirmation": "confirm",
-}
+COMMAND_BY_KIND = {"trainings": "select", "documents": "documents", "confirmation": "confirm"}
 """The commands, by the kind of selection that they make."""
-
-JUDGED_KINDS = ("trainings", "confirmation")
-"""The kinds of selections whose finished runs are judged."""
-
-REQUEST_COLUMNS = ", ".join(REQUEST_FIELDS)
 
 LAST_ORDER_SQL = "IFNULL((SELECT MAX(finished_order) FROM {}), -1)"
 NEXT_ORDER_SQL = f"(SELECT 1 + MAX({LAST_ORDER_SQL.format('evaluations')}, {LAST_ORDER_SQL.format('failures')}))"
-
-
-@dataclass(frozen=True)
-class Meta:
-    """Facts about a selection, apart from its candidates and runs.
-
-    `version` and `source` are those of the package that wrote the `settings`, which are None until the checks were
-    passed. `seed` is the master seed as text. `removed` are the candidates that the user removed; their runs stay.
-    `environments` and `working_seconds` are about all sessions. `error` ended the last session. `brought_facts` are the
-    `file` that runs were taken from, its `digest`, and its candidates that were `left_out`. `changes` record how the
-    choice of runs, or their end, was changed: option, before, now, and the number of runs. The others belong to a
-    selection by documents: the fingerprint of the file, its facts, and the name under which answers are paid for.
-    """
-
-    version: str = __version__
-    source: PackageSource = field(default_factory=PackageSource)
-    settings: Optional[Mapping[str, Any]] = None
-    kind: str = "trainings"
-    seed: Optional[str] = None
-    removed: Tuple[str, ...] = ()
-    environments: Tuple[Dict[str, Any], ...] = ()
-    working_seconds: float = 0.0
-    changes: Tuple[Dict[str, Any], ...] = ()
-    error: Optional[str] = None
-    brought_facts: Optional[Mapping[str, Any]] = None
-    documents: Optional[str] = None
-    document_facts: Optional[Mapping[str, Any]] = None
-    run: Optional[str] = None
-
-    @property
-    def is_started(self) -> bool:
-        """True once the checks were passed. Before that, there is nothing to resume."""
-        return self.settings is not None
-
-    def to_settings(
-        self, settings_class: Type[ChoiceSettingsType], new_settings: Mapping[str, Any] = {}, **replaced: Any
-    ) -> ChoiceSettingsType:
-        """Return the settings as a record, with `new_settings` above those in the store, some of them `replaced`."""
-        unknown_names = (self.settings or {}).keys() - {f.name for f in fields(settings_class)}
-        for name in sorted(unknown_names):
-            raise StoreError(f"the store has the unknown setting '{name}'. Use fiesta_allennlp {self.version}.")
-        return settings_class.from_layers({**(self.settings or {}), **replaced}, new_settings)
 
 
 class StoreReader:
@@ -110,25 +56,24 @@ class StoreReader:
         """Return everything so far, with all metrics of every run. A removed candidate, or one with `max_failures`
         failures that count, is withdrawn. The latter is not stored, so resuming with a larger number gives it another
         chance. A `score_threshold` judges the runs instead of the stored verdicts."""
-        history = self._read_history() if score_threshold is None else self._read_rows(is_judged=False)
-        judged_history = history if score_threshold is None else score_threshold.apply_to(history)
-        return judged_history.with_withdrawn(max_failures=max_failures)
+        if score_threshold is None:
+            history = self._read_history()
+        else:
+            history = score_threshold.apply_to(self._read_rows(is_judged=False))
+        return history.with_withdrawn(max_failures=max_failures)
 
     @property
     def score_threshold(self) -> ScoreThreshold:
-        """The score of `--min-score`, which only selections of `JUDGED_KINDS` have."""
-        meta = self.meta()
-        is_final = meta.kind in JUDGED_KINDS and meta.settings is not None
-        return ScoreThreshold.from_settings(meta.settings or {}) if is_final else NO_THRESHOLD
+        """The score of `--min-score`."""
+        return ScoreThreshold.from_settings(self.meta().settings or {})
 
     def _read_history(self) -> History:
         return self._read_rows(is_judged=True)
 
     def _read_rows(self, *, is_judged: bool) -> History:
         meta = self.meta()
-        sign = Metric.parse((meta.settings or {}).get("metric") or "").sign
         with translated_store_errors(self._path):
-            return read_history(self._database, removed=meta.removed, sign=sign, is_judged=is_judged)
+            return read_history(self._database, removed=meta.removed, sign=meta.metric.sign, is_judged=is_judged)
 
     def rows(self) -> List[Dict[str, Any]]:
         """Return every outcome in order of finishing, with all columns, and `status` `finished` or `failed`. A run that
@@ -227,38 +172,50 @@ class RunStore(StoreReader):
                 " ON CONFLICT (name) DO UPDATE SET facts = excluded.facts",
                 rows,
             )
-            self._database.executemany(
-                "UPDATE candidates SET source = ?, config = ? WHERE name = ?",
-                [(source, config, name) for name, source, config, _ in rows if name in corrected],
-            )
+            corrected_rows = [(source, config, name) for name, source, config, _ in rows if name in corrected]
+            self._database.executemany("UPDATE candidates SET source = ?, config = ? WHERE name = ?", corrected_rows)
+            failed_runs = "FROM failures WHERE replicate >= 0 AND candidate = ?"  # brought ones are not made here
             for name in corrected:
-                self._reopen_failures("candidate = ?", name)
+                update = "UPDATE evaluations SET status = 'pending' WHERE (candidate, replicate) IN"
+                self._database.execute(f"{update} (SELECT candidate, replicate {failed_runs})", (name,))
+                self._database.execute(f"DELETE {failed_runs}", (name,))
             meta = [(key, json.dumps(value)) for key, value in values.items()]
             self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta)
             for outcome in brought:
                 self._insert_request(outcome.request)
-                if isinstance(outcome, Evaluation):
-                    self._record_evaluation(outcome)
-                else:
-                    self._record_failure(outcome)
+                self._insert_outcome(outcome)
             if "settings" in values:
                 self._judge_again()
+
+    def _judge_again(self) -> None:
+        """Record the verdicts and the metric of the present settings instead of the stored ones."""
+        self._database.execute("UPDATE evaluations SET metric = ? WHERE replicate < 0", (self.meta().metric.name,))
+        self._database.execute("UPDATE evaluations SET status = 'finished' WHERE status = 'missed'")
+        self._database.execute("DELETE FROM failures WHERE kind = 'score'")
+        for run in read_history(self._database, removed=()).evaluations:
+            self._judge(run)
+
+    def _judge(self, run: Evaluation) -> Outcome:
+        """Record that a finished run is a failure, if it is."""
+        outcome = self.score_threshold.to_outcome(run)
+        if isinstance(outcome, Failure):
+            self._insert_failure(outcome, status="missed")
+        return outcome
 
     # The way of an evaluation.
 
     def reserve(self, requests: Sequence[Request]) -> None:
         """Record requests as pending, before any of their work starts."""
-        all_history = self._read_history()
+        new_history = self._read_history().with_pending(requests)
         with self._change_transaction():
             for request in requests:
                 self._insert_request(request)
-            new_history = all_history.with_pending(requests)
         self._history = new_history
 
     def _insert_request(self, request: Request) -> None:
         values = list(asdict(request).values())
         self._database.execute(
-            f"INSERT INTO evaluations ({REQUEST_COLUMNS}, status, reserved_order) VALUES"
+            f"INSERT INTO evaluations ({', '.join(REQUEST_FIELDS)}, status, reserved_order) VALUES"
             f" ({', '.join('?' * len(values))}, 'pending',"
             " (SELECT IFNULL(MAX(reserved_order) + 1, 0) FROM evaluations))",
             values,
@@ -267,50 +224,32 @@ class RunStore(StoreReader):
     def record(self, outcome: Outcome, *, will_retry: bool = False) -> Outcome:
         """Record the outcome of a pending request, and return it: a run that missed `--min-score` is a failure. With
         `will_retry`, a failure leaves the request pending."""
-        history, new_history, threshold = self._read_history(), None, self.score_threshold
+        history, new_history = self._read_history(), None
         with self._change_transaction():
+            self._insert_outcome(outcome, status="pending" if will_retry else "failed")
             if isinstance(outcome, Evaluation):
-                self._record_evaluation(outcome)
-                outcome = self._record_verdict(outcome, threshold)
-            else:
-                self._record_failure(outcome, will_retry=will_retry)
+                outcome = self._judge(outcome)
             if isinstance(outcome, Evaluation):
                 new_history = history.with_finished([outcome])
         self._history = new_history
         return outcome
 
-    def _record_verdict(self, run: Evaluation, threshold: ScoreThreshold) -> Outcome:
-        """Record that a finished run is a failure, if it is."""
-        outcome = threshold.to_outcome(run)
+    def _insert_outcome(self, outcome: Outcome, *, status: str = "failed") -> None:
+        """Record the outcome of a pending request. A failure gives it this status."""
         if isinstance(outcome, Failure):
-            self._record_failure(outcome, status="missed")
-        return outcome
-
-    def _judge_again(self) -> None:
-        """Record the verdicts and the metric of the present settings instead of the stored ones."""
-        metric = Metric.parse((self.meta().settings or {}).get("metric") or "").name
-        self._database.execute("UPDATE evaluations SET metric = ? WHERE replicate < 0", (metric,))
-        of_verdict = "FROM failures WHERE kind = 'score'"
-        judged_runs = f"(candidate, replicate) IN (SELECT candidate, replicate {of_verdict})"
-        self._database.execute(f"UPDATE evaluations SET status = 'finished' WHERE {judged_runs}")
-        self._database.execute(f"DELETE {of_verdict}")
-        for run in read_history(self._database, removed=()).evaluations:
-            self._record_verdict(run, self.score_threshold)
-
-    def _record_evaluation(self, evaluation: Evaluation) -> None:
-        metrics = json.dumps(dict(evaluation.metrics))
-        values = (evaluation.score, evaluation.metric, metrics, evaluation.seconds, evaluation.started_at)
-        origin = json.dumps(asdict(evaluation.origin))
+            self._insert_failure(outcome, status=status)
+            return
+        values = outcome.score, outcome.metric, json.dumps(dict(outcome.metrics)), outcome.seconds, outcome.started_at
         cursor = self._database.execute(
             "UPDATE evaluations SET status = 'finished', score = ?, metric = ?, metrics = ?, seconds = ?,"
             f" started_at = ?, origin = ?, finished_order = {NEXT_ORDER_SQL}"
             " WHERE candidate = ? AND replicate = ? AND status = 'pending'",
-            (*values, origin, *evaluation.request.key),
+            (*values, json.dumps(asdict(outcome.origin)), *outcome.request.key),
         )
         if cursor.rowcount != 1:
-            raise StoreError(f"{self._path}: run {evaluation.request.name} is not pending and cannot finish.")
+            raise StoreError(f"{self._path}: run {outcome.request.name} is not pending and cannot finish.")
 
-    def _record_failure(self, failure: Failure, *, will_retry: bool = False, status: str = "failed") -> None:
+    def _insert_failure(self, failure: Failure, *, status: str) -> None:
         """Record a failure with the order of its run if that is finished, and else the next one."""
         columns = {**vars(failure), "origin": json.dumps(asdict(failure.origin))}
         self._database.execute(
@@ -319,9 +258,8 @@ class RunStore(StoreReader):
             " FROM evaluations WHERE candidate = ? AND replicate = ?",
             (*(columns[name] for name in FAILURE_FIELDS), *failure.request.key),
         )
-        if not will_retry:
-            update = "UPDATE evaluations SET status = ? WHERE candidate = ? AND replicate = ?"
-            self._database.execute(update, (status, *failure.request.key))
+        update = "UPDATE evaluations SET status = ? WHERE candidate = ? AND replicate = ?"
+        self._database.execute(update, (status, *failure.request.key))
 
     def release_pending(self, requests: Sequence[Request]) -> None:
         """Forget pending requests that will not be worked on, as when the decision came first. A request that has
@@ -335,12 +273,6 @@ class RunStore(StoreReader):
                 keys,
             )
             self._database.executemany(f"DELETE FROM evaluations WHERE {is_pending}", keys)
-
-    def _reopen_failures(self, condition: str, value: str) -> None:
-        failed_runs = f"FROM failures WHERE replicate >= 0 AND {condition}"  # those that were brought are not made here
-        update = "UPDATE evaluations SET status = 'pending' WHERE (candidate, replicate) IN"
-        self._database.execute(f"{update} (SELECT candidate, replicate {failed_runs})", (value,))
-        self._database.execute(f"DELETE {failed_runs}", (value,))
 
     @contextmanager
     def _change_transaction(self) -> Iterator[None]:

@@ -17,6 +17,19 @@ from fiesta_allennlp.selecting.store import RunStore, check_store_not_lost, open
 logger = logging.getLogger(__name__)
 
 
+def check_place(directory: RunDirectory, *, force: bool) -> bool:
+    """Return whether a new selection replaces one that is in the directory. Refuse that unless `force`, and a directory
+    with other files."""
+    if not has_selection(directory):
+        check_no_foreign_files(directory, force=force)
+        return False
+    if force:
+        return True
+    if not directory.store.exists():
+        check_store_not_lost(directory)
+    raise StoreError(f"{directory.root} already contains a selection. Use --recover, --force, or another directory.")
+
+
 def has_selection(directory: RunDirectory) -> bool:
     """Return whether the directory has a selection that passed its checks, its runs, or a broken store. Refuse a
     directory where a selection is running."""
@@ -50,17 +63,9 @@ def check_no_foreign_files(directory: RunDirectory, *, force: bool) -> None:
         )
 
 
-def already_exists_error(directory: RunDirectory) -> StoreError:
-    if not directory.store.exists():
-        check_store_not_lost(directory)
-    return StoreError(f"{directory.root} already contains a selection. Use --recover, --force, or another directory.")
-
-
-def clear_directory(
-    directory: RunDirectory, *, staging: Optional[RunDirectory] = None, keep: Optional[Path] = None
-) -> None:
-    """Make room for a new selection: delete only what a selection made, except `keep`. Then move what the checks of the
-    new one made in the place `staging` here."""
+def clear_directory(directory: RunDirectory, *, staging: Optional[RunDirectory] = None) -> None:
+    """Make room for a new selection: delete only what a selection made. Then move what the checks of the new one made
+    in the place `staging` here."""
     if not directory.store.exists() and not directory.finished_runs:
         return
     from fiesta_allennlp.running.slurm import end_left_jobs  # which a new directory needs not
@@ -70,7 +75,7 @@ def clear_directory(
         for workplace in directory.workplaces:
             end_left_jobs(workplace)
         for path in directory.contents():
-            if path not in (keep, staging and staging.root):
+            if staging is None or path != staging.root:
                 delete(path)
                 if os.path.lexists(path):
                     raise StoreError(f"{path} cannot be deleted. Choose another directory with -s.")
@@ -83,27 +88,21 @@ def clear_directory(
 
 @contextmanager
 def open_store(directory: RunDirectory, *, create: bool) -> Iterator[RunStore]:
-    """Yield the store of the directory, closed at the end, and keep a log. Delete the store again if its selection did
-    not begin."""
+    """Yield the store of the directory, closed at the end, and keep a log. An error that ends the block is written into
+    both, where there is room. Delete the store again if its selection did not begin."""
     store = RunStore(directory, create=create)
     delete(directory.staging.root)  # of a session that was killed
     try:
         with log_to_file(directory.log):
-            yield store
+            try:
+                yield store
+            except Exception as error:
+                logger.error("ended by an error: %s", describe(error))
+                with suppress(FiestaError, OSError):
+                    store.record_error(describe(error))
+                raise
     finally:
         store.close(keep=store.meta().is_started)
-
-
-@contextmanager
-def recording_errors(store: RunStore) -> Iterator[None]:
-    """Write an error that ends the block into the log and, where there is room, into the store."""
-    try:
-        yield
-    except Exception as error:
-        logger.error("ended by an error: %s", describe(error))
-        with suppress(FiestaError, OSError):
-            store.record_error(describe(error))
-        raise
 
 
 class _LogFileHandler(logging.FileHandler):
@@ -131,15 +130,9 @@ def log_to_file(path: Path) -> Iterator[None]:
 
 
 SEED_COLUMNS = ("split_seed", "random_seed", "numpy_seed", "pytorch_seed")
-
-
-ORIGIN_COLUMNS = ("file", "host", "gpu", "gpu_names", "job", "python", "versions")
-
-
 CSV_COLUMNS = (
     *("candidate", "replicate", "status", "score", "metric", "seconds", *SEED_COLUMNS, "started_at"),
-    *ORIGIN_COLUMNS,
-    "error",
+    *("file", "host", "gpu", "gpu_names", "job", "python", "versions", "error"),
 )
 
 

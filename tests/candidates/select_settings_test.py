@@ -19,7 +19,7 @@ from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.choosing import StoppingRule
 from fiesta_allennlp.choosing.beliefs import ModeratedT
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
-from fiesta_allennlp.choosing.strategy_building import build_strategy
+from fiesta_allennlp.choosing.strategy import build_strategy
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Candidate

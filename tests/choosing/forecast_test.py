@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from fiesta_allennlp.choosing import forecast as module
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import (
     Forecast,
+    LiveForecast,
     TimeForecast,
     count_runs,
     draw_continuation,
@@ -169,6 +171,14 @@ def test_an_open_selection_is_forecast_within_the_hours_that_are_left() -> None:
 def model_of(numbers: np.ndarray) -> TwoWayModel:
     table = Table(numbers[None])
     return TwoWayModel(table, pool_noise(table))
+
+
+def test_a_live_forecast_is_repeated_until_nine_times_its_duration_have_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments, forecasts = iter([100.0, 102.0, 119.0, 120.0, 120.5]), iter("ab")
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(moments))
+    monkeypatch.setattr(module, "forecast_open_selection", lambda: next(forecasts))
+    forecast = LiveForecast()
+    assert [forecast() for _ in range(3)] == ["a", "a", "b"]
 
 
 def test_a_candidate_takes_the_units_of_the_others_first() -> None:

@@ -8,7 +8,6 @@ from typing import Any, Callable
 import pytest
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.running.process_tree import name_session
 from tests.conftest import REPOSITORY
 from tests.run_files import scores_of
 from tests.running.conftest import Build, failure_of, given, pids_in, until_ended
@@ -32,7 +31,6 @@ def test_each_end_of_a_run_is_an_outcome(make: Callable[..., Any]) -> None:
 
 
 def test_an_abandoned_run_ends_with_its_children(make: Callable[..., Any], directory: RunDirectory) -> None:
-    name_session()  # as every selection has done before, when it prepared its candidates
     with_child = make()
     with_child.submit(Light("hang"), request(0))
     child = pids_in(directory.evaluation(request(0).name) / "child")

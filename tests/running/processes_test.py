@@ -121,7 +121,10 @@ def test_a_run_goes_on_when_it_ends_a_fork_of_its_own(make: Make) -> None:
     assert score_of(make(), Light("terminate a fork")) == signal.SIGTERM
 
 
-def test_out_of_time_ends_the_process_and_its_children(make: Make, directory: RunDirectory) -> None:
+def test_out_of_time_ends_the_process_and_its_children(
+    make: Make, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fiesta_allennlp.running.fork_server.STOP_TIMEOUT_SECONDS", 0.5)
     failure = failure_of(make(time_limit=2), Light("hang on"))
     assert failure.kind == "timeout" and "--time-limit 2" in failure.error
     for name in ("pid", "child"):
@@ -184,15 +187,13 @@ def test_texts_have_one_order_in_all_processes(make: Make) -> None:
 
 def test_the_device_with_the_fewest_workers_is_handed_out(make: Make) -> None:
     executor = make(workers=5, cuda_devices=["4", "7"])
-    assert executor.gives_devices
-    given(executor, *["device"] * 5)
-    futures = list(executor.active_runs)
-    assert [executor._device_by_run[future] for future in futures] == ["4", "7", "4", "7", "4"]
+    assert executor.gives_devices and not make().gives_devices
+    calls = list(given(executor, *["device"] * 5).active_runs)
+    assert [executor._device_by_run[call] for call in calls] == ["4", "7", "4", "7", "4"]
     for replicate in (4, 2, 0):  # all that had device 4, so that it is the idle one
-        del executor.active_runs[futures[replicate]]
+        del executor.active_runs[calls[replicate]]
     given(executor, "device", "device", first=5)
-    assert [executor._device_by_run[future] for future in executor.active_runs][-2:] == ["4", "4"]
-    assert make().gives_devices is False
+    assert [executor._device_by_run[call] for call in executor.active_runs][-2:] == ["4", "4"]
 
 
 @pytest.mark.parametrize(
@@ -260,38 +261,28 @@ class UnknownToParentError(Exception):
         super().__init__(f"{message}: {number}")
 
 
-def double(number: int) -> int:
-    if number == 0:
+def double(number: int, counted: Path, max_deaths: int = 0) -> int:
+    """Refuse a negative number, and be killed the first `max_deaths` times."""
+    with counted.open("a+") as file:
+        file.write("x")
+    if len(counted.read_text()) <= max_deaths:
         os.kill(os.getpid(), signal.SIGKILL)
     if number < 0:
         raise UnknownToParentError("negative", number)
     return 2 * number
 
 
-def test_tasks_run_apart_keep_their_names_and_exceptions(directory: RunDirectory) -> None:
-    tasks = {"x": (4,), "y": (-1,), "z": (6,), "killed": (0,)}
+def test_tasks_run_apart_keep_their_names_and_errors_and_begin_again_if_killed_but_not_for_ever(
+    directory: RunDirectory, tmp_path: Path
+) -> None:
+    tasks = {"x": (4, 0), "y": (-1, 0), "killed twice": (6, 2), "always killed": (0, 100)}
+    arguments = {name: (number, tmp_path / name, deaths) for name, (number, deaths) in tasks.items()}
     logs = {name: directory.check_log(name) for name in tasks}
-    results = run_in_processes(double, tasks, logs=logs, settings=WorkerSettings(), max_parallel=2)
+    results = run_in_processes(double, arguments, logs=logs, settings=WorkerSettings(), max_parallel=2)
     assert list(results) == list(tasks)
-    assert (results["x"], results["z"]) == (8, 12)
+    assert (results["x"], results["killed twice"]) == (8, 12)
     assert isinstance(results["y"], ForeignError)
     assert re.fullmatch(rf"UnknownToParentError: negative: -1 \({__file__}, line \d+\)", str(results["y"]))
-    assert str(results["killed"]).startswith("the process died: killed by signal 9")
     assert "negative" in logs["y"].read_text()
-
-
-def die(counted: Path, most: int) -> int:
-    """Be killed the first `most` times."""
-    number = len(counted.read_text()) if counted.exists() else 0
-    counted.write_text("x" * (number + 1))
-    if number < most:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return number
-
-
-def test_a_task_whose_process_is_killed_begins_again_but_not_for_ever(tmp_path: Path) -> None:
-    tasks = {"twice": (tmp_path / "twice.count", 2), "always": (tmp_path / "always.count", 100)}
-    logs = {name: tmp_path / f"{name}.log" for name in tasks}
-    results = run_in_processes(die, tasks, logs=logs, settings=WorkerSettings(), max_parallel=2)
-    assert results["twice"] == 2
-    assert "killed by signal 9" in str(results["always"]) and (tmp_path / "always.count").read_text() == "xxx"
+    assert str(results["always killed"]).startswith("the process died: killed by signal 9")
+    assert (tmp_path / "always killed").read_text() == "xxx"

@@ -2,7 +2,7 @@
 
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any, Mapping, Optional
+from typing import Any, Collection, Optional
 
 from fiesta_allennlp.core.records import Outcome, Request
 from fiesta_allennlp.running.executor import ActiveRun, Evaluator, QueueingExecutor
@@ -31,7 +31,7 @@ class ThreadedRuns(QueueingExecutor):
     def read_outcome(self, handle: "Future[Outcome]", run: ActiveRun) -> Outcome:
         return handle.result()
 
-    def stop_runs(self, runs: Mapping[Any, ActiveRun]) -> None:
+    def stop_runs(self, handles: Collection[Any]) -> None:
         """Leave them to their end."""
 
 

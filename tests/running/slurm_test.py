@@ -20,21 +20,21 @@ from fiesta_allennlp.core.records import Failure, Outcome
 from fiesta_allennlp.reports.terminal.status import read_status
 from fiesta_allennlp.running import slurm as slurm_module
 from fiesta_allennlp.running.attempt import Attempt
-from fiesta_allennlp.running.executor import MAX_LOSSES
 from fiesta_allennlp.running.slurm import SlurmExecutor, SlurmUnavailable, query_jobs, run_slurm_command
 from tests.conftest import LocalSlurm, until
 from tests.run_files import num_finished, scores_of
 from tests.running.conftest import Build, begun, failure_of, given, only_failure, pids_in, scores, until_ended
-from tests.running.light import PACKAGES, Light, is_running, request, start_selection, wanted_scores, write_programs
+from tests.running.light import (
+    PACKAGES,
+    Light,
+    is_running,
+    request,
+    start_selection,
+    wanted_scores,
+    write_programs,
+)
 
 pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
-
-HELD = {"hold": ""}
-"""A job that waits until it is released: it costs nothing."""
-
-with_and_without_accounting = pytest.mark.parametrize(
-    "slurm", ["slurm_daemons", "accounting_slurm_daemons"], indirect=True
-)
 
 Make = Callable[..., SlurmExecutor]
 
@@ -46,13 +46,14 @@ def make(slurm: LocalSlurm, build: Build, directory: RunDirectory) -> Iterator[M
     run_slurm_command("scancel", "--me")
 
 
-def attempt_of(directory: RunDirectory, run: str) -> Attempt:
-    """The latest attempt at a run."""
+def attempt_of(directory: RunDirectory, run: str, *, has_begun: bool = False) -> Attempt:
+    """The latest attempt at a run, once that has begun."""
+    until(lambda: not has_begun or Attempt.find_all(directory.jobs)[run][-1].has_begun)
     return Attempt.find_all(directory.jobs)[run][-1]
 
 
-def job_of(directory: RunDirectory, run: str) -> str:
-    number = attempt_of(directory, run).job
+def job_of(directory: RunDirectory, run: str, *, has_begun: bool = False) -> str:
+    number = attempt_of(directory, run, has_begun=has_begun).job
     assert number is not None
     return number
 
@@ -61,16 +62,10 @@ def pid_of(directory: RunDirectory, run: str) -> int:
     return pids_in(attempt_of(directory, run).run_directory / "pid")[0]
 
 
-def states(directory: RunDirectory) -> List[str]:
-    attempts = [attempt for attempts in Attempt.find_all(directory.jobs).values() for attempt in attempts]
-    return sorted(query_jobs()[number].state for attempt in attempts if (number := attempt.job))
-
-
 def lost_and_found(executor: SlurmExecutor, directory: RunDirectory, place: Path, end: Callable[[str], Any]) -> None:
     """A run whose job is ended in some way starts again in another job, and has its score."""
     begun(executor, "wait", place=place)
-    until(lambda: attempt_of(directory, "a-0").has_begun)
-    first, pid = job_of(directory, "a-0"), pid_of(directory, "a-0")
+    first, pid = job_of(directory, "a-0", has_begun=True), pid_of(directory, "a-0")
     end(first)
     until_ended([pid])
     until(lambda: list(executor.completed(timeout=0.5)) == [] and job_of(directory, "a-0") != first)
@@ -99,7 +94,6 @@ def test_each_run_is_a_job_that_tells_what_came_of_it(make: Make, directory: Run
     assert directory.jobs.stat().st_mode & 0o077 == 0
 
 
-@with_and_without_accounting
 def test_a_run_whose_job_is_taken_away_starts_again_with_the_same_seeds(
     make: Make, slurm: LocalSlurm, directory: RunDirectory, tmp_path: Path
 ) -> None:
@@ -132,7 +126,7 @@ def test_a_node_that_goes_down_costs_nothing(
     lost_and_found(executor, directory, tmp_path, fail)
     (tmp_path / "go").unlink()
     begun(executor, "wait", place=tmp_path, first=1)
-    until(lambda: attempt_of(directory, "a-1").has_begun)
+    attempt_of(directory, "a-1", has_begun=True)
     slurm.end("slurmd", signal.SIGKILL)
     slurm.start("slurmd")
     assert list(executor.completed(timeout=1)) == []
@@ -140,7 +134,6 @@ def test_a_node_that_goes_down_costs_nothing(
     assert scores(executor.completed()) == [1]
 
 
-@with_and_without_accounting
 def test_a_job_that_is_killed_or_out_of_memory_is_the_machines_failure(
     make: Make, slurm: LocalSlurm, directory: RunDirectory, tmp_path: Path
 ) -> None:
@@ -149,58 +142,48 @@ def test_a_job_that_is_killed_or_out_of_memory_is_the_machines_failure(
     assert failure.kind == "machine" and "FAILED" in failure.error and "memory limit" in failure.error
     assert failure.origin.host and not failure.origin.is_only_machine
     executor = begun(make(), "wait", place=tmp_path)
-    until(lambda: attempt_of(directory, "a-0").has_begun)
-    run_slurm_command("scancel", "--signal=KILL", "--batch", job_of(directory, "a-0"))
+    run_slurm_command("scancel", "--signal=KILL", "--batch", job_of(directory, "a-0", has_begun=True))
     assert only_failure(executor).kind == "machine"
 
 
-@with_and_without_accounting
+@pytest.mark.parametrize("has_accounting", [True, False])
 def test_of_jobs_that_slurm_has_forgotten_the_accounting_tells_the_end(
-    make: Make, slurm: LocalSlurm, directory: RunDirectory, tmp_path: Path
+    make: Make, slurm: LocalSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_accounting: bool
 ) -> None:
     """A job whose end is unknown was taken away; one that is known to have failed is a failure of its machine."""
+    if has_accounting and not slurm.has_accounting:
+        pytest.skip("slurmdbd is not installed")
     executor = begun(make(), "wait", place=tmp_path)
-    until(lambda: attempt_of(directory, "a-0").has_begun)
-    number = job_of(directory, "a-0")
+    number = job_of(executor.directory, "a-0", has_begun=True)
     run_slurm_command("scancel", "--signal=KILL", "--batch", number)
     until(lambda: query_jobs()[number].state == "FAILED")
     slurm.end("slurmctld")
     slurm.start("slurmctld", "-c")
     assert number not in query_jobs()
-    if slurm.has_accounting:
+    if has_accounting:
         assert "FAILED" in only_failure(executor).error
-    else:
-        (tmp_path / "go").touch()
-        assert scores(executor.completed()) == [0]
+        return
+
+    def run_without_accounting(*command: str) -> str:
+        if command[0] == "sacct":
+            raise SlurmUnavailable("Slurm accounting storage is disabled")
+        return run_slurm_command(*command)
+
+    monkeypatch.setattr(slurm_module, "run_slurm_command", run_without_accounting)
+    (tmp_path / "go").touch()
+    assert scores(executor.completed()) == [0]
 
 
-def test_a_run_that_is_lost_ten_times_fails(make: Make, directory: RunDirectory) -> None:
-    executor, outcomes = begun(make(options=HELD), "score"), []
-    while not outcomes:
-        run_slurm_command("scancel", job_of(directory, "a-0"))
-        outcomes = list(executor.completed(timeout=0.5))
-    (failure,) = outcomes
-    assert isinstance(failure, Failure) and failure.kind == "killed" and "lost 10 times" in failure.error
-    assert len(query_jobs()) >= MAX_LOSSES
-
-
-def test_a_run_that_reaches_the_limit_of_two_jobs_ends_the_selection(make: Make, directory: RunDirectory) -> None:
-    """Slurm looks for such jobs every 30 seconds."""
-    executor, numbers = begun(make(options={"time": "60"}), "hang"), set()
-
-    def reach_limit() -> None:
-        number = job_of(directory, "a-0")
-        until(lambda: attempt_of(directory, "a-0").has_begun)
-        run_slurm_command("scontrol", "update", f"jobid={number}", "EndTime=now+1")
-        until(lambda: query_jobs()[number].state == "TIMEOUT")
-        numbers.add(number)
-
-    reach_limit()
-    until(lambda: list(executor.completed(timeout=0.5)) == [] and job_of(directory, "a-0") not in numbers)
-    reach_limit()
-    with pytest.raises(FiestaError, match="a-0 .* time limit of 2 jobs.*--executor-option time=.*--time-limit"):
+def test_a_run_that_reaches_the_limit_of_its_jobs_ends_the_selection(
+    make: Make, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm looks for such jobs every 30 seconds, so one has to do here."""
+    monkeypatch.setattr("fiesta_allennlp.running.job_executor.MAX_TIMEOUTS", 1)
+    executor = begun(make(options={"time": "60"}), "hang")
+    number = job_of(directory, "a-0", has_begun=True)
+    run_slurm_command("scontrol", "update", f"jobid={number}", "EndTime=now+1")
+    with pytest.raises(FiestaError, match="a-0 .* time limit of 1 jobs.*--executor-option time=.*--time-limit"):
         list(executor.completed())
-    assert len(numbers) == 2
 
 
 def test_jobs_that_die_before_their_run_began_count_against_nobody_and_end_the_selection(
@@ -230,7 +213,7 @@ def test_a_slurm_that_is_gone_for_a_while_costs_nothing(
 ) -> None:
     (tmp_path / "slurm.conf").write_text((slurm.root / "slurm.conf").read_text() + "MessageTimeout=2\n")
     executor = begun(make(workers=2), "wait", place=tmp_path)
-    until(lambda: attempt_of(directory, "a-0").has_begun)
+    attempt_of(directory, "a-0", has_begun=True)
     slurm.end("slurmctld")
     with monkeypatch.context() as patch:
         patch.setenv("SLURM_CONF", str(tmp_path / "slurm.conf"))  # the commands of Slurm try for 2 seconds, not for 10
@@ -246,9 +229,8 @@ def test_a_command_that_comes_back_finds_its_jobs_and_cancels_those_that_nobody_
 ) -> None:
     """The first command is lost without a word. Of its runs one has ended, and two are at work."""
     begun(SlurmExecutor(directory, packages=PACKAGES, workers=3), "score", "wait", "wait", place=tmp_path)
-    until(lambda: all(attempt_of(directory, run).has_begun for run in ("a-1", "a-2")))
     until(lambda: attempt_of(directory, "a-0").read_outcome() is not None)
-    number, unwanted = job_of(directory, "a-1"), pid_of(directory, "a-2")
+    number, unwanted = job_of(directory, "a-1", has_begun=True), pid_of(directory, "a-2")
     executor = make(workers=3)
     executor.abandon([request(2)])
     until_ended([unwanted])
@@ -264,7 +246,6 @@ def test_a_command_that_comes_back_finds_its_jobs_and_cancels_those_that_nobody_
 def test_a_job_of_another_task_is_not_taken_over(make: Make, directory: RunDirectory, tmp_path: Path) -> None:
     """As after another seed, or a changed candidate."""
     begun(SlurmExecutor(directory, packages=PACKAGES), "wait", place=tmp_path)
-    until(lambda: attempt_of(directory, "a-0").has_begun)
     pid = pid_of(directory, "a-0")
     assert scores(given(make(), "score").completed()) == [0]
     assert not is_running(pid)
@@ -345,12 +326,13 @@ def test_a_selection_survives_its_command_in_a_job_of_its_own(slurm: LocalSlurm,
 def test_force_cancels_the_jobs_of_the_selection_that_it_deletes(slurm: LocalSlurm, tmp_path: Path) -> None:
     run, candidates = tmp_path / "run", write_programs(tmp_path)
     command = start_selection(run, candidates, "--executor", "slurm", "--executor-option", "hold")
-    directory = RunDirectory(run)
-    until(lambda: bool(Attempt.find_all(directory.jobs)) and states(directory) == ["PENDING"])
-    (attempts,) = Attempt.find_all(directory.jobs).values()
-    number = attempts[0].job
+    jobs = RunDirectory(run).jobs
+    until(lambda: any(attempt.job for attempts in Attempt.find_all(jobs).values() for attempt in attempts))
+    ((attempt,),) = Attempt.find_all(jobs).values()
+    number = str(attempt.job)
+    assert query_jobs()[number].state == "PENDING"
     command.kill()
     command.wait()
     assert start_selection(run, candidates, "--force").wait() == 0
-    assert query_jobs()[str(number)].state == "CANCELLED"
-    assert scores_of(run) == wanted_scores() and not directory.jobs.exists()
+    assert query_jobs()[number].state == "CANCELLED"
+    assert scores_of(run) == wanted_scores() and not jobs.exists()
