@@ -7,7 +7,7 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 from rich.console import Console
 
-from fiesta_allennlp.candidates.candidate_values import plain_points
+from fiesta_allennlp.candidates.points import plain_points
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.training_selection import select as run_select
 from fiesta_allennlp.confirming.confirm_settings import ConfirmSettings

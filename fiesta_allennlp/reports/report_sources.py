@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Optional, Sequence, Tuple
 
+from fiesta_allennlp.candidates.points import trials_of
 from fiesta_allennlp.candidates.pool import preparation_from_facts
 from fiesta_allennlp.candidates.select_settings import Settings
-from fiesta_allennlp.candidates.studies import study_scores
 from fiesta_allennlp.candidates.training_selection import training_result
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.decision import Decision
@@ -89,8 +89,8 @@ def _judging_of_runs(meta: Meta, candidates: Sequence[Candidate], directory: Run
         strategy = build_strategy(settings, list(by_name), minimise=settings.scored_by.minimise)
 
     def make_result(history: History, decision: Decision) -> Result:
-        in_study = study_scores(by_name)
-        return training_result(settings, strategy, history, decision, preparations, in_study, seed=str(meta.seed))
+        trials = trials_of(by_name)
+        return training_result(settings, strategy, history, decision, preparations, trials, seed=str(meta.seed))
 
     return settings, strategy, make_result
 
