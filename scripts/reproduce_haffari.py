@@ -21,8 +21,8 @@ from scipy.special import gammaincinv, ndtr
 
 from fiesta_allennlp import replay
 from fiesta_allennlp.core.records import Evaluation
-from fiesta_allennlp.tables.score_sources import DrawnScores, Sampling, ScoreSource, number_splits
 from fiesta_allennlp.tables.simulation.planning import Simulation
+from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScoreSource, number_splits
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 

@@ -19,8 +19,8 @@ from scipy.stats import gaussian_kde
 
 from fiesta_allennlp import replay
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.tables.score_sources import ScorePreset, ScoreSource
 from fiesta_allennlp.tables.simulation.outlook import wilson_interval
+from fiesta_allennlp.tables.simulation.score_sources import ScorePreset, ScoreSource
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 

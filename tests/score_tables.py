@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence
 
-from fiesta_allennlp.tables.score_sources import NOISE_SD, TDSA_MEANS, ScorePreset
+from fiesta_allennlp.tables.simulation.score_sources import NOISE_SD, TDSA_MEANS, ScorePreset
 
 TDSA_8 = ScorePreset("tdsa-8", TDSA_MEANS)
 TIE = ScorePreset("tie", {"first": 0.64, "second": 0.64, "third": 0.62, "fourth": 0.60})

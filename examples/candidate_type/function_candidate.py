@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from fiesta_allennlp.candidates.candidate_types import CandidateType
+from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError, describe
 from fiesta_allennlp.core.records import Request
 
@@ -28,8 +29,8 @@ class FunctionCandidate(CandidateType):
     def run(self, request: Request, directory: Path) -> Mapping[str, Any]:
         return self.function(**self.arguments, seed=request.random_seed, split_seed=request.split_seed)
 
-    def check(self, **options: Any) -> None:  # optional: refuses before a run is spent
-        super().check(**options)
+    def check(self, settings: Settings) -> None:  # optional: refuses before a run is spent
+        super().check(settings)
         try:
             inspect.signature(self.function).bind(**self.arguments, seed=1, split_seed=2)
         except (ImportError, AttributeError, TypeError, ValueError) as error:

@@ -5,22 +5,31 @@ import os
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Callable, Collection, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Collection, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.candidates.candidate_types import type_of
-from fiesta_allennlp.candidates.candidate_values import CandidateSpec, Point, parse_candidates
 from fiesta_allennlp.candidates.config import SEED_KEYS, Config, first_difference
 from fiesta_allennlp.candidates.data_files import DataSnapshot, files_behind, take_snapshot
+from fiesta_allennlp.candidates.points import (
+    TRIAL_KEY,
+    CandidateSpec,
+    Point,
+    Trial,
+    parse_candidates,
+    read_trials,
+    trials_of,
+)
 from fiesta_allennlp.candidates.pool import preparation_from_facts
 from fiesta_allennlp.candidates.programs.program import check_no_lone_placeholder, config_of_command
 from fiesta_allennlp.candidates.select_settings import DEFAULT_TOP, Settings
 from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, Division
-from fiesta_allennlp.candidates.studies import TRIAL_KEY, Trial, read_trials, trials_of
 from fiesta_allennlp.core.errors import CandidateError, ConfigError, combined_error, describe_as_sentence, join_some
 from fiesta_allennlp.core.names import check_names, check_no_similar_names
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.settings.jsonnet import VARIABLE_DEFAULTS, apply_overrides, read_jsonnet
-from fiesta_allennlp.selecting.objections import REMOVED, UNSEEDED
+from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.core.texts import number_text
+from fiesta_allennlp.selecting.objections import REMOVED
 from fiesta_allennlp.selecting.session import StoredState
 
 
@@ -42,11 +51,6 @@ class CandidateSet:
     corrected: Tuple[str, ...] = ()
 
     @property
-    def unchanged(self) -> Dict[str, Candidate]:
-        """The stored candidates that have the same config as in the store."""
-        return {name: candidate for name, candidate in self.stored.items() if name not in self.corrected}
-
-    @property
     def names(self) -> List[str]:
         """All candidates in the store's order, removed ones included, and then the new ones."""
         return [*self.stored, *(name for name in self.active if name not in self.stored)]
@@ -57,22 +61,51 @@ class CandidateSet:
         candidates = {**self.stored, **self.active}
         return {name: dict(candidates[name].config) for name in self.names}
 
+    def seen_data_reasons(self, candidates: Mapping[str, Candidate]) -> Iterator[str]:
+        """Yield which weights, that some of the candidates start from, were trained on the data of the selection."""
+        for name, candidate in candidates.items():
+            for reason in type_of(candidate.config).seen_data_reasons(self.snapshots[name]):
+                yield f"candidate '{name}': {reason}"
 
-def load_config(
-    spec: CandidateSpec, overrides: str = "", data_of_commands: Optional[Mapping[str, str]] = None
-) -> Config:
-    """Return the config of a candidate with its values and the overrides applied, as plain data. The candidate's values
-    win over `overrides`. A command becomes the config of a program over `data_of_commands`."""
-    if not spec.command and not os.path.isfile(spec.path):
-        if spec.path.suffix and " " not in spec.source:
-            raise ConfigError("no such config file.")
-        raise ConfigError(
-            "neither a file nor a command with a placeholder. Write {seed} in it instead of a fixed seed, for "
-            "example: --seed {seed}. With --allow unseeded, add {directory} instead."
-        )
-    config = _evaluate_config(spec, overrides, data_of_commands)
-    type_of(config).check_keys()
-    return config
+    def notes(self, metric: Metric) -> Iterator[str]:
+        """Yield what is doubtful about the configs, and the trials of a study that are candidates."""
+        configs = {name: dict(candidate.config) for name, candidate in self.active.items()}
+        for names in equal_candidates(configs):
+            yield (
+                f"the configs of {join_some(names)} are equal apart from seeds, so no number of "
+                "runs separates these candidates. Keep them for an A/A test; otherwise correct or remove one."
+            )
+        if self.corrected:
+            yield f"{join_some(self.corrected)}: the config was changed, so failed runs start again. None had finished."
+        trials = trials_of(self.active)
+        for name, trial in trials.items():
+            yield f"{name}: {Point(trial.values).text}; {number_text(trial.score)} in the study, which does not count."
+        if any(trial.minimise != metric.minimise for trial in trials.values()):
+            verbs = ("minimizes", "maximizes") if metric.minimise else ("maximizes", "minimizes")
+            yield f"the study {verbs[1]} its objective, but the selection {verbs[0]} {metric.name}."
+        names_by_note: Dict[str, List[str]] = {}
+        for name, config in configs.items():
+            for note in type_of(config).notes(self.division):
+                names_by_note.setdefault(note, []).append(name)
+        yield from (f"{join_some(names)}: {note}" for note, names in names_by_note.items())
+
+
+def load_candidate(spec: CandidateSpec, settings: Settings) -> Candidate:
+    """Return a candidate with its config as plain data, checked. Its own values win over `--overrides`. A command
+    becomes the config of a program over the files of `--data`."""
+    try:
+        if not spec.command and not os.path.isfile(spec.path):
+            if spec.path.suffix and " " not in spec.source:
+                raise ConfigError("no such config file.")
+            raise ConfigError(
+                "neither a file nor a command with a placeholder. Write {seed} in it instead of a fixed seed, for "
+                "example: --seed {seed}. With --allow unseeded, add {directory} instead."
+            )
+        config = _evaluate_config(spec, settings.overrides, settings.data_of_commands)
+        type_of(config).check(settings)
+    except ConfigError as error:
+        raise CandidateError(spec.label, str(error)) from error
+    return Candidate(spec.name, spec.source, config)
 
 
 def _evaluate_config(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, str]]) -> Config:
@@ -131,37 +164,28 @@ def take_trials(settings: Settings, stored: StoredState) -> List[Trial]:
 
 
 def check_variables_are_read(specs: Sequence[CandidateSpec], overrides: str) -> None:
-    """Refuse a variable that its template reads at none of its points."""
-    for path in dict.fromkeys(spec.path for spec in specs if not spec.command):
-        path_specs = [spec for spec in specs if spec.path == path]
-        for name in dict.fromkeys(name for spec in path_specs for name in spec.point.variables):
-            if not any(name in spec.point.variables and _reads_variable(spec, name, overrides) for spec in path_specs):
-                raise ConfigError(
-                    f"{path}: the config does not read the variable '{name}' with std.extVar. Correct the name, or "
-                    f"write the full path of a key, such as model.{name}, or .{name} for a top-level key."
-                )
+    """Refuse a variable that its template reads at none of its points. Variables of the environment and those with a
+    default count as read."""
+    variables_of = {(spec.path, name): spec for spec in specs if not spec.command for name in spec.point.variables}
+    for path, name in variables_of:
+        if name in os.environ or name in VARIABLE_DEFAULTS:
+            continue
+        specs_with_variable = [spec for spec in specs if spec.path == path and name in spec.point.variables]
+        if not any(_reads_variable(spec, name, overrides) for spec in specs_with_variable):
+            raise ConfigError(
+                f"{path}: the config does not read the variable '{name}' with std.extVar. Correct the name, or "
+                f"write the full path of a key, such as model.{name}, or .{name} for a top-level key."
+            )
 
 
 def _reads_variable(spec: CandidateSpec, name: str, overrides: str) -> bool:
-    """Return whether the config needs the variable at this point. Variables of the environment and those with a default
-    count as read."""
+    """Return whether the config cannot be read without the variable."""
     other_variables = {key: text for key, text in spec.point.variables.items() if key != name}
     try:
         read_jsonnet(spec.path, overrides=overrides, variables=other_variables, label=str(spec.path))
     except ConfigError:
         return True
-    return name in os.environ or name in VARIABLE_DEFAULTS
-
-
-def load_candidate(spec: CandidateSpec, settings: Settings) -> Candidate:
-    try:
-        config = load_config(spec, settings.overrides, settings.data_of_commands)
-        candidate = type_of(config)
-        candidate.check(metric=settings.scored_by, group_by=settings.group_by, division=settings.division)
-        UNSEEDED.check(candidate.unseeded_reasons(), settings.allow)
-    except ConfigError as error:
-        raise CandidateError(spec.label, str(error)) from error
-    return Candidate(spec.name, spec.source, config)
+    return False
 
 
 def equal_candidates(configs: Mapping[str, Config]) -> List[List[str]]:
@@ -208,33 +232,26 @@ def compare_with_store(
 
 
 def _take_snapshots(candidates: Mapping[str, Candidate], division: Division) -> Dict[str, DataSnapshot]:
-    """Return the data of each candidate. Files that several candidates share are read once."""
+    """Return the data of each candidate as they are now. Files that several candidates share are read once. Refuse data
+    that cannot be read, or are given as two sets."""
     snapshot_by_paths: Dict[str, DataSnapshot] = {}
     snapshots: Dict[str, DataSnapshot] = {}
     for name, candidate in candidates.items():
-        type_of(candidate.config).check_installed()
-        paths = repr(division.used_paths(type_of(candidate.config).data_paths))
-        if paths not in snapshot_by_paths:
-            snapshot_by_paths[paths] = take_candidate_snapshot(candidate, division)
-        snapshots[name] = snapshot_by_paths[paths]
+        kind = type_of(candidate.config)
+        kind.check_installed()
+        paths = division.used_paths(kind.data_paths)
+        try:
+            if repr(paths) not in snapshot_by_paths:
+                snapshot_by_paths[repr(paths)] = take_snapshot(paths)
+            snapshots[name] = snapshot_by_paths[repr(paths)]
+            check_distinct_sets(kind.data_paths, kind.own_division(division), snapshots[name], kind.data_key)
+        except (OSError, ConfigError) as error:
+            label = f"candidate '{name}' ({candidate.source})"
+            raise ConfigError(f"{label}: {describe_as_sentence(error)}") from error
     return snapshots
 
 
-def take_candidate_snapshot(candidate: Candidate, division: Division) -> DataSnapshot:
-    """Return the data of a candidate as they are now. Refuse data that cannot be read, or are given as two sets."""
-    kind = type_of(candidate.config)
-    try:
-        snapshot = take_snapshot(division.used_paths(kind.data_paths))
-        check_distinct_sets(kind.data_paths, kind.own_division(division), snapshot, kind.data_key)
-    except (OSError, ConfigError) as error:
-        label = f"candidate '{candidate.name}' ({candidate.source})"
-        raise ConfigError(f"{label}: {describe_as_sentence(error)}") from error
-    return snapshot
-
-
-def check_distinct_sets(
-    paths: Mapping[str, Any], division: Division, snapshot: DataSnapshot, key_of: Callable[[str], str]
-) -> None:
+def check_distinct_sets(paths: Mapping[str, Any], division: Division, snapshot: DataSnapshot, data_key: str) -> None:
     """Refuse the same data in two sets: runs would be scored on data that they were trained on or chose their epoch by.
 
     Two sets are the same if they share a file, or if the contents of one are all among the contents of the other.
@@ -246,7 +263,7 @@ def check_distinct_sets(
         contents, others = set(first_files.values()), set(second_files.values())
         is_copy = bool(contents and others) and (contents <= others or others <= contents)
         if paths[first_set] == paths[second_set] or first_files.keys() & second_files.keys() or is_copy:
-            keys = [key_of(set_name) for set_name in (first_set, second_set)]
+            keys = [data_key.format(set_name) for set_name in (first_set, second_set)]
             remedy = f"; or remove '{keys[1]}', and random splits draw that set from the rest"
             if division.is_official:
                 remedy = "; or remove 'test_data_path' and use --score validation" * (first_set != "train")

@@ -14,20 +14,19 @@ from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, Optio
 from fiesta_allennlp.candidates.candidate_run import CandidateRun, ReportedMetrics
 from fiesta_allennlp.candidates.config import AllenNLPConfig, Config
 from fiesta_allennlp.candidates.data_files import DataSnapshot, seen_data_reasons
-from fiesta_allennlp.candidates.pool import Pool, Preparation
+from fiesta_allennlp.candidates.pool import Pool, Preparation, first_group_key
 from fiesta_allennlp.candidates.programs.program import PROGRAM_TYPE, ProgramConfig, check_no_split_options
-from fiesta_allennlp.candidates.programs.program_pool import program_pool
+from fiesta_allennlp.candidates.programs.program_data import ProgramData
 from fiesta_allennlp.candidates.programs.program_run import ProgramRun
+from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.splits import Division
 from fiesta_allennlp.core.directory import OUTCOME_FILE
 from fiesta_allennlp.core.errors import ALLENNLP_MISSING_MESSAGE, ConfigError
 from fiesta_allennlp.core.files import flatten
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.registry import Registrable, build
-from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.core.settings.options import option_words
 from fiesta_allennlp.running.executor import Executor
-from fiesta_allennlp.running.machine import visible_gpus
 
 MAX_TRIAL_RECORDS = 200  # of a program
 MAX_CANDIDATES = 1024  # whose objects are kept
@@ -41,13 +40,12 @@ class AnyCandidate(Registrable):
     Attributes:
         config: the config, with its `type`.
         worker_module: a module of this package that workers import first.
-        builds_model: whether the selection builds the model itself, once before the first run, and runs choose an
-            epoch.
+        data_key: the key of the config that names the data of a set, with `{}` for the set.
     """
 
     default = "allennlp"
     worker_module: ClassVar[str] = "fiesta_allennlp.candidates.candidate_types"
-    builds_model: ClassVar[bool] = False
+    data_key: ClassVar[str] = "data.{}"
 
     config: Config
 
@@ -60,19 +58,9 @@ class AnyCandidate(Registrable):
 
     # The config.
 
-    def check_keys(self) -> None:
-        """Refuse unknown and missing keys, and values of the wrong type."""
-
-    def check(self, *, metric: Metric, group_by: Optional[str] = None, division: Division) -> None:
-        """Refuse everything that can be found wrong without building the candidate."""
-        check_no_split_options(group_by, division)
-
-    def check_metric(self, metric: Metric) -> None:
-        """Refuse a metric that contradicts the config."""
-
-    def unseeded_reasons(self) -> Iterable[str]:
-        """Return why the runs of the candidate may all be the same."""
-        return ()
+    def check(self, settings: Settings) -> None:
+        """Refuse everything that can be found wrong without building the candidate: keys, values, options."""
+        check_no_split_options(settings)
 
     def check_installed(self) -> None:
         """Refuse a candidate whose libraries are not installed."""
@@ -90,10 +78,6 @@ class AnyCandidate(Registrable):
     def data_paths(self) -> Dict[str, Any]:
         """The data paths by set, with absolute files; empty if the candidate splits its data itself."""
         return {}
-
-    def data_key(self, set_name: str) -> str:
-        """Return the key of the config that names the data of a set."""
-        return f"data.{set_name}"
 
     def absolute(self) -> Config:
         """Return the config with data that are found from any current directory."""
@@ -173,7 +157,7 @@ class CandidateTypeRun(CandidateRun):
         result = candidate.run(request, directory)
         metrics = flatten(result if isinstance(result, Mapping) else {self.metric: result})
         values = {name: value.item() if getattr(value, "shape", None) == () else value for name, value in metrics}
-        return ReportedMetrics(values, ("the value that run() returned",))
+        return ReportedMetrics(values, "the value that run() returned")
 
 
 @AnyCandidate.register("allennlp")
@@ -181,30 +165,21 @@ class AllenNLPCandidate(AllenNLPConfig, AnyCandidate):
     """A candidate that is a complete config for `allennlp train`."""
 
     worker_module = "fiesta_allennlp.candidates.allennlp.loaded"
-    builds_model = True
+    data_key = "{}_data_path"
 
     def check_installed(self) -> None:
         if find_spec("allennlp") is None:
             raise ConfigError(ALLENNLP_MISSING_MESSAGE)
 
     def check_device(self, executor: Executor) -> None:
-        """Refuse a config that asks for a GPU if runs see none, because it would silently train on the CPU; and a
-        config that asks for a device that does not exist on this machine, if runs use the device of their config."""
-        trainer = self.config.get("trainer", {})
-        device = trainer.get("cuda_device", -1)
-        wrong = f"'trainer.cuda_device' is {json.dumps(device)}, but"
+        """Refuse a config that asks for a GPU if runs see none, because it would silently train on the CPU."""
+        device = self.config["trainer"].get("cuda_device", -1)
         if executor.hides_gpus and device not in (None, -1, "-1", "cpu"):
             raise ConfigError(
-                f"{wrong} runs on a cluster see a GPU only if they request one. Use --executor-option gres=gpu:1 "
-                "with Slurm, num_gpus=1 with Ray, or "
-                "--overrides '{\"trainer.cuda_device\": -1}' for the CPU."
+                f"'trainer.cuda_device' is {json.dumps(device)}, but runs on a cluster see a GPU only if they request "
+                "one. Use --executor-option gres=gpu:1 with Slurm, num_gpus=1 with Ray, or --overrides "
+                "'{\"trainer.cuda_device\": -1}' for the CPU."
             )
-        is_own = trainer.get("type", "gradient_descent") != "gradient_descent"  # which may accept other devices
-        is_here = device is None or is_own
-        if isinstance(device, int):
-            is_here = device < 0 or device < len(visible_gpus())
-        if not executor.gives_devices and not is_here:
-            raise ConfigError(f"{wrong} this machine has {len(visible_gpus())} GPUs. Use -1 for the CPU, or remove it.")
 
     def seen_data_reasons(self, snapshot: DataSnapshot) -> Iterable[str]:
         return seen_data_reasons(self.config, snapshot)
@@ -238,17 +213,17 @@ class ProgramCandidate(ProgramConfig, AnyCandidate):
     worker_module = ProgramRun.__module__
 
     def prepare(self, *, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
-        return Preparation(program_pool(self.config, group_by, data=data, division=division))
+        if not self.data_paths:
+            return super().prepare(group_by=group_by, division=division, data=data, vectors=vectors)
+        own_key = self.config["data"].get("group_by")
+        key = None if division.is_official else first_group_key([group_by, own_key])
+        return Preparation(ProgramData.read(self.config["data"], division, key).pool(division, data_digest=data))
 
     def evaluator(
         self, *, vectors: Mapping[str, str], keep_models: bool, free_device: bool, is_trial: bool, **shared: Any
     ) -> CandidateRun:
         max_records = MAX_TRIAL_RECORDS if is_trial else None
         return ProgramRun(self.absolute(), keep_models=keep_models, max_records=max_records, **shared)
-
-    @classmethod
-    def repeat_command(cls, packages: Sequence[str]) -> str:
-        return super().repeat_command(())
 
 
 def limit_to_one_epoch(config: Config) -> Config:

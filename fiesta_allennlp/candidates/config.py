@@ -1,17 +1,24 @@
 """Checks the config of a candidate, and makes the config of one run from it."""
 
-import copy
 import json
 import os
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, ClassVar, Dict, Iterator, Mapping, Optional, Tuple
 
+from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Request
+from fiesta_allennlp.core.settings.jsonnet import apply_overrides
 from fiesta_allennlp.core.settings.metrics import Metric
 
 Config = Dict[str, Any]
+
+REFUSED_READERS = {
+    "resplit": "is a resplit reader, but the selection draws the splits itself. Use its 'reader', its 'paths' as "
+    "'train_data_path' and so on, and --group-by.",
+    "multitask": "reads several tasks. Let a program train on all of them, and report the mean.",
+}
 
 READER_KEYS = ("dataset_reader", "validation_dataset_reader")
 
@@ -32,7 +39,7 @@ def official_paths(config: Config) -> Dict[str, Any]:
 
 def absolute_paths(data: Mapping[str, Any]) -> Dict[str, Any]:
     """Return the paths of the sets that are not None, with absolute files."""
-    return {name: _map_strings(data[name], _absolute_if_exists) for name in SET_NAMES if data.get(name) is not None}
+    return {name: _absolute(data[name]) for name in SET_NAMES if data.get(name) is not None}
 
 
 def with_absolute_paths(config: Config) -> Config:
@@ -43,16 +50,13 @@ def with_absolute_paths(config: Config) -> Config:
     return result
 
 
-def _absolute_if_exists(text: str) -> str:
-    return str(Path(text).resolve()) if os.path.exists(text) else text
-
-
-def _map_strings(value: Any, change: Callable[[str], str]) -> Any:
+def _absolute(value: Any) -> Any:
+    """Return a data path, or an object or list of them, with absolute files."""
     if isinstance(value, dict):
-        return {key: _map_strings(child, change) for key, child in value.items()}
+        return {key: _absolute(child) for key, child in value.items()}
     if isinstance(value, list):
-        return [_map_strings(child, change) for child in value]
-    return change(value) if isinstance(value, str) else value
+        return [_absolute(child) for child in value]
+    return str(Path(value).resolve()) if isinstance(value, str) and os.path.exists(value) else value
 
 
 def evaluation_config(
@@ -79,11 +83,11 @@ def evaluation_config(
     if result["trainer"].get("type", "gradient_descent") == "gradient_descent":
         # An interrupted run starts over, so the states of single epochs are never read.
         result["trainer"].setdefault("checkpointer", {"save_completed_epochs": False})
-    for holder, key in vector_references(result):
-        holder[key] = (vectors or {}).get(holder[key], holder[key])
     if free_device:
         result["trainer"].pop("cuda_device", None)
-    return result
+    return apply_overrides(
+        result, {path: (vectors or {}).get(file, file) for path, file in vector_files(result).items()}
+    )
 
 
 def _wrap_readers(config: Config, split_seed: int, group_by: Optional[str], division: Division) -> None:
@@ -96,33 +100,19 @@ def _wrap_readers(config: Config, split_seed: int, group_by: Optional[str], divi
         split_options["has_test"] = False
     readers = readers_of(config)
     config.update({key: {"type": "resplit", "reader": reader, **split_options} for key, reader in readers.items()})
-    validation_reader = readers.get("validation_dataset_reader", readers["dataset_reader"])
-    if group_by is not None and validation_reader != readers["dataset_reader"]:
-        config["dataset_reader"]["split_reader"] = copy.deepcopy(validation_reader)
     config.pop("test_data_path", None)
     config.update({f"{set_name}_data_path": set_name for set_name in division.set_names})
 
 
-def vector_references(config: Config) -> List[Tuple[Dict[str, Any], str]]:
-    """Return every place of a config that names a text file of word vectors, as `(dict, key)` pairs. Return none if the
-    vocabulary does not come from the data alone: words outside of the pool would then need their vectors too."""
+def vector_files(config: Config) -> Dict[str, str]:
+    """Return every text file of word vectors that a config names, by the path of its key. Return none if the vocabulary
+    does not come from the data alone: words outside of the pool would then need their vectors too."""
     vocabulary = config.get("vocabulary") or {}
     if vocabulary.get("type", "from_instances") != "from_instances" or vocabulary.get("min_pretrained_embeddings"):
-        return []
-    references = list(_find_key(config.get("model"), "pretrained_file"))
-    references += [(vocabulary["pretrained_files"], name) for name in vocabulary.get("pretrained_files") or {}]
-    return [(holder, key) for holder, key in references if not holder[key].endswith((".h5", ".hdf5"))]
-
-
-def _find_key(value: Any, key: str) -> Iterator[Tuple[Dict[str, Any], str]]:
-    if isinstance(value, dict):
-        if isinstance(value.get(key), str):
-            yield value, key
-        for child in value.values():
-            yield from _find_key(child, key)
-    elif isinstance(value, list):
-        for child in value:
-            yield from _find_key(child, key)
+        return {}
+    named = {key: file for key, file in leaves_of(config["model"], "model") if key.endswith(".pretrained_file")}
+    named.update(leaves_of(vocabulary.get("pretrained_files") or {}, "vocabulary.pretrained_files"))
+    return {key: file for key, file in named.items() if isinstance(file, str) and not file.endswith((".h5", ".hdf5"))}
 
 
 def leaves_of(value: Any, key: str = "") -> Iterator[Tuple[str, Any]]:
@@ -151,16 +141,16 @@ INSTANCE_SKIPPING_KEYS = ("batches_per_epoch", "instances_per_epoch", "drop_last
 """Keys of data loaders that skip instances."""
 
 
-def check_sets(paths: Mapping[str, Any], division: Division, key_of: Callable[[str], str]) -> None:
+def check_sets(paths: Mapping[str, Any], division: Division, data_key: str) -> None:
     """Refuse data paths that lack a set which runs on official splits need, or that leave the sizes of the sets of a
-    random split open. `key_of` returns the key of the config for a set."""
+    random split open. `data_key` is the key of the config for a set."""
     missing_sets = [name for name in division.set_names if name not in paths and division.is_official]
     if missing_sets:
         hidden = ", --score validation if the test labels are hidden" * (missing_sets[0] == "test")
-        key = key_of(missing_sets[0])
+        key = data_key.format(missing_sets[0])
         raise ConfigError(f"--splits official needs '{key}', which is missing. Add it{hidden}, or use --splits shared.")
     if not division.is_official and not division.ratios and len(division.used_paths(paths)) < 2:
-        keys = " or ".join(f"'{key_of(set_name)}'" for set_name in division.set_names[1:])
+        keys = " or ".join(f"'{data_key.format(set_name)}'" for set_name in division.set_names[1:])
         ratios = "0.64,0.16,0.2" if len(division.set_names) == len(SET_NAMES) else "0.8,0.2"
         raise ConfigError(f"without {keys}, set the sizes of random splits, for example with --split-ratios {ratios}.")
 
@@ -169,23 +159,21 @@ class AllenNLPConfig:
     """A complete config for `allennlp train`, and what can be wrong with it."""
 
     config: Config
+    data_key: ClassVar[str]
 
-    def check_keys(self) -> None:
+    def _check_keys(self) -> None:
         """Refuse an AllenNLP config that lacks a key, or has one that the selection sets."""
-        for key in (*REQUIRED_KEYS, "validation_dataset_reader"):
-            value = self.config.get(key)
-            if value is None and key in REQUIRED_KEYS:
+        for key in (*REQUIRED_KEYS, "train_data_path"):
+            if self.config.get(key) is None:
                 program = ' For a program, set "type": "program".' if "command" in self.config else ""
                 raise ConfigError(f"'{key}' is missing. A candidate is a complete `allennlp train` config.{program}")
-            if value is not None and not isinstance(value, dict):
-                raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {json.dumps(value)}.")
-            if value is not None and value.get("type") == "resplit":
-                raise ConfigError(
-                    f"'{key}' is a resplit reader, but the selection draws the splits itself. Use its 'reader', its "
-                    "'paths' as 'train_data_path' and so on, and --group-by."
-                )
-        if self.config.get("train_data_path") is None:
-            raise ConfigError("'train_data_path' is missing.")
+        for key in (*REQUIRED_KEYS, "validation_dataset_reader"):
+            if not isinstance(self.config.get(key) or {}, dict):
+                found = json.dumps(self.config[key])
+                raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {found}.")
+        for key, reader in readers_of(self.config).items():
+            if reader.get("type") in REFUSED_READERS:
+                raise ConfigError(f"'{key}' {REFUSED_READERS[reader['type']]}")
         if self.config.get("distributed") is not None:
             # AllenNLP 2.10 evaluates the test set in the first process alone, where metrics wait for all.
             raise ConfigError(
@@ -193,12 +181,14 @@ class AllenNLPConfig:
                 "Remove it, and use --cuda-devices to train several models in parallel."
             )
 
-    def check(self, *, metric: Metric, group_by: Optional[str] = None, division: Division) -> None:
+    def check(self, settings: Settings) -> None:
+        self._check_keys()
+        division = settings.division
         if not division.has_validation:
             raise ConfigError("AllenNLP configs need a validation set: use three numbers in --split-ratios.")
         check_sets(self.data_paths, division, self.data_key)
         self._check_test_loader()
-        self.check_metric(metric)
+        self._check_metric(settings.scored_by)
 
     def notes(self, division: Division) -> Iterator[str]:
         is_evaluated = division.scored == "test"
@@ -219,7 +209,7 @@ class AllenNLPConfig:
                     "add a 'validation_data_loader' without it."
                 )
 
-    def check_metric(self, metric: Metric) -> None:
+    def _check_metric(self, metric: Metric) -> None:
         """Refuse a metric that the trainer optimises in the opposite direction: the worst candidate would win."""
         tracked_metric = self.config.get("trainer", {}).get("validation_metric")
         opposite = ("+" if metric.minimise else "-") + metric.name
@@ -232,9 +222,6 @@ class AllenNLPConfig:
     @property
     def data_paths(self) -> Dict[str, Any]:
         return official_paths(self.config)
-
-    def data_key(self, set_name: str) -> str:
-        return f"{set_name}_data_path"
 
     def absolute(self) -> Config:
         return with_absolute_paths(self.config)

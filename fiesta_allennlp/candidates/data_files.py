@@ -13,13 +13,14 @@ from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from fiesta_allennlp.candidates.config import Config, absolute_paths, leaves_of
 from fiesta_allennlp.core.errors import DataChangedError
-from fiesta_allennlp.core.files import CHUNK_BYTES, file_digest, file_stamp
+from fiesta_allennlp.core.files import file_digest, file_stamp
 
 
 def files_behind(data_path: Any) -> List[Path]:
     """Return the files that a data path names, in a fixed order: a file, all files of a directory except hidden ones,
     the matches of a glob, or all of these for a list or an object of paths; none for anything else, such as a URL."""
-    return [file for path in _path_strings(data_path) for file in _match_files(path)]
+    matches = ([path] if os.path.exists(path) else sorted(glob.glob(path)) for path in _path_strings(data_path))
+    return [file for paths in matches for path in paths for file in _files_in(Path(path))]
 
 
 def _path_strings(data_path: Any) -> List[str]:
@@ -28,11 +29,6 @@ def _path_strings(data_path: Any) -> List[str]:
     if isinstance(data_path, (list, tuple)):
         return [text for path in data_path for text in _path_strings(path)]
     return [data_path] if isinstance(data_path, str) else []
-
-
-def _match_files(path: str) -> List[Path]:
-    paths = [path] if os.path.exists(path) else sorted(glob.glob(path))
-    return [file for match in paths for file in _files_in(Path(match))]
 
 
 def _files_in(path: Path) -> List[Path]:
@@ -63,32 +59,19 @@ class DataSnapshot:
 
 
 def take_snapshot(paths: Mapping[str, Any]) -> DataSnapshot:
-    """Mark the data paths, by part, as they are now, reading each file once. Of a path that names no file, such as a
-    URL, the name counts."""
+    """Mark the data paths, by set, as they are now. Of a path that names no file, such as a URL, the name counts."""
     fingerprint = hashlib.sha256()
     snapshots: List[FileSnapshot] = []
     for set_name, path in sorted(paths.items()):
         fingerprint.update(set_name.encode("utf-8"))
         files = files_behind(path)
+        for file in files:
+            stamp = file_stamp(file)  # first, so that no change is missed
+            snapshots.append(FileSnapshot(str(file), stamp, file_digest(file)))
+            fingerprint.update(snapshots[-1].digest.encode("ascii"))
         if not files:
             fingerprint.update(repr(path).encode("utf-8"))
-        for file in files:
-            if file == Path(str(path)):
-                snapshots.append(_take_file_snapshot(file, fingerprint))
-            else:
-                snapshots.append(_take_file_snapshot(file))
-                fingerprint.update(f"{file.name} {snapshots[-1].digest}".encode())
     return DataSnapshot(tuple(paths.values()), tuple(snapshots), fingerprint.hexdigest())
-
-
-def _take_file_snapshot(file: Path, *digests: Any) -> FileSnapshot:
-    """Mark a file, and add its content to `digests` too. The stamp is taken first, so that no change is missed."""
-    stamp, content_digest = file_stamp(file), hashlib.sha256()
-    with file.open("rb") as content:
-        while chunk := content.read(CHUNK_BYTES):
-            for digest in (content_digest, *digests):
-                digest.update(chunk)
-    return FileSnapshot(str(file), stamp, content_digest.hexdigest())
 
 
 @contextmanager
@@ -136,9 +119,9 @@ def seen_data_reasons(config: Config, snapshot: DataSnapshot) -> Iterator[str]:
     """Yield which archives, that a config starts from, were trained on data of which a random split may make its test
     set. `snapshot` identifies these data."""
     pool_digests = {file.digest for file in snapshot.files}
-    archives = {value: None for key, value in leaves_of(config.get("model")) if key.rpartition(".")[2] == ARCHIVE_KEY}
-    for archive in archives:
-        for file in files_behind(list(_fitted_paths(_config_in(archive)).values())):
+    leaves = leaves_of(config.get("model"))
+    for archive in {value: None for key, value in leaves if key.rpartition(".")[2] == ARCHIVE_KEY}:
+        for file in files_behind(list(_fitted_paths(archive).values())):
             if file_digest(file) in pool_digests:
                 yield (
                     f"{archive}, which it starts from, was trained on {file}, so its test sets would hold records that "
@@ -146,19 +129,14 @@ def seen_data_reasons(config: Config, snapshot: DataSnapshot) -> Iterator[str]:
                 )
 
 
-def _config_in(archive: Any) -> Config:
-    """Return the config in an archive; empty if there is none that can be read."""
-    with suppress(OSError, ValueError, TypeError, KeyError, tarfile.TarError, RecursionError, EOFError):
+def _fitted_paths(archive: Any) -> Dict[str, Any]:
+    """Return the data paths that the training of an archive depended on, which on random splits are all of its files;
+    none if there is no archive that can be read."""
+    with suppress(OSError, ValueError, TypeError, KeyError, AttributeError, tarfile.TarError, RecursionError, EOFError):
         with tarfile.open(archive) as members:
-            member = members.extractfile("config.json")
-            config = json.loads(member.read() if member is not None else b"{}")
-        return config if isinstance(config, dict) else {}
+            config = json.loads(members.extractfile("config.json").read())  # type: ignore[union-attr]
+        reader = config.get("dataset_reader", {})
+        if reader.get("type") == "resplit":
+            return absolute_paths(reader["paths"])
+        return absolute_paths({set_name: config.get(f"{set_name}_data_path") for set_name in FITTED_SETS})
     return {}
-
-
-def _fitted_paths(config: Config) -> Dict[str, Any]:
-    """Return the data paths that a training depended on. A run on random splits depended on all of its files."""
-    reader = config.get("dataset_reader")
-    if isinstance(reader, dict) and reader.get("type") == "resplit" and isinstance(reader.get("paths"), dict):
-        return absolute_paths(reader["paths"])
-    return absolute_paths({set_name: config.get(f"{set_name}_data_path") for set_name in FITTED_SETS})

@@ -3,6 +3,7 @@ because every split is drawn from it."""
 
 import hashlib
 import json
+import re
 from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -13,35 +14,23 @@ from fiesta_allennlp.core.errors import ConfigError, DataError, escape_invisible
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.registry import build_record
 
+ID_PATTERN = re.compile(r"|(?i:.*(id|idx|index|key))")
 
-@dataclass(frozen=True)
-class FileContent:
-    """What was read from a data file: how many items, what one is, and the names of its fields, or else the first
-    line."""
 
-    path: str
-    num_items: int
-    unit: str
-    fields: Tuple[str, ...] = ()
-    first_line: str = ""
-
-    @property
-    def text(self) -> str:
-        ending = f" under {join_some(self.fields)}" if self.fields else ""
-        if self.first_line and not self.fields:
-            ending = f"; the first: {shorten(escape_invisible(self.first_line))!r}"
-        return f"{Path(self.path).name}: {self.num_items:,} {self.unit}{ending}"
+def is_id(name: str) -> bool:
+    """Return whether a field only numbers the records, by its name. The index of a pandas table has none."""
+    return ID_PATTERN.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)
 class Pool:
     """The properties that all candidates must share, so that their scores can be compared, and the words.
 
-    `official` and `targets` are numbers of instances by part, as published and as drawn. `data` is a digest of the data
+    `official` and `targets` are numbers of instances by set, as published and as drawn. `data` is a digest of the data
     files, `fingerprint` one of the instances' groups and labels in order. `counts` is how often each word occurs, by
-    vocabulary namespace. `pairing` are the digests of `pairing_digests`. With `is_of_program`, the pool is what the
-    files hold, not what a reader makes of them. `contents_read` is what was read from each file. `notes` are about
-    copies.
+    vocabulary namespace. `pairing` are digests of groups and labels, which a program and a config have in common. With
+    `is_of_program`, the pool is what the files hold, not what a reader makes of them. `contents_read` is what was read
+    from each file. `notes` are about copies.
     """
 
     official: Mapping[str, int]
@@ -52,7 +41,7 @@ class Pool:
     fingerprint: str
     pairing: Sequence[str] = ()
     is_of_program: bool = False
-    contents_read: Sequence[FileContent] = field(default=(), compare=False)
+    contents_read: Sequence[str] = field(default=(), compare=False)
     notes: Sequence[str] = field(default=(), compare=False)
     words: FrozenSet[str] = frozenset()
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -74,62 +63,35 @@ class Preparation:
     vectors: Sequence[Tuple[str, str]] = ()
     coverage: Sequence[float] = ()
 
+    @property
+    def has_vectors(self) -> bool:
+        """Whether the filtered vectors exist; they do not if the run directory was moved or cleaned."""
+        return all(Path(filtered).is_file() for _, filtered in self.vectors)
+
     def with_vectors_in(self, vectors: Path) -> "Preparation":
         """Return the same with the filtered files in this directory."""
         return replace(self, vectors=tuple((uri, str(vectors / Path(file).name)) for uri, file in self.vectors))
 
-
-def preparation_to_facts(preparation: Preparation) -> Dict[str, Any]:
-    """Return a preparation as plain data for the store, without words, notes and what was read."""
-    facts = asdict(preparation)
-    for name in ("words", "counts", "contents_read", "notes"):
-        del facts["pool"][name]
-    return facts
+    @property
+    def facts(self) -> Dict[str, Any]:
+        """Plain data for the store, without words, notes and what was read."""
+        facts = asdict(self)
+        for name in ("words", "counts", "contents_read", "notes"):
+            del facts["pool"][name]
+        return facts
 
 
 def preparation_from_facts(facts: Mapping[str, Any]) -> Preparation:
-    """Return the preparation that `preparation_to_facts` made plain, without the words."""
+    """Return the preparation that has these facts, without the words."""
     return build_record(Preparation, facts)
 
 
-def vectors_exist(preparation: Preparation) -> bool:
-    """Return whether the filtered vectors exist; they do not if the run directory was moved or cleaned."""
-    return all(Path(filtered).is_file() for _, filtered in preparation.vectors)
-
-
-def _sides_of(groups: Sequence[Hashable], sizes: Mapping[str, int], division: Division) -> Sequence[Hashable]:
-    """Return what a run never has on both sides: the group of each item, or whether it is in the training set."""
-    return [index < sizes["train"] for index in range(len(groups))] if division.is_official else groups
-
-
-def note_on_copies(
-    groups: Sequence[Hashable],
-    contents: Sequence[Hashable],
-    sizes: Mapping[str, int],
-    division: Division,
-    *,
-    remedy: str,
-) -> str:
-    """Count the items that have a copy that a run may see on the other side of its split; empty if there are none.
-    `contents` are equal for copies. Shapes: `(num_items,)`."""
-    item_sides = _sides_of(groups, sizes, division)
-    sides_by_content: DefaultDict[Hashable, Set[Hashable]] = defaultdict(set)
-    for side, content in zip(item_sides, contents, strict=True):
-        sides_by_content[content].add(side)
-    indices_of_copies = [index for index, content in enumerate(contents) if len(sides_by_content[content]) > 1]
-    if not indices_of_copies:
-        return ""
-    where, ending = "that a split may put into another set", f", or {remedy}." if remedy else "."
-    if division.is_official:
-        where, ending = "in the training set", "."
-        indices_of_copies = [index for index in indices_of_copies if not item_sides[index]]
-    return f"{len(indices_of_copies)} of {len(contents)} records have an exact copy {where}. Remove the copies{ending}"
-
-
-def first_group_key(keys: Iterable[Optional[str]]) -> Optional[str]:
-    """Return the first group key that is given; None if that is `none`, or no key is given."""
-    key = next((key for key in keys if key is not None), None)
-    return None if key == "none" else key
+def describe_content(path: str, num_items: int, unit: str, fields: Iterable[str], first_line: str = "") -> str:
+    """Describe what was read from a data file: how many items, and the names of their fields, or else the first
+    line."""
+    ending = f"; the first: {shorten(escape_invisible(first_line))!r}" if first_line else ""
+    names = join_some(list(fields))
+    return f"{Path(path).name}: {num_items:,} {unit}{f' under {names}' if names else ending}"
 
 
 def build_pool(
@@ -139,23 +101,21 @@ def build_pool(
     contents: Sequence[Hashable],
     group_by: Optional[str],
     division: Division,
-    regroup_advice: str = "keep them together by --group-by with a metadata key that they share",
     **fields: Any,
 ) -> Pool:
-    """Return the pool of items with these groups and contents, in parts of these sizes. Refuse one that cannot
-    be split. `regroup_advice` is the remedy for copies in several groups."""
+    """Return the pool of items with these groups, in sets of these sizes. `contents` are equal for copies. Refuse items
+    that cannot be split. Shapes: `(num_items,)`."""
     targets = dict(sizes)
     if not division.is_official:
         targets = target_sizes(sizes, ratios=division.ratios, set_names=division.set_names)
         _check_groups(groups, targets, group_by)
         split_pool(groups, targets, seed=0)
-    copies_note = note_on_copies(groups, contents, sizes, division, remedy=regroup_advice)
-    all_notes = (copies_note,) if copies_note else ()
-    return Pool(sizes, targets, num_groups=len(set(groups)), group_by=group_by, notes=all_notes, **fields)
+    notes = tuple(filter(None, [_note_on_copies(groups, contents, sizes, division)]))
+    return Pool(sizes, targets, num_groups=len(set(groups)), group_by=group_by, notes=notes, **fields)
 
 
 def _check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_by: Optional[str]) -> None:
-    """Refuse a group that fills a whole part: splits could not keep the official sizes."""
+    """Refuse a group that fills a whole set: splits could not keep the official sizes."""
     (group, size), *_ = Counter(groups).most_common(1)
     smallest = min((name for name in targets if name != "train"), key=lambda name: targets[name])
     if group_by is not None and size > targets[smallest]:
@@ -163,6 +123,41 @@ def _check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_
             f"the group {group_by} = {group!r} has {size} instances, but the {smallest} set holds only "
             f"{targets[smallest]}. Use a different --group-by, or none."
         )
+
+
+def _note_on_copies(
+    groups: Sequence[Hashable], contents: Sequence[Hashable], sizes: Mapping[str, int], division: Division
+) -> str:
+    """Count the items that have a copy that a run may see on the other side of its split; empty if there are none."""
+    sides = [index < sizes["train"] for index in range(len(groups))] if division.is_official else groups
+    sides_by_content: DefaultDict[Hashable, Set[Hashable]] = defaultdict(set)
+    for side, content in zip(sides, contents, strict=True):
+        sides_by_content[content].add(side)
+    are_copies = [len(sides_by_content[content]) > 1 for content in contents]
+    where, remedy = "that a split may put into another set", ", or keep them together with --group-by KEY"
+    if division.is_official:
+        where, remedy, are_copies = "in the training set", "", are_copies[sizes["train"] :]
+    if not any(are_copies):
+        return ""
+    return f"{sum(are_copies)} of {len(contents)} records have an exact copy {where}. Remove the copies{remedy}."
+
+
+def first_group_key(keys: Iterable[Optional[str]]) -> Optional[str]:
+    """Return the first group key that is given; None if that is `none`, or no key is given."""
+    key = next((key for key in keys if key is not None), None)
+    return None if key == "none" else key
+
+
+_SAME_DATA_ADVICE = "Both must read the same files and turn them into the same instances."
+COMPARED_FIELDS = {
+    "official": ("number of instances", _SAME_DATA_ADVICE),
+    "targets": ("division into sets", _SAME_DATA_ADVICE),
+    "group_by": ("group key", "Set --group-by for all candidates."),
+    "num_groups": ("number of groups", _SAME_DATA_ADVICE),
+    "data": ("content of the data files (fingerprint)", _SAME_DATA_ADVICE),
+    "fingerprint": ("groups or labels of the instances (fingerprint)", _SAME_DATA_ADVICE),
+}
+"""The fields of pools that must be equal, in words, and what to do if they are not."""
 
 
 def check_same_pool(pools: Mapping[str, Pool]) -> None:
@@ -174,15 +169,6 @@ def check_same_pool(pools: Mapping[str, Pool]) -> None:
             raise ConfigError(f"candidates '{first_name}' and '{name}' do not read the same data: {difference}")
 
 
-COMPARED_FIELDS = {
-    "official": "number of instances",
-    "group_by": "group key",
-    "num_groups": "number of groups",
-    "data": "content of the data files (fingerprint)",
-    "fingerprint": "groups or labels of the instances (fingerprint)",
-}
-
-
 def _first_difference(first: Pool, second: Pool) -> Optional[str]:
     """Return the first difference of two pools, with the remedy; None if they are equal.
 
@@ -191,28 +177,21 @@ def _first_difference(first: Pool, second: Pool) -> Optional[str]:
     """
     if bool(first.official) != bool(second.official):
         return "one of them is a program that splits its data itself. Add 'data' to its config."
-    if set(first.targets) != set(second.targets):
-        return f"the sets are {_text(list(first.targets))} in one and {_text(list(second.targets))} in the other."
-    for name, description in COMPARED_FIELDS.items():
-        first_value, second_value = getattr(first, name), getattr(second, name)
-        if name == "fingerprint" and first.is_of_program != second.is_of_program:
-            return _UNPAIRED_MESSAGE if set(first.pairing).isdisjoint(second.pairing) else None
-        if first_value != second_value:
-            remedy = "Set --group-by for all candidates." if name == "group_by" else _SAME_DATA_ADVICE
-            return f"the {description} is {_text(first_value)} in one and {_text(second_value)} in the other. {remedy}"
+    is_mixed = first.is_of_program != second.is_of_program
+    for name, (description, remedy) in COMPARED_FIELDS.items():
+        if name == "fingerprint" and is_mixed:
+            continue
+        values = [getattr(pool, name) for pool in (first, second)]
+        if values[0] != values[1]:
+            if isinstance(values[0], Mapping):
+                values = [", ".join(f"{set_name} {size}" for set_name, size in sizes.items()) for sizes in values]
+            return f"the {description} is {values[0]} in one and {values[1]} in the other. {remedy}"
+    if is_mixed and set(first.pairing).isdisjoint(second.pairing):
+        return (
+            "groups or labels of the config's instances and the program's records differ. Make the reader yield one "
+            "instance for each record, in the order of the file, with a label that is a field of the record."
+        )
     return None
-
-
-def _text(value: Any) -> str:
-    listed = [f"{set_name} {size}" for set_name, size in value.items()] if isinstance(value, Mapping) else value
-    return ", ".join(listed) if isinstance(listed, list) else str(value)
-
-
-_SAME_DATA_ADVICE = "Both must read the same files and turn them into the same instances."
-_UNPAIRED_MESSAGE = (
-    "groups or labels of the config's instances and the program's records differ. Make the reader yield one instance "
-    "for each record, in the order of the file, with a label that is a field of the record."
-)
 
 
 def encode_values(values: Iterable[Hashable]) -> List[int]:
@@ -222,22 +201,12 @@ def encode_values(values: Iterable[Hashable]) -> List[int]:
 
 
 def pairing_digests(groups: Sequence[Hashable], fields: Mapping[str, Sequence[Hashable]]) -> Tuple[str, ...]:
-    """Return a digest of the groups in order, and one with each field that tells items apart, sorted. Shapes:
-    `(num_items,)`.
+    """Return digests of the groups in order: one with each field that tells items apart, sorted; without such a field,
+    of the groups alone. Shapes: `(num_items,)`.
 
     A field says something about the order if its values repeat but are not all equal. Two candidates with a digest in
     common have items with equal groups and, apart from names, equal labels at equal positions.
     """
-    group_codes = encode_values(groups)
-    informative_codes = [codes for codes in map(encode_values, fields.values()) if 1 < len(set(codes)) < len(codes)]
-    return tuple(sorted({_digest(group_codes, codes) for codes in ([], *informative_codes)}))
-
-
-def label_digests(groups: Sequence[Hashable], fields: Mapping[str, Sequence[Hashable]]) -> Tuple[str, ...]:
-    """Return the digests that include a field; if no field tells items apart, the digest of the groups."""
-    alone = pairing_digests(groups, {})
-    return tuple(digest for digest in pairing_digests(groups, fields) if digest not in alone) or alone
-
-
-def _digest(groups: List[int], labels: List[int]) -> str:
-    return hashlib.sha256(json.dumps([groups, labels]).encode("ascii")).hexdigest()
+    columns = [codes for codes in map(encode_values, fields.values()) if 1 < len(set(codes)) < len(codes)]
+    digested = ([encode_values(groups), codes] for codes in columns or [[]])
+    return tuple(sorted({hashlib.sha256(json.dumps(pair).encode("ascii")).hexdigest() for pair in digested}))

@@ -21,11 +21,8 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import (
     MAX_CHOICES,
     ConfigError,
-    FiestaError,
-    ForeignError,
-    ModelError,
+    DataError,
     PackageError,
-    ReaderError,
     StoreError,
     combined_error,
     describe_as_sentence,
@@ -35,7 +32,8 @@ from fiesta_allennlp.core.errors import (
 from fiesta_allennlp.core.records import Candidate, Evaluation, Request
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.settings.defaults import METRIC
-from fiesta_allennlp.core.settings.metrics import Metric, check_metric_sign
+from fiesta_allennlp.core.settings.metrics import check_metric_sign
+from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.running.executor import Evaluator, Executor, option_value
 from fiesta_allennlp.running.machine import DEVICES_VARIABLE, is_gpu, visible_gpus
 from fiesta_allennlp.running.processes import num_workers, run_in_processes
@@ -70,7 +68,7 @@ def build_executor(settings: Settings, directory: RunDirectory, *, packages: Seq
         if "cuda_devices" not in parameters:
             raise ConfigError(f"--cuda-devices cannot be combined with --executor {name}. Remove it.")
         devices = [device.strip() for device in settings.cuda_devices.split(",")]
-        params["cuda_devices"] = resolve_devices(devices, "--cuda-devices")
+        params["cuda_devices"] = resolve_devices(devices)
     common = {"workers": settings.workers, "time_limit": settings.time_limit, "packages": tuple(packages)}
     if typed_twice := [key for key in params if key in common]:
         raise ConfigError(f"--executor-option {typed_twice[0]}=... has an option of its own. Use that.")
@@ -80,7 +78,7 @@ def build_executor(settings: Settings, directory: RunDirectory, *, packages: Seq
         raise ConfigError(f"--executor {name}: {error}") from error
 
 
-def resolve_devices(devices: Sequence[str], option_name: str) -> List[str]:
+def resolve_devices(devices: Sequence[str]) -> List[str]:
     """Return devices as `CUDA_VISIBLE_DEVICES` names them for their runs. Numbers count within the GPUs that this
     process may use. Refuse a device that does not exist, on which a run would silently train on the CPU."""
     visible_devices, visible_names = visible_gpus(), os.environ.get(DEVICES_VARIABLE)
@@ -91,7 +89,7 @@ def resolve_devices(devices: Sequence[str], option_name: str) -> List[str]:
         if device not in names:
             within = "" if visible_names is None else f" within {DEVICES_VARIABLE}={visible_names}"
             num_devices = len(visible_devices)
-            raise ConfigError(f"{option_name}: no GPU '{device}' found; there are {num_devices}{within}, from 0.")
+            raise ConfigError(f"--cuda-devices: no GPU '{device}' found; there are {num_devices}{within}, from 0.")
     return [names[device] for device in devices]
 
 
@@ -128,10 +126,7 @@ def prepare_candidates(
 ) -> Dict[str, Preparation]:
     """Build each of these candidates once, in its own process. Output goes to `checks/` of `directory`, and word
     vectors to `vectors/`. Raise a `ConfigError` that lists all invalid candidates."""
-    num_tasks = f"{len(candidates)} candidate{'s' * (len(candidates) > 1)}"
-    builds = any(type_of(candidate.config).builds_model for candidate in candidates.values())
-    building = " and building each model once" if builds else ""
-    console.print(f"Checking {num_tasks}: reading the data{building} ...")
+    console.print(f"Checking {count_text(len(candidates), 'candidate')}: reading the data, building models ...")
     num_slots = num_workers("auto", num_threads)  # on this machine, wherever the runs will be made
     digests = {name: candidate_set.snapshots[name].fingerprint for name in candidates}
     tasks = {
@@ -153,20 +148,14 @@ def prepare_candidates(
             raise StoreError(f"{directory.root} was deleted or moved during the checks. Run the command again.")
         if package_error := next((error for error in errors.values() if isinstance(error, PackageError)), None):
             raise package_error  # which all of them import
-        refusals = {
-            f"candidate '{name}' ({candidates[name].source})": _refusal_reason(
-                error, directory, directory.check_log(name)
-            )
-            for name, error in errors.items()
-        }
+        refusals: Dict[str, str] = {}
+        for name, error in errors.items():
+            has_clear_message = type(error) in (ConfigError, DataError)
+            is_kept = directory.store.exists() and directory.check_log(name).exists() and not has_clear_message
+            hint = f" Full log: {directory.check_log(name)}" if is_kept else ""
+            refusals[f"candidate '{name}' ({candidates[name].source})"] = f"{describe_as_sentence(error)}{hint}"
         raise combined_error(refusals, noun="invalid candidates") from next(iter(errors.values()))
     return results
-
-
-def _refusal_reason(error: BaseException, directory: RunDirectory, log: Path) -> str:
-    needs_no_log = isinstance(error, FiestaError) and not isinstance(error, (ForeignError, ModelError, ReaderError))
-    log_hint = "" if needs_no_log or not directory.store.exists() or not log.exists() else f" Full log: {log}"
-    return f"{describe_as_sentence(error)}{log_hint}"
 
 
 def _prepare_candidate(
@@ -187,38 +176,29 @@ def resolve_metric(
 ) -> Settings:
     """Return the settings with a metric that every candidate reports: the one that the user chose, the default, or else
     the only one that all of them report, which the console then prints."""
+    reported = {name: set(built.metrics) for name, built in preparations.items() if built.metrics is not None}
     if settings.metric is None:
-        settings = replace(settings, metric=_choose_metric(candidates, preparations, console))
-    metric = settings.scored_by
+        if len(reported) < len(preparations):
+            raise ConfigError(f"--metric is missing, and a program's metrics are unknown before a run. {METRIC_ADVICE}")
+        common_metrics = set.intersection(*reported.values())
+        if METRIC in common_metrics:
+            return replace(settings, metric=METRIC)
+        if len(common_metrics) != 1:
+            names = join_some(sorted({*common_metrics, LOSS_METRIC}), limit=MAX_CHOICES)
+            raise ConfigError(f"--metric is missing. All candidates report {names}. {METRIC_ADVICE}")
+        settings = replace(settings, metric=common_metrics.pop())
+        check_metric_sign(settings.scored_by.name)
+        for candidate in candidates.values():
+            type_of(candidate.config).check(settings)
+        console.print(f"Comparing by {settings.metric}, the only metric that all candidates report.")
     refusals: Dict[str, str] = {}
-    for name, preparation in preparations.items():
-        reported_metrics = None if preparation.metrics is None else sorted({*preparation.metrics, LOSS_METRIC})
-        if reported_metrics is not None and metric.name not in reported_metrics:
+    for name, metrics in reported.items():
+        metric, choices = settings.scored_by.name, sorted(metrics | {LOSS_METRIC})
+        if metric not in choices:
             refusals[f"candidate '{name}'"] = (
-                f"its model does not report the metric '{metric.name}'. It reports: {join_some(reported_metrics)}."
-                f"{did_you_mean(metric.name, reported_metrics)} {METRIC_ADVICE}"
+                f"its model does not report the metric '{metric}'. It reports: {join_some(choices)}."
+                f"{did_you_mean(metric, choices)} {METRIC_ADVICE}"
             )
     if refusals:
         raise combined_error(refusals, noun="invalid candidates")
     return settings
-
-
-def _choose_metric(
-    candidates: Mapping[str, Candidate], preparations: Mapping[str, Preparation], console: Console
-) -> str:
-    metric_lists = [preparation.metrics for preparation in preparations.values()]
-    reported_metrics = [set(metrics) for metrics in metric_lists if metrics is not None]
-    if len(reported_metrics) < len(preparations):
-        raise ConfigError(f"--metric is missing, and a program's metrics are unknown before a run. {METRIC_ADVICE}")
-    common_metrics = set.intersection(*reported_metrics)
-    if METRIC in common_metrics:
-        return METRIC
-    if len(common_metrics) != 1:
-        names = join_some(sorted({*common_metrics, LOSS_METRIC}), limit=MAX_CHOICES)
-        raise ConfigError(f"--metric is missing. All candidates report {names}. {METRIC_ADVICE}")
-    (metric,) = common_metrics
-    check_metric_sign(metric)
-    for candidate in candidates.values():
-        type_of(candidate.config).check_metric(Metric(metric))
-    console.print(f"Comparing by {metric}, the only metric that all candidates report.")
-    return metric

@@ -20,13 +20,7 @@ from fiesta_allennlp.core.settings.choice_settings import (
 )
 from fiesta_allennlp.core.settings.defaults import METRIC
 from fiesta_allennlp.core.settings.metrics import Metric
-from fiesta_allennlp.core.settings.options import (
-    RESOURCES_GROUP,
-    SELECTION_GROUP,
-    flag,
-    option,
-    resource_option,
-)
+from fiesta_allennlp.core.settings.options import RESOURCES_GROUP, SELECTION_GROUP, flag, option, resource_option
 from fiesta_allennlp.selecting.objections import allow_option
 
 SCORING_GROUP = "Data and scoring"

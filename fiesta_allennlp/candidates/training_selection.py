@@ -1,32 +1,18 @@
-"""Selections among configs and programs: the family of `fiesta select`, its dry run and its trial."""
+"""Selections among configs and programs: the family of `fiesta select`."""
 
-import logging
 import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Callable, ClassVar, Dict, Iterator, List, Mapping, Optional, Tuple, Type
+from typing import Any, Callable, ClassVar, Iterator, List, Mapping, Tuple, Type
 
 from rich.console import Console
 
-from fiesta_allennlp.candidates.candidate_set import (
-    CandidateSet,
-    compare_with_store,
-    equal_candidates,
-    load_candidates,
-    take_trials,
-)
+from fiesta_allennlp.candidates.candidate_set import CandidateSet, compare_with_store, load_candidates, take_trials
 from fiesta_allennlp.candidates.candidate_types import type_of
-from fiesta_allennlp.candidates.candidate_values import Point
 from fiesta_allennlp.candidates.data_files import DataSnapshot
-from fiesta_allennlp.candidates.pool import (
-    Pool,
-    Preparation,
-    check_same_pool,
-    preparation_from_facts,
-    preparation_to_facts,
-    vectors_exist,
-)
+from fiesta_allennlp.candidates.points import Trial, trials_of
+from fiesta_allennlp.candidates.pool import Pool, Preparation, check_same_pool, preparation_from_facts
 from fiesta_allennlp.candidates.preparation import (
     CandidateEvaluator,
     build_executor,
@@ -36,27 +22,22 @@ from fiesta_allennlp.candidates.preparation import (
     worker_packages,
 )
 from fiesta_allennlp.candidates.select_settings import Settings
-from fiesta_allennlp.candidates.studies import study_scores, trials_of
 from fiesta_allennlp.choosing.decision import Decision
-from fiesta_allennlp.choosing.strategy import Strategy
-from fiesta_allennlp.choosing.strategy_building import build_strategy, build_with_packages, translated_option_errors
+from fiesta_allennlp.choosing.strategy import Strategy, build_strategy, translated_option_errors
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError, join_some
-from fiesta_allennlp.core.records import Candidate, History, Outcome
-from fiesta_allennlp.core.seeding import fresh_seed, make_request
+from fiesta_allennlp.core.records import Candidate, History
+from fiesta_allennlp.core.registry import build_with_packages
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import check_metric_sign
-from fiesta_allennlp.core.texts import number_text
 from fiesta_allennlp.running.executor import Executor
 from fiesta_allennlp.running.slurm import end_left_jobs
 from fiesta_allennlp.selecting.listeners import BestModelKeeper, BroughtUnits, Display, Listener, MetricNotes
 from fiesta_allennlp.selecting.loop import SelectionLoop
 from fiesta_allennlp.selecting.objections import PRETRAINED, REMOVED, UNITS
-from fiesta_allennlp.selecting.results.facts import forecast_open_selection
+from fiesta_allennlp.selecting.results.facts import LiveForecast
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.result_words import forecast_text
 from fiesta_allennlp.selecting.results.verdict import judge
-from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection
+from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, run_selection
 from fiesta_allennlp.selecting.store import RunStore
 
 
@@ -106,25 +87,30 @@ class TrainingSelection(SelectionFamily):
 
     @contextmanager
     def prepare_runs(self, directory: RunDirectory, console: Console) -> Iterator[None]:
-        for note in self.notes():
+        for note in self.candidate_set.notes(self.settings.scored_by):
             console.print(f"Note: {note}")
         settings, active = self.settings, self.candidate_set.active
         packages = worker_packages(settings, self.candidate_set)
         build_it = partial(build_executor, settings, self.directory, packages=packages)
         with closing(build_with_packages(settings.include_package, build_it)) as self.executor:
             check_gpus(active, self.executor)
-            preparations = {name: preparation_from_facts(c.facts) for name, c in self.candidate_set.unchanged.items()}
-            complete = {name for name, preparation in preparations.items() if vectors_exist(preparation)}
+            stored, corrected = self.candidate_set.stored, self.corrected
+            preparations = {
+                name: preparation_from_facts(stored[name].facts) for name in stored if name not in corrected
+            }
+            complete = {name for name, preparation in preparations.items() if preparation.has_vectors}
             missing = {name: candidate for name, candidate in active.items() if name not in complete}
             if missing:
                 if not settings.on_official_splits:
-                    PRETRAINED.check(self.seen_data_reasons(missing), settings.allow)
-                vectors = self.directory.vectors.resolve()  # which `directory` becomes
-                for name, preparation in self.prepare(missing, directory, console).items():
-                    preparations[name] = preparation.with_vectors_in(vectors)
+                    PRETRAINED.check(self.candidate_set.seen_data_reasons(missing), settings.allow)
+                num_threads, vectors = self.executor.num_threads, self.directory.vectors.resolve()
+                built = prepare_candidates(
+                    missing, settings, self.candidate_set, directory, console, num_threads=num_threads
+                )  # in `directory`, which becomes this one
+                preparations.update({name: built[name].with_vectors_in(vectors) for name in missing})
                 check_same_pool({name: preparations[name].pool for name in active})
                 pools = [preparations[name].pool for name in missing]
-                for text in dict.fromkeys(content.text for pool in pools for content in pool.contents_read):
+                for text in dict.fromkeys(text for pool in pools for text in pool.contents_read):
                     console.print(f"Read {text}.")
                 for note in pools[0].notes:
                     console.print(f"Note: {note}")
@@ -132,58 +118,16 @@ class TrainingSelection(SelectionFamily):
             self.settings = resolve_metric(settings, active, {name: preparations[name] for name in active}, console)
             yield
 
-    def seen_data_reasons(self, candidates: Mapping[str, Candidate]) -> Iterator[str]:
-        for name, candidate in candidates.items():
-            for reason in type_of(candidate.config).seen_data_reasons(self.candidate_set.snapshots[name]):
-                yield f"candidate '{name}': {reason}"
-
-    def notes(self) -> Iterator[str]:
-        """Yield what is doubtful about the configs."""
-        configs = {name: dict(candidate.config) for name, candidate in self.candidate_set.active.items()}
-        for names in equal_candidates(configs):
-            yield (
-                f"the configs of {join_some(names)} are equal apart from seeds, so no number of "
-                "runs separates these candidates. Keep them for an A/A test; otherwise correct or remove one."
-            )
-        if corrected := self.candidate_set.corrected:
-            yield f"{join_some(corrected)}: the config was changed, so failed runs start again. None had finished."
-        yield from self._trial_notes()
-        names_by_note: Dict[str, List[str]] = {}
-        for name, config in configs.items():
-            for note in type_of(config).notes(self.candidate_set.division):
-                names_by_note.setdefault(note, []).append(name)
-        yield from (f"{join_some(names)}: {note}" for note, names in names_by_note.items())
-
-    def _trial_notes(self) -> Iterator[str]:
-        """Yield the trials of a study that are candidates, and whether it ranks them by another direction."""
-        metric, trials = self.settings.scored_by, trials_of(self.candidate_set.active)
-        for name, trial in trials.items():
-            yield f"{name}: {Point(trial.values).text}; {number_text(trial.score)} in the study, which does not count."
-        if any(trial.minimise != metric.minimise for trial in trials.values()):
-            verbs = ("minimizes", "maximizes") if metric.minimise else ("maximizes", "minimizes")
-            yield f"the study {verbs[1]} its objective, but the selection {verbs[0]} {metric.name}."
-
-    def prepare(
-        self, candidates: Mapping[str, Candidate], directory: RunDirectory, console: Console
-    ) -> Dict[str, Preparation]:
-        num_threads = self.executor.num_threads
-        return prepare_candidates(
-            candidates, self.settings, self.candidate_set, directory, console, num_threads=num_threads
-        )
-
     # What the store keeps.
 
     @property
     def candidates(self) -> List[Candidate]:
-        snapshots = self.candidate_set.snapshots
-        files = {name: {"files": {f.path: f.digest for f in data.files}} for name, data in snapshots.items()}
-        return [
-            replace(
-                candidate,
-                facts={**candidate.facts, **preparation_to_facts(self.preparations[name]), **files[name]},
-            )
-            for name, candidate in self.candidate_set.active.items()
-        ]
+        candidates: List[Candidate] = []
+        for name, candidate in self.candidate_set.active.items():
+            files = {file.path: file.digest for file in self.candidate_set.snapshots[name].files}
+            facts = {**candidate.facts, **self.preparations[name].facts, "files": files}
+            candidates.append(replace(candidate, facts=facts))
+        return candidates
 
     @property
     def corrected(self) -> Tuple[str, ...]:
@@ -257,12 +201,12 @@ class TrainingSelection(SelectionFamily):
     def live_results(self, *, seconds_before: float, seed: int) -> Callable[[History, Decision], Result]:
         """Return a function that makes the result so far, with a forecast. Earlier sessions worked for
         `seconds_before`."""
-        metric, start = self.settings.scored_by, time.monotonic() - seconds_before
+        metric, start, make_forecast = self.settings.scored_by, time.monotonic() - seconds_before, LiveForecast()
 
         def make_result(history: History, decision: Decision) -> Result:
             max_hours, workers = self.settings.max_hours, max(self.executor.slots, 1)
             seconds_left = None if max_hours is None else 3600 * max_hours - (time.monotonic() - start)
-            forecast = forecast_open_selection(
+            forecast = make_forecast(
                 self.strategy, history, decision, seed=seed, workers=workers, seconds_left=seconds_left
             )
             target = self.strategy.confidence or CONFIDENCE
@@ -272,10 +216,8 @@ class TrainingSelection(SelectionFamily):
         return make_result
 
     def result(self, history: History, decision: Decision, *, seed: str) -> Result:
-        candidates = {**self.candidate_set.stored, **self.candidate_set.active}
-        return training_result(
-            self.settings, self.strategy, history, decision, self.preparations, study_scores(candidates), seed=seed
-        )
+        trials = trials_of({**self.candidate_set.stored, **self.candidate_set.active})
+        return training_result(self.settings, self.strategy, history, decision, self.preparations, trials, seed=seed)
 
     def conclude(self, history: History, result: Result) -> None:
         if self.settings.keep == "best" and result.best is not None:
@@ -288,7 +230,7 @@ def training_result(
     history: History,
     decision: Decision,
     preparations: Mapping[str, Preparation],
-    scores_in_study: Mapping[str, Optional[float]],
+    trials: Mapping[str, Trial],
     **further_fields: Any,
 ) -> Result:
     """Return the result of a decision of the strategy, judged over everybody who took part."""
@@ -298,7 +240,7 @@ def training_result(
         judge(history, decision, strategy, allowed=settings.allow),
         settings.scored_by,
         num_parameters={name: preparation.num_parameters for name, preparation in preparations.items()},
-        study_scores=scores_in_study,
+        study_scores={name: trial.score for name, trial in trials.items()},
         strategy=params,
         target=strategy.confidence or CONFIDENCE,
         belief=params["belief"],
@@ -312,64 +254,3 @@ def training_result(
 
 select = partial(run_selection, TrainingSelection)
 """Select the best of several candidates, or resume a selection. The parameters are those of `run_selection`."""
-
-
-# Without a store.
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The result of a dry run. `least` and `most` are numbers of runs; `commands` has the command of each program's
-    first run."""
-
-    prepared: TrainingSelection
-    least: int
-    most: int
-    commands: Mapping[str, str]
-    expected: str = ""
-
-
-def plan(
-    settings: Settings, console: Console, directory: RunDirectory, beginning: Optional[StoredState] = None
-) -> Plan:
-    """Check everything and build every model once for a selection in `directory`. Train nothing and keep nothing."""
-    with dry_run(TrainingSelection, settings, console, beginning) as prepared:
-        console.print(f"Would train {prepared.executor.describe()}.")
-    expected = ""
-    if prepared.brought is not None:
-        console.print(*(f"Note: {sentence}" for sentence in prepared.brought.sentences))
-        history = History(tuple(prepared.candidate_set.active), sign=prepared.settings.scored_by.sign)
-        history, strategy = history.with_outcomes(prepared.brought.outcomes), prepared.strategy
-        decision = strategy.recommend(history)
-        expected = forecast_text(
-            forecast_open_selection(strategy, history, decision, seed=settings.seed or 0, workers=0)
-        )
-    candidate_set = prepared.candidate_set
-    least, most = prepared.strategy.bounds(len(candidate_set.active))
-    commands: Dict[str, str] = {}
-    for name, config in candidate_set.configs.items():
-        command = type_of(config).example_command(candidate_set.division, directory.evaluation(f"{name}-0"))
-        commands.update({name: command} if command else {})
-    return Plan(prepared, least, most, commands, expected)
-
-
-def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
-    """Make one short run of each candidate, and keep nothing: 200 records of a program's data, or one epoch of an
-    AllenNLP config. Yield the outcomes."""
-    with dry_run(TrainingSelection, settings, console) as prepared:
-        if not prepared.executor.is_local:
-            raise ConfigError("--trial runs only on this machine. Remove --executor.")
-        seed = fresh_seed() if settings.seed is None else settings.seed
-        if not prepared.pool.official:
-            console.print("Note: these programs load their own data, so a trial makes a whole run of each.")
-        evaluator = prepared.evaluator(is_trial=True)
-        notes = MetricNotes(prepared.settings.scored_by.name, console)
-        for name in prepared.candidate_set.active:
-            request = make_request(seed, name, 0, shared_splits=settings.splits == "shared")
-            prepared.executor.submit(evaluator.for_request(request), request)
-        for outcome in prepared.executor.completed():
-            notes.on_outcome(outcome)
-            yield outcome
-
-
-logger = logging.getLogger(__name__)

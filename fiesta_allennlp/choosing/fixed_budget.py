@@ -33,6 +33,8 @@ class FixedBudget(Strategy):
         budget: limit on the finished and pending runs of all candidates together. Failures do not count.
     """
 
+    needs_budget = True
+
     def __init__(self, *, belief: Belief, budget: int) -> None:
         self.belief = belief
         self.budget: int = budget

@@ -1,10 +1,22 @@
-"""The base class of strategies, and what they share: the analysis, who is next, limits and margins."""
+"""The base class of strategies, what they share, and how one is built and checked from the options that name it."""
 
 import math
 import re
 from abc import abstractmethod
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Collection, FrozenSet, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import (
+    Any,
+    Callable,
+    FrozenSet,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 import numpy as np
 
@@ -15,7 +27,10 @@ from fiesta_allennlp.choosing.probability.batch import nearest_rival
 from fiesta_allennlp.core.errors import ConfigError, OptionError, did_you_mean, join_some
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.core.registry import Registrable, convert_value
+from fiesta_allennlp.core.registry import Registrable, build, convert_value
+from fiesta_allennlp.core.settings.choice_settings import ChoiceSettings
+from fiesta_allennlp.core.settings.defaults import BELIEF
+from fiesta_allennlp.core.settings.options import deciding_options, flag
 
 
 @dataclass(frozen=True)
@@ -38,18 +53,20 @@ class Strategy(Registrable):
 
     `belief` computes the probabilities that the strategy reports. `confidence` is the probability at which it stops, or
     None if it stops for another reason. `num_starts` is the number of runs that every candidate begins with, and
-    `budget` the number of runs to spend, or None without one. `run_limit` limits the runs of each candidate.
+    `budget` the number of runs to spend, or None without one; `needs_budget` says whether it must be given.
+    `run_limit` limits the runs of each candidate.
     """
 
     belief: Belief
     confidence: Optional[float] = None
     num_starts: int = 0
     budget: Optional[int] = None
+    needs_budget: bool = False
     run_limit: Optional[RunLimit] = None
     done: FrozenSet[str] = frozenset()
     """Candidates that get no further runs. Set by `without_further_runs`."""
 
-    def without_further_runs(self, done: Collection[str], history: History) -> None:
+    def without_further_runs(self, done: Sequence[str], history: History) -> None:
         """Take these candidates with the runs that they have.
 
         Raises:
@@ -258,3 +275,56 @@ class Margin:
     @property
     def text(self) -> str:
         return f"{self.size:g}sd" if self.is_in_sds else f"{self.size:g}"
+
+
+def build_strategy(
+    choice: ChoiceSettings,
+    names: List[str],
+    *,
+    has_counts: bool = False,
+    minimise: bool = False,
+    run_limit: Optional[RunLimit] = None,
+) -> Strategy:
+    """Build the strategy with its belief, and check it for these candidates. `has_counts` says whether runs report
+    counts of right and wrong answers, which some beliefs need, and `run_limit` limits the runs of each candidate."""
+    params = choice.strategy_params()
+    _check_strategy_options(params, choice)
+    try:
+        strategy = build(Strategy, params)
+    except ConfigError as error:
+        raise ConfigError(f"--strategy {params['type']} with --belief {params['belief']['type']}: {error}") from error
+    with translated_option_errors(choice):
+        strategy.check(names)
+    if strategy.belief.needs_counts and (minimise or not has_counts):
+        reason = "needs counts of right and wrong answers, which these runs do not report"
+        raise ConfigError(f"--belief {params['belief']['type']} {reason}. Use --belief {BELIEF}.")
+    strategy.run_limit = run_limit
+    return strategy
+
+
+@contextmanager
+def translated_option_errors(choice: ChoiceSettings) -> Iterator[None]:
+    """Begin an error of a strategy with the option as it is typed. If the limit is too low, add what needs fewer
+    runs."""
+    try:
+        yield
+    except OptionError as error:
+        remedy = ""
+        if error.option == "max_evaluations":
+            limit = choice.strategy_params()["max_evaluations"]
+            remedy = f" Raise it, or use --budget {limit}, or --stop bayesian, which needs fewer runs."
+        raise ConfigError(f"{flag(error.option)} {error.rule}{remedy}") from error
+
+
+def _check_strategy_options(params: Mapping[str, Any], choice: ChoiceSettings) -> None:
+    """Refuse an option that belongs to the other kind of strategy, and a missing budget."""
+    name = params["type"]
+    strategy_class = Strategy.find(name)
+    if strategy_class is not None:
+        has_budget = strategy_class.needs_budget
+        forbidden_options = deciding_options(choice, "confidence" if has_budget else "budget")
+        if wrong_options := [key for key in forbidden_options if key in params]:
+            option = "--budget" if has_budget else f"--strategy {name}"
+            raise ConfigError(f"{flag(wrong_options[0])} cannot be combined with {option}. Use one or the other.")
+        if has_budget and "budget" not in params:
+            raise ConfigError(f"--strategy {name} needs --budget N, the total number of runs.")

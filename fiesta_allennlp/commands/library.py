@@ -7,7 +7,7 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 from rich.console import Console
 
-from fiesta_allennlp.candidates.candidate_values import plain_points
+from fiesta_allennlp.candidates.points import plain_points
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.training_selection import select as run_select
 from fiesta_allennlp.confirming.confirm_settings import ConfirmSettings
@@ -28,9 +28,9 @@ from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.session import StoredState
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.run_table import read_brought_runs
-from fiesta_allennlp.tables.score_sources import ScoreSource
 from fiesta_allennlp.tables.simulation.planning import Simulation
-from fiesta_allennlp.tables.table import read_score_table
+from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
+from fiesta_allennlp.tables.simulation.score_table import read_score_table
 from fiesta_allennlp.tables.table_settings import (
     BroughtSettings,
     NextSettings,

@@ -165,7 +165,7 @@ selection with its original options."""
     settings_class_path = "fiesta_allennlp.candidates.select_settings.Settings"
     further_settings_paths = ("fiesta_allennlp.tables.table_settings.BroughtSettings",)
     select_path = "fiesta_allennlp.candidates.training_selection.select"
-    plan_path = "fiesta_allennlp.candidates.training_selection.plan"
+    plan_path = "fiesta_allennlp.candidates.rehearsal.plan"
     plan_view_path = "fiesta_allennlp.reports.terminal.dry_run.show_training_plan"
     positional_settings = (("candidates", "*"),)
 
@@ -207,7 +207,7 @@ selection with its original options."""
         from fiesta_allennlp.candidates.select_settings import Settings
 
         settings = Settings(**typed_settings(args, Settings))
-        from fiesta_allennlp.candidates.training_selection import trial
+        from fiesta_allennlp.candidates.rehearsal import trial
         from fiesta_allennlp.core.records import Failure
         from fiesta_allennlp.reports.terminal.dry_run import trial_table
 

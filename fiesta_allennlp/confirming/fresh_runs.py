@@ -13,13 +13,14 @@ from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.training_selection import TrainingSelection
 from fiesta_allennlp.choosing.decision import Decision
-from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
+from fiesta_allennlp.choosing.strategy import build_strategy
 from fiesta_allennlp.confirming.confirm_settings import ConfirmSettings
 from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.files import write_json_file
 from fiesta_allennlp.core.records import Candidate, History
+from fiesta_allennlp.core.registry import packages_named_in_errors
 from fiesta_allennlp.core.settings.choice_settings import SHARED
 from fiesta_allennlp.core.settings.defaults import NUM_FRESH_RUNS
 from fiesta_allennlp.core.settings.options import deciding_options, settings_to_json

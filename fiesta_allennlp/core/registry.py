@@ -14,9 +14,23 @@ import types
 import typing
 from abc import ABC
 from collections import abc, defaultdict
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
+from typing import (
+    Any,
+    Callable,
+    ClassVar,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Type,
+    TypeVar,
+    Union,
+)
 
 from fiesta_allennlp.core.errors import (
     MAX_CHOICES,
@@ -33,6 +47,7 @@ from fiesta_allennlp.core.files import shorten, shown_value
 Registered = TypeVar("Registered", bound="Registrable")
 RegisteredClass = TypeVar("RegisteredClass", bound=type)
 Record = TypeVar("Record")
+Built = TypeVar("Built")
 _cached_type_hints: Callable[[Any], Dict[str, Any]] = cache(typing.get_type_hints)
 
 SIMPLE_TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}
@@ -260,3 +275,28 @@ def _check_type(value: Any, expected_type: Any, type_name: str, key: str) -> Any
     if is_lookalike or not isinstance(value, expected_type) or (is_number and not abs(value) <= sys.float_info.max):
         raise ConfigError(f"{key} must be {type_name} but got {shown_value(value)}.")
     return value
+
+
+def build_with_packages(packages: Sequence[str], build: Callable[[], Built]) -> Built:
+    """Call `build`; if it fails, import these packages and call it again."""
+    try:
+        return build()
+    except ConfigError:
+        if not packages:
+            raise
+    for package in packages:
+        import_package(package)
+    return build()
+
+
+@contextmanager
+def packages_named_in_errors(packages: Sequence[str]) -> Iterator[None]:
+    """Name the packages of a stored selection where an error may come from not importing them: whoever reads it did not
+    write it."""
+    try:
+        yield
+    except ConfigError as error:
+        if not packages:
+            raise
+        options = " ".join(f"--include-package {package}" for package in packages)
+        raise ConfigError(f"{error} The selection uses code of its author: if you trust it, add {options}.") from error

@@ -14,8 +14,7 @@ from fiesta_allennlp.choosing.beliefs.dirichlet_f_measure import FMeasurePosteri
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.stopping_rules import BayesianStop, StoppingRule
-from fiesta_allennlp.choosing.strategy import RunLimit
-from fiesta_allennlp.choosing.strategy_building import build_strategy
+from fiesta_allennlp.choosing.strategy import RunLimit, build_strategy
 from fiesta_allennlp.choosing.t_tests import INTERVAL_LEVEL
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError

@@ -15,12 +15,11 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence
 from rich.console import Console
 
 from fiesta_allennlp.choosing.decision import Decision
-from fiesta_allennlp.choosing.strategy_building import build_with_packages
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe_as_sentence, join_some
 from fiesta_allennlp.core.names import check_names, split_name
 from fiesta_allennlp.core.records import Candidate, History
-from fiesta_allennlp.core.registry import build
+from fiesta_allennlp.core.registry import build, build_with_packages
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE, num_cores
 from fiesta_allennlp.core.settings.jsonnet import read_jsonnet
 from fiesta_allennlp.core.settings.metrics import Metric
@@ -39,7 +38,7 @@ from fiesta_allennlp.documents.system import System
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.selecting.listeners import Display
 from fiesta_allennlp.selecting.loop import SelectionLoop
-from fiesta_allennlp.selecting.results.facts import forecast_open_selection
+from fiesta_allennlp.selecting.results.facts import LiveForecast
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selecting.store import RunStore
@@ -189,10 +188,10 @@ class DocumentSelection(SelectionFamily):
                 cached_systems={n: CachedSystem(n, system, answers, stopping) for n, system in self.systems.items()},
             )
 
+            make_forecast = LiveForecast()
+
             def make_result(history: History, decision: Decision) -> Result:
-                forecast = forecast_open_selection(
-                    setup.strategy, history, decision, seed=seed, workers=settings.workers
-                )
+                forecast = make_forecast(setup.strategy, history, decision, seed=seed, workers=settings.workers)
                 metric = Metric.parse(setup.task.metric)
                 own: Dict[str, Any] = {"collapsed": (), "lead": None, "forecast": forecast, "running": True}
                 own["target"] = setup.strategy.confidence or CONFIDENCE

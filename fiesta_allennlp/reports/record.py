@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.candidates.candidate_values import Point
-from fiesta_allennlp.candidates.studies import trials_of
+from fiesta_allennlp.candidates.points import Point, trials_of
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.beliefs import Belief
 from fiesta_allennlp.choosing.strategy import analyse

@@ -7,19 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Optional, Sequence, Tuple
 
+from fiesta_allennlp.candidates.points import trials_of
 from fiesta_allennlp.candidates.pool import preparation_from_facts
 from fiesta_allennlp.candidates.select_settings import Settings
-from fiesta_allennlp.candidates.studies import study_scores
 from fiesta_allennlp.candidates.training_selection import training_result
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.decision import Decision
-from fiesta_allennlp.choosing.strategy import Margin, analyse
-from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
+from fiesta_allennlp.choosing.strategy import Margin, analyse, build_strategy
 from fiesta_allennlp.confirming.fresh_runs import read_confirmation, read_confirmations
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.records import Candidate, History
-from fiesta_allennlp.core.registry import build, build_record
+from fiesta_allennlp.core.registry import build, build_record, packages_named_in_errors
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, to_config
 from fiesta_allennlp.core.settings.defaults import BELIEF, CONFIDENCE, MAX_FAILURES
 from fiesta_allennlp.reports.record import Report
@@ -90,8 +89,8 @@ def _judging_of_runs(meta: Meta, candidates: Sequence[Candidate], directory: Run
         strategy = build_strategy(settings, list(by_name), minimise=settings.scored_by.minimise)
 
     def make_result(history: History, decision: Decision) -> Result:
-        in_study = study_scores(by_name)
-        return training_result(settings, strategy, history, decision, preparations, in_study, seed=str(meta.seed))
+        trials = trials_of(by_name)
+        return training_result(settings, strategy, history, decision, preparations, trials, seed=str(meta.seed))
 
     return settings, strategy, make_result
 
@@ -128,7 +127,7 @@ def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Rep
     """Read a table of scores, and decide about it as `fiesta next` does. A decision about fewer than two candidates
     with scores is not one by confidence."""
     from fiesta_allennlp.tables.run_table import read_run_table
-    from fiesta_allennlp.tables.table import make_score_table
+    from fiesta_allennlp.tables.simulation.score_table import make_score_table
 
     rows = read_run_table(path, settings, content)
     table = make_score_table(rows)

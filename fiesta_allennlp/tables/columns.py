@@ -10,7 +10,7 @@ from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, es
 from fiesta_allennlp.core.names import comparison_key, split_names
 from fiesta_allennlp.tables.corrections import Change, TableError, keep_rows, shown_cells
 from fiesta_allennlp.tables.patterns import find_patterns, match_pattern, propose_pattern
-from fiesta_allennlp.tables.table_files import Record, cell_name, cell_order, cell_score
+from fiesta_allennlp.tables.table_files import Record, cell_name, cell_number, cell_order
 from fiesta_allennlp.tables.table_settings import COLUMNS
 
 OWN_NAMES = {
@@ -26,6 +26,11 @@ NAMES = ("candidate", "task", "split", "seed")
 
 LARGEST = "last"
 """The value of `--where COLUMN=last`, which keeps the row with the largest value of each run."""
+
+SCORE_WORDS: Mapping[str, float] = {
+    **dict.fromkeys(("true", "correct", "pass", "passed", "c"), 1.0),
+    **dict.fromkeys(("false", "incorrect", "fail", "i"), 0.0),
+}
 
 MODEL_NAME = re.compile(r"(?i)model|arch|system|method|algo|framework|learner")
 COUNT_NAME = re.compile(r"(?i)seed|step|epoch|iter|time|duration|samples|std|rank|_id$")
@@ -117,7 +122,7 @@ class RoleFinder:
         if column is not None:
             return column
         word = re.compile(rf"(?i)(?<![^\W_]){re.escape(name)}(?![^\W_])")
-        patterns = [pattern for pattern in find_patterns(self.columns) if "{candidate}" in pattern]
+        patterns = find_patterns(self.columns) if name == self.headers.get("score", "").lstrip("+-") else []
         longer_names = sorted(filter(word.search, (*patterns, *self.columns)), key=_measure_rank)
         changes: List[Change] = [{"rename": (name, other)} for other in near_names(name, self.columns) or longer_names]
         problem = f"the column '{name}' is missing.{did_you_mean(name, self.columns)}"
@@ -221,6 +226,11 @@ class RoleFinder:
             header = header[header[:1] in ("+", "-") :]
         is_joined = role in NAMES and self._find(header) is None
         return tuple(self._column(name.strip()) for name in (header.split("+") if is_joined else [header]))
+
+
+def cell_score(text: str) -> Optional[float]:
+    """Return the score in a cell, a number or a word such as `true`; None if it has none."""
+    return SCORE_WORDS.get(text.casefold(), cell_number(text))
 
 
 def _columns_of(records: Sequence[Record]) -> List[str]:

@@ -3,7 +3,7 @@
 import re
 import shlex
 from itertools import pairwise
-from typing import Any, Dict, Iterable, List, Mapping, Sequence
+from typing import Any, Iterable, List, Mapping, Sequence
 
 from fiesta_allennlp.core.errors import MAX_CHOICES, TYPED_WORDS, DataError, escape_invisible, full_command, join_some
 from fiesta_allennlp.core.files import shorten
@@ -18,6 +18,9 @@ MAX_CELL = 40
 
 REPEATED_OPTIONS = ("where", "parse", "allow")
 """The options that are typed once for each value."""
+
+NAMING_FLAGS = frozenset(map(flag, ("columns", "score", "where", "wide", "parse", "ignore")))
+"""The options whose values name columns."""
 
 Change = Mapping[str, Any]
 """What to change in a command: the values of options, which are added to the user's where these are tuples or mappings.
@@ -77,14 +80,12 @@ def _corrected_command(settings: Any, change: Change) -> str:
     if words[0] == "select":  # it takes tables in our own columns only
         words = ("next", *paths, "--output", "runs.csv")
     flags = set(map(flag, names))
-    kept = [
-        word
-        for before, word in pairwise(words)
-        if word not in paths and flags.isdisjoint((before, word.partition("=")[0]))
-    ]
-    if "rename" in change:
-        name, right_name = change["rename"]
-        kept = [re.sub(rf"(?<!\w)(?<!--){re.escape(name)}(?!\w)", lambda _: right_name, word) for word in kept]
+    kept: List[str] = []
+    for before, word in pairwise(words):
+        options_of_word = {before, word.partition("=")[0]}
+        if word not in paths and flags.isdisjoint(options_of_word):
+            is_naming = not NAMING_FLAGS.isdisjoint(options_of_word)
+            kept.append(_renamed(word, *change["rename"]) if is_naming and "rename" in change else word)
     pipe, file = change.get("pipe", ("", ""))
     if pipe and paths != [file]:
         return ""
@@ -92,6 +93,11 @@ def _corrected_command(settings: Any, change: Change) -> str:
     typed = [word for name, value in options.items() for word in _typed_words(name, value)]
     command = f"{full_command(words[0])} {shlex.join([*files, *kept, *typed])}"
     return f"{pipe} | {command}" if pipe else command
+
+
+def _renamed(text: str, name: str, right_name: str) -> str:
+    """Return a word of the user's command with the right name of a column."""
+    return re.sub(rf"(?<!\w)(?<!--){re.escape(name)}(?!\w)", lambda _: right_name, text)
 
 
 def _added(own: Any, value: Any) -> Any:
@@ -102,7 +108,7 @@ def _added(own: Any, value: Any) -> Any:
 
 
 def _typed_words(name: str, value: Any) -> List[str]:
-    if isinstance(value, Dict):
+    if isinstance(value, dict):
         value = tuple(f"{role}={header}" for role, header in value.items())
     is_joined = isinstance(value, tuple) and name not in REPEATED_OPTIONS
     return option_words(name, join_names(value) if is_joined else value)

@@ -10,8 +10,7 @@ from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import Forecast, TimeForecast, count_runs, forecast_selection
 from fiesta_allennlp.choosing.gate import make_gate
-from fiesta_allennlp.choosing.strategy import Strategy
-from fiesta_allennlp.choosing.strategy_building import build_strategy
+from fiesta_allennlp.choosing.strategy import Strategy, build_strategy
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng

@@ -85,10 +85,9 @@ def find_patterns(columns: Sequence[str]) -> List[str]:
     texts: DefaultDict[str, Set[str]] = defaultdict(set)
     for column in columns:
         name, dash, metric = column.rpartition(" - ")
-        match = re.fullmatch(r"(.*?)(\d+)(\D*)", column)
+        for match in () if dash else re.finditer(r"\d+", column):
+            part = "seed" if re.search(r"(?i)seed|run", column[: match.start()]) else "split"
+            texts[f"{column[: match.start()]}{{{part}}}{column[match.end() :]}"].add(column)
         if dash:
             texts[f"{{candidate}} - {metric}"].add(name)
-        elif match is not None:
-            part = "seed" if re.search(r"(?i)seed|run", match[1]) else "split"
-            texts[f"{match[1]}{{{part}}}{match[3]}"].add(column)
     return sorted((pattern for pattern, same in texts.items() if len(same) > 1), key=len)

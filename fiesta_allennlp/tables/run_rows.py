@@ -8,9 +8,9 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Seq
 from fiesta_allennlp.core.errors import DataError, escape_invisible
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import MAX_SCORE
-from fiesta_allennlp.tables.columns import Roles
+from fiesta_allennlp.tables.columns import Roles, cell_score
 from fiesta_allennlp.tables.corrections import TableError, edit_lines, shown_cell
-from fiesta_allennlp.tables.table_files import Record, cell_name, cell_number, cell_score, decimal_point
+from fiesta_allennlp.tables.table_files import Record, cell_name, cell_number, decimal_point
 
 FINISHED, FAILED, RUNNING = "finished", "failed", "running"
 """What the state of a run can mean. `failed` also stands for the score of a run without one."""

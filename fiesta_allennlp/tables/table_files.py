@@ -32,11 +32,6 @@ FRAME_READERS = {".xlsx": ("read_excel", "openpyxl"), ".parquet": ("read_parquet
 
 URL = re.compile(r"(https?|s3|gs):/+(.*)")
 DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+\s*%?)")
-SCORE_WORDS: Mapping[str, float] = {
-    **dict.fromkeys(("true", "correct", "pass", "passed", "c"), 1.0),
-    **dict.fromkeys(("false", "incorrect", "fail", "i"), 0.0),
-}
-
 EMPTY_COLUMNS = ("candidate", "split", "seed", "score")
 """The columns of a list without rows."""
 
@@ -294,11 +289,6 @@ def cell_number(text: str) -> Optional[float]:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
-
-
-def cell_score(text: str) -> Optional[float]:
-    """Return the score in a cell, a number or a word such as `true`; None if it has none."""
-    return SCORE_WORDS.get(text.casefold(), cell_number(text))
 
 
 def cell_order(text: str) -> Tuple[float, str]:

@@ -32,8 +32,8 @@ from common import (
 )
 from families import SETS
 
-from fiesta_allennlp.tables.score_sources import ScoreSource
 from fiesta_allennlp.tables.simulation.outlook import Repetition, wilson_interval
+from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from fiesta_allennlp.core.files import read_json
 from fiesta_allennlp.tables.run_table import read_run_table
-from fiesta_allennlp.tables.score_sources import TDSA_MEANS, ScorePreset
 from fiesta_allennlp.tables.simulation.outlook import Distribution
+from fiesta_allennlp.tables.simulation.score_sources import TDSA_MEANS, ScorePreset
+from fiesta_allennlp.tables.simulation.score_table import ScoreTable, make_score_table
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
-from fiesta_allennlp.tables.table import ScoreTable, make_score_table
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 SHARED_DATA = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data"))

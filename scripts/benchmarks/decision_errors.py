@@ -23,7 +23,7 @@ from scipy import stats
 from fiesta_allennlp.choosing.gate import BETTER, NO_WORSE, OPEN, WORSE, judge_against
 from fiesta_allennlp.choosing.probability.batch import NUM_STARTS, Batch, Rules, allowed_error, gives_up, look
 from fiesta_allennlp.choosing.probability.task_leads import TaskModel, choose_task
-from fiesta_allennlp.choosing.tiers import tell_apart
+from fiesta_allennlp.choosing.t_tests import tell_apart
 
 RESULTS = BENCHMARKS / "results" / "decision_errors.csv"
 CONFIDENCE, NUM_TASKS, MAX_RUNS_EACH, SEEDS_EVERYWHERE = 0.95, (3, 5), 50, 10

@@ -11,7 +11,7 @@ from typing import Iterator, List, Sequence
 import numpy as np
 from common import make_parser, print_table
 
-from fiesta_allennlp.choosing.strategy_building import build_strategy
+from fiesta_allennlp.choosing.strategy import build_strategy
 from fiesta_allennlp.core.records import Evaluation, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.settings.choice_settings import ChoiceSettings

@@ -9,7 +9,7 @@ from typing import Dict, Iterator, Mapping, Optional, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.tables.score_sources import NOISE_SD, TDSA_MEANS, DrawnScores, Sampling, ScorePreset
+from fiesta_allennlp.tables.simulation.score_sources import NOISE_SD, TDSA_MEANS, DrawnScores, Sampling, ScorePreset
 
 
 @dataclass(frozen=True)

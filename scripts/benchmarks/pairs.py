@@ -32,8 +32,8 @@ from real_problems import last_history
 
 from fiesta_allennlp.choosing.t_tests import compute_mean_interval
 from fiesta_allennlp.reports.record import compute_welch_interval
-from fiesta_allennlp.tables.score_sources import ScorePreset
 from fiesta_allennlp.tables.simulation.outlook import wilson_interval
+from fiesta_allennlp.tables.simulation.score_sources import ScorePreset
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 

@@ -12,7 +12,7 @@ import numpy as np
 from baselines import Draws
 from data_sets import data_set_of
 
-from fiesta_allennlp.tables.score_sources import DrawnScores, Sampling, ScoreSource, number_splits
+from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScoreSource, number_splits
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 

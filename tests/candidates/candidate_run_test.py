@@ -1,15 +1,12 @@
 import json
 import os
 from pathlib import Path
+from typing import Any, Dict
 
 import pytest
 
-from fiesta_allennlp.candidates.candidate_run import (
-    ReportedMetrics,
-    parse_last_line,
-    read_metrics_file,
-    read_reported,
-)
+from fiesta_allennlp.candidates.candidate_run import ReportedMetrics
+from fiesta_allennlp.candidates.programs.program_run import parse_last_line, read_reported
 from fiesta_allennlp.core.errors import FiestaError, MetricError
 
 
@@ -52,17 +49,21 @@ def test_anything_else_is_shown_beside_what_is_expected(line: str) -> None:
         parse_last_line("x" * 1000 + " end")
 
 
+def read_file(path: Path) -> Dict[str, Any]:
+    return dict(read_reported(path.parent, "", path, "m.json").values)
+
+
 def test_a_file_has_the_metrics(tmp_path: Path) -> None:
     path = tmp_path / "metrics.json"
     path.write_text('{"accuracy": 0.5}', encoding="utf-8-sig")
-    assert read_metrics_file(path, "m.json") == {"accuracy": 0.5}
+    assert read_file(path) == {"accuracy": 0.5}
     path.write_text(r'{"accuracy": 0.5, "report": {"macro avg": {"f1-score": 0.25}}, "name": "x", "a\u001b": 2}')
-    reported = ReportedMetrics(read_metrics_file(path, "m.json"))
+    reported = ReportedMetrics(read_file(path))
     assert reported.numbers == {"accuracy": 0.5, "report.macro avg.f1-score": 0.25, r"a\x1b": 2}
     assert reported.score("report.macro avg.f1-score") == 0.25
     for encoding in ("utf-16", "utf-16-le", "utf-32"):
         path.write_text('{"accuracy": 0.5}', encoding=encoding)
-        assert read_metrics_file(path, "m.json") == {"accuracy": 0.5}
+        assert read_file(path) == {"accuracy": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_a_file_with_anything_else_has_no_metric(tmp_path: Path, content: bytes,
     path = tmp_path / "metrics.json"
     path.write_bytes(content)
     with pytest.raises(MetricError, match=f"m.json .*{problem}.*Expected"):
-        read_metrics_file(path, "m.json")
+        read_file(path)
 
 
 def test_what_is_not_a_file_is_not_read(tmp_path: Path) -> None:
@@ -90,17 +91,7 @@ def test_what_is_not_a_file_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     for wrong in (tmp_path, tmp_path / "fifo", tmp_path / "loop", tmp_path / "none"):  # a FIFO would block
         with pytest.raises(MetricError, match="m.json is not a readable file"):
-            read_metrics_file(wrong, "m.json")
-
-
-def test_a_file_of_one_name_has_the_metrics_and_else_the_last_line(tmp_path: Path) -> None:
-    (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "all_results.json").write_text('{"accuracy": 0.1}')
-    assert read_reported(tmp_path, 'epoch 1\n{"accuracy": 0.5}').values == {"accuracy": 0.5}
-    (tmp_path / "metrics.json").write_text('{"accuracy": 0.2}')
-    assert read_reported(tmp_path, "").values == {"accuracy": 0.2}
-    named = {"model/meta.json": tmp_path / "model" / "all_results.json"}
-    assert read_reported(tmp_path, "", named).values == {"accuracy": 0.1}
+            read_file(wrong)
 
 
 def test_without_metrics_five_files_are_named_with_the_ways_to_read_them(tmp_path: Path) -> None:
@@ -109,7 +100,7 @@ def test_without_metrics_five_files_are_named_with_the_ways_to_read_them(tmp_pat
     (tmp_path / "model-best").mkdir()
     (tmp_path / "model-best" / "meta.json").touch()
     with pytest.raises(MetricError) as raised:
-        read_reported(tmp_path, "")
+        read_reported(tmp_path, "", None, "")
     said = str(raised.value)
     assert "wrote model-best/meta.json, a.csv, b.pkl, c.txt, d.txt, and 1 more." in said
     assert '"metrics": "{directory}/model-best/meta.json"' in said and "sh -c 'train && extract'" in said

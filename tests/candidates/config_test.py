@@ -1,26 +1,21 @@
 import json
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Dict, Optional
+from types import MappingProxyType
+from typing import Any, Dict, Mapping, Optional
 
 import pytest
 
 from fiesta_allennlp.candidates.candidate_set import check_distinct_sets, load_candidate
 from fiesta_allennlp.candidates.candidate_types import type_of
-from fiesta_allennlp.candidates.candidate_values import CandidateSpec
-from fiesta_allennlp.candidates.config import (
-    evaluation_config,
-    first_difference,
-    vector_references,
-    with_absolute_paths,
-)
+from fiesta_allennlp.candidates.config import evaluation_config, first_difference, vector_files, with_absolute_paths
 from fiesta_allennlp.candidates.data_files import take_snapshot
+from fiesta_allennlp.candidates.points import CandidateSpec
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.settings.jsonnet import apply_overrides, read_jsonnet
-from fiesta_allennlp.core.settings.metrics import Metric
 from tests.conftest import classifier_config
 
 REQUEST = Request("a", 3, split_seed=11, random_seed=12, numpy_seed=13, pytorch_seed=14)
@@ -83,7 +78,7 @@ def test_vectors_are_replaced_wherever_they_are_named(reviews: Path) -> None:
     assert "glove.txt" not in json.dumps(made)
     assert made["vocabulary"]["pretrained_files"] == {"tokens": "few.txt"}
     for vocabulary in ({"type": "from_files", "directory": "v"}, {"min_pretrained_embeddings": {"tokens": 10}}):
-        assert vector_references({**config, "vocabulary": vocabulary}) == [], "words may come from elsewhere"
+        assert vector_files({**config, "vocabulary": vocabulary}) == {}, "words may come from elsewhere"
 
 
 def test_overrides_go_into_lists_and_keys_with_dots_and_change_a_copy() -> None:
@@ -111,6 +106,7 @@ def test_overrides_go_into_lists_and_keys_with_dots_and_change_a_copy() -> None:
         ({"trainer": None}, "'trainer' is missing"),
         ({"model": "basic_classifier"}, "'model' must be an object .* \"basic_classifier\""),
         ({"distributed": {"cuda_devices": [0, 1]}}, "'distributed' is not supported"),
+        ({"dataset_reader": {"type": "multitask"}}, "'dataset_reader' reads several tasks.*a program"),
         ({"validation_dataset_reader": {"type": "resplit"}}, "'validation_dataset_reader' is a resplit.* --group-by"),
     ],
 )
@@ -142,22 +138,22 @@ def test_absolute_paths_give_the_same_evaluation_from_any_directory(
     assert wanted["dataset_reader"]["paths"]["train"] == str(reviews / "train.jsonl")
 
 
-OFFICIAL = Division(is_official=True)
-OF_THREE, OF_TWO = Division(ratios=(0.5, 0.2, 0.3)), Division(ratios=(0.8, 0.2), scored="validation")
-BY_VALIDATION, OFFICIAL_BY_VALIDATION = (Division(scored="validation", is_official=known) for known in (False, True))
+OFFICIAL, BY_VALIDATION = {"splits": "official"}, {"score": "validation"}
+OFFICIAL_BY_VALIDATION = {**OFFICIAL, **BY_VALIDATION}
+OF_THREE, OF_TWO = {"split_ratios": (0.5, 0.2, 0.3)}, {"split_ratios": (0.8, 0.2), "score": "validation"}
 
 
-def checked(config: Dict[str, Any], message: Optional[str], *, metric: str = "accuracy", **options: Any) -> None:
+def checked(config: Dict[str, Any], message: Optional[str], **options: Any) -> None:
     """The config is refused with the message, or passes where there is none."""
     with nullcontext() if message is None else pytest.raises(ConfigError, match=message):
-        type_of(config).check(metric=Metric.parse(metric), **{"division": OFFICIAL_RATIOS_DIVISION, **options})
+        type_of(config).check(Settings(**{"metric": "accuracy", **options}))
 
 
-def compared(config: Dict[str, Any], message: Optional[str], division: Division = OFFICIAL_RATIOS_DIVISION) -> None:
+def compared(config: Dict[str, Any], message: Optional[str], options: Mapping[str, Any] = MappingProxyType({})) -> None:
     """The parts of the config are refused as the same data, or pass."""
-    checked(config, None, division=division)
+    checked(config, None, **options)
     with nullcontext() if message is None else pytest.raises(ConfigError, match=f"{message}.* the same data"):
-        known = type_of(config)
+        known, division = type_of(config), Settings(**options).division
         check_distinct_sets(
             known.data_paths, division, take_snapshot(division.used_paths(known.data_paths)), known.data_key
         )
@@ -201,14 +197,14 @@ def wanting(metric: Any) -> Dict[str, Any]:
     ("changes", "options", "message"),
     [
         (ONE_FILE, {}, "'validation_data_path' or 'test_data_path', set the sizes"),
-        (ONE_FILE, {"division": OF_THREE}, None),
-        (ONE_FILE, {"division": OF_TWO}, None),
-        ({}, {"division": OFFICIAL}, None),
-        (NO_TEST, {"division": OFFICIAL}, "'test_data_path', which is missing.* --score validation"),
-        (NO_VALIDATION, {"division": OFFICIAL}, "'validation_data_path', which is missing"),
-        (NO_TEST, {"division": OFFICIAL_BY_VALIDATION}, None),
-        (NO_TEST, {"division": BY_VALIDATION}, None),
-        (NO_VALIDATION, {"division": BY_VALIDATION}, "'validation_data_path', set the sizes.*--split-ratios 0.8,0.2"),
+        (ONE_FILE, OF_THREE, None),
+        (ONE_FILE, OF_TWO, None),
+        ({}, OFFICIAL, None),
+        (NO_TEST, OFFICIAL, "'test_data_path', which is missing.* --score validation"),
+        (NO_VALIDATION, OFFICIAL, "'validation_data_path', which is missing"),
+        (NO_TEST, OFFICIAL_BY_VALIDATION, None),
+        (NO_TEST, BY_VALIDATION, None),
+        (NO_VALIDATION, BY_VALIDATION, "'validation_data_path', set the sizes.*--split-ratios 0.8,0.2"),
         ({"data_loader": {"batches_per_epoch": 2}}, {}, "'data_loader.batches_per_epoch' is 2"),
         ({"validation_data_loader": BUCKETS}, {}, "drop_last' is true"),
         ({"data_loader": BUCKETS, "validation_data_loader": WHOLE}, {}, None),

@@ -9,7 +9,7 @@ import pytest
 
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.choosing.fixed_budget import FixedBudget
-from fiesta_allennlp.choosing.strategy_building import build_strategy
+from fiesta_allennlp.choosing.strategy import build_strategy
 from fiesta_allennlp.confirming.confirmation import ConfirmationPlan
 from fiesta_allennlp.confirming.fresh_runs import FinishedSelection
 from fiesta_allennlp.core.directory import RunDirectory

@@ -13,13 +13,13 @@ from hypothesis import settings as limits
 from hypothesis import strategies as some
 
 from fiesta_allennlp.candidates.candidate_set import load_candidates
-from fiesta_allennlp.candidates.candidate_values import parse_candidates
+from fiesta_allennlp.candidates.points import parse_candidates
 from fiesta_allennlp.candidates.preparation import build_executor, check_gpus
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.choosing import StoppingRule
 from fiesta_allennlp.choosing.beliefs import ModeratedT
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
-from fiesta_allennlp.choosing.strategy_building import build_strategy
+from fiesta_allennlp.choosing.strategy import build_strategy
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Candidate
@@ -52,6 +52,7 @@ def test_what_decides_has_the_defaults_of_the_strategy() -> None:
 
 
 ON_RAY = {"executor": "ray", "executor_option": ["address=local"], "workers": 4}
+HALVING_OF_THE_PAPER = {"preset": "paper", "belief": "student_t", "splits": "independent", "budget": 20}
 OF_THE_PAPER = {
     "preset": "paper",
     "strategy": "ttts",
@@ -59,7 +60,6 @@ OF_THE_PAPER = {
     "stop": "bayesian",
     "splits": "independent",
 }
-HALVING_OF_THE_PAPER = {"preset": "paper", "belief": "student_t", "splits": "independent", "budget": 20}
 CONFIDENT = {"confidence": 0.9, "strategy": "bts", "margin": 0.1, "metric": "f1"}
 
 
@@ -72,14 +72,8 @@ CONFIDENT = {"confidence": 0.9, "strategy": "bts", "margin": 0.1, "metric": "f1"
         (({"budget": 20, "strategy": "non_adaptive_fb"}, {"confidence": 0.8}), {"confidence": 0.8}),
         (({"preset": "paper", "strategy": "bts"},), {**OF_THE_PAPER, "strategy": "bts"}),
         (({"stop": "glr"}, {"preset": "paper"}), OF_THE_PAPER),
-        (
-            ({"preset": "paper"}, {"budget": 20}),
-            {"preset": "paper", "splits": "independent", "budget": 20, "belief": "student_t"},
-        ),
-        (
-            ({"preset": "paper", "budget": 20},),
-            {"preset": "paper", "splits": "independent", "budget": 20, "belief": "student_t"},
-        ),
+        (({"preset": "paper"}, {"budget": 20}), HALVING_OF_THE_PAPER),
+        (({"preset": "paper", "budget": 20},), HALVING_OF_THE_PAPER),
         ((ON_RAY, {"executor": "processes"}), {"executor": "processes", "workers": 4}),
         (({"executor_option": ["a=b"]}, {"executor": "ray"}), {"executor": "ray", "executor_option": ("a=b",)}),
         (({"split_ratios": [0.8, 0.2]}, {"score": "validation"}), {"split_ratios": (0.8, 0.2), "score": "validation"}),
@@ -139,26 +133,20 @@ def test_values_that_cannot_work_are_refused(given: Dict[str, Any], message: str
         build_strategy(Settings.from_layers(given), ["able", "blind"])
 
 
-def test_options_become_the_strategys_config() -> None:
-    paired = {"belief": {"type": "moderated_t"}}
-    assert Settings.from_layers({"confidence": 0.9}).strategy_params() == {
-        "type": "top_two",
-        "confidence": 0.9,
-        **paired,
-    }
-    assert Settings.from_layers({"budget": 20}).strategy_params() == {
-        "type": "sequential_halving",
-        "budget": 20,
-        **paired,
-    }
-    named = {"type": "bts", "belief": {"type": "x"}, "stop": {"type": "glr"}}
-    assert (
-        Settings.from_layers(
-            {"strategy": {"type": "bts", "stop": "glr"}, "stop": "glr", "belief": "x"}
-        ).strategy_params()
-        == named
-    )
-    assert Settings.from_layers({"strategy": {"type": "bts", "stop": "glr", "belief": "x"}}).strategy_params() == named
+NAMED_PARTS = {"type": "bts", "belief": {"type": "x"}, "stop": {"type": "glr"}}
+
+
+@pytest.mark.parametrize(
+    ("layer", "params"),
+    [
+        ({"confidence": 0.9}, {"type": "top_two", "confidence": 0.9, "belief": {"type": "moderated_t"}}),
+        ({"budget": 20}, {"type": "sequential_halving", "budget": 20, "belief": {"type": "moderated_t"}}),
+        ({"strategy": {"type": "bts", "stop": "glr"}, "stop": "glr", "belief": "x"}, NAMED_PARTS),
+        ({"strategy": {"type": "bts", "stop": "glr", "belief": "x"}}, NAMED_PARTS),
+    ],
+)
+def test_options_become_the_strategys_config(layer: Dict[str, Any], params: Dict[str, Any]) -> None:
+    assert Settings.from_layers(layer).strategy_params() == params
 
 
 def test_what_decides_the_scores_must_not_change() -> None:
@@ -172,13 +160,6 @@ def test_what_decides_the_scores_must_not_change() -> None:
         "--split-ratios was [0.64, 0.16, 0.2] and is now [0.6, 0.2, 0.2]",
         '--group-by was null and is now "id"',
     ]
-
-
-def test_options_of_an_executor_are_arguments_of_its_constructor(tmp_path: Path) -> None:
-    built = build_executor(
-        Settings.from_layers({"executor_option": ["num_threads=3"], "workers": 2}), RunDirectory(tmp_path), packages=()
-    )
-    assert (built.num_threads, built.slots) == (3, 2)
 
 
 def test_candidates_are_named_by_their_files_or_by_hand() -> None:
@@ -232,30 +213,30 @@ def test_options_are_typed_and_typed_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("trainer", "needs_gpu", "is_here"),
+    ("trainer", "needs_gpu"),
     [
-        ({}, False, True),
-        ({"cuda_device": -1}, False, True),
-        ({"type": "of_mine", "cuda_device": "cpu"}, False, True),
-        ({"cuda_device": 1}, True, True),
-        ({"cuda_device": 2}, True, False),
-        ({"cuda_device": [0, 1]}, True, False),
-        ({"cuda_device": "cuda:0"}, True, False),
-        ({"type": "of_mine", "cuda_device": "cuda:0"}, True, True),
+        ({}, False),
+        ({"cuda_device": -1}, False),
+        ({"cuda_device": "cpu"}, False),
+        ({"cuda_device": 1}, True),
+        ({"cuda_device": "cuda:0"}, True),
     ],
 )
-def test_a_gpu_that_a_config_names_must_be_seen_and_be_there(
-    monkeypatch: pytest.MonkeyPatch, trainer: Dict[str, Any], needs_gpu: bool, is_here: bool
-) -> None:
-    monkeypatch.setattr(environment, "_num_torch_devices", lambda: 2)
+def test_a_gpu_that_a_config_names_must_be_seen(trainer: Dict[str, Any], needs_gpu: bool) -> None:
     configs = {name: Candidate(name, "", {"trainer": each}) for name, each in (("one", {}), ("two", trainer))}
-    check_gpus(configs, Mock(hides_gpus=False, gives_devices=True))
+    check_gpus(configs, Mock(hides_gpus=False))
     unseen = r"candidate 'two': .* --overrides '\{\"trainer.cuda_device\": -1\}'"
     with pytest.raises(ConfigError, match=unseen) if needs_gpu else nullcontext():
         check_gpus(configs, Mock(hides_gpus=True))
-    missing = "candidate 'two': 'trainer.cuda_device' is .* this machine has 2 GPUs"
-    with nullcontext() if is_here else pytest.raises(ConfigError, match=missing):
-        check_gpus(configs, Mock(hides_gpus=False, gives_devices=False))
+
+
+def built_executor(root: Path, **layer: Any) -> Any:
+    return build_executor(Settings.from_layers(layer), RunDirectory(root), packages=())
+
+
+def test_options_of_an_executor_are_arguments_of_its_constructor(tmp_path: Path) -> None:
+    built = built_executor(tmp_path, executor_option=["num_threads=3"], workers=2)
+    assert (built.num_threads, built.slots) == (3, 2)
 
 
 DRIVER = """#!/bin/sh
@@ -264,24 +245,33 @@ case "$1" in
     *) printf 'A\\nB\\nC\\nD\\n' ;;
 esac
 """
+NUMBERED = [
+    (None, "0,3", ["0", "3"]),
+    (None, "4", None),
+    ("2,3", "0,1", ["2", "3"]),
+    ("2,3", "1,1", ["3", "3"]),
+    ("2,3", "2", None),
+    ("", "0", None),
+    ("-1", "0", None),
+    ("1,-1,2", "0", ["1"]),
+    ("GPU-aaaa, MIG-cccc", "1,0", ["MIG-cccc", "GPU-aaaa"]),
+]
+NAMED = [
+    (None, "GPU-bbbb", ["GPU-bbbb"]),
+    (None, "MIG-cccc", ["MIG-cccc"]),
+    (None, "GPU-dddd", None),
+    ("GPU-bbbb", "GPU-bbbb", ["GPU-bbbb"]),
+    ("GPU-bbbb", "GPU-aaaa", None),
+    ("GPU-dddd", "0", None),
+    ("1,1", "0", None),
+]
 
 
-@pytest.mark.parametrize("has_driver", [True, False])
 @pytest.mark.parametrize(
-    ("listed", "typed", "given"),
-    [
-        (None, "0,3", ["0", "3"]),
-        (None, "4", None),
-        ("2,3", "0,1", ["2", "3"]),
-        ("2,3", "1,1", ["3", "3"]),
-        ("2,3", "2", None),
-        ("", "0", None),
-        ("-1", "0", None),
-        ("1,-1,2", "0", ["1"]),
-        ("GPU-aaaa, MIG-cccc", "1,0", ["MIG-cccc", "GPU-aaaa"]),
-    ],
+    ("listed", "typed", "given", "has_driver"),
+    [*((*case, True) for case in [*NUMBERED, *NAMED]), *((*case, False) for case in NUMBERED)],
 )
-def test_devices_count_within_those_that_are_visible(
+def test_devices_count_within_those_that_are_visible_or_have_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: Any, typed: str, given: Any, has_driver: bool
 ) -> None:
     """With the driver's word, and without it by that of torch."""
@@ -296,38 +286,8 @@ def test_devices_count_within_those_that_are_visible(
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if listed is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", listed)
-    with nullcontext() if given else pytest.raises(ConfigError, match="no GPU '.' found"):
-        assert (
-            build_executor(Settings.from_layers({"cuda_devices": typed}), RunDirectory(tmp_path), packages=())._devices
-            == given
-        )
-
-
-@pytest.mark.parametrize(
-    ("listed", "typed", "is_there"),
-    [
-        (None, "GPU-bbbb", True),
-        (None, "MIG-cccc", True),
-        (None, "GPU-dddd", False),
-        ("GPU-bbbb", "GPU-bbbb", True),
-        ("GPU-bbbb", "GPU-aaaa", False),
-        ("GPU-dddd", "0", False),
-        ("1,1", "0", False),
-    ],
-)
-def test_devices_have_names(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: Any, typed: str, is_there: bool
-) -> None:
-    (tmp_path / "nvidia-smi").write_text(DRIVER)
-    (tmp_path / "nvidia-smi").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    if listed is not None:
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", listed)
-    with nullcontext() if is_there else pytest.raises(ConfigError, match="no GPU"):
-        assert build_executor(
-            Settings.from_layers({"cuda_devices": typed}), RunDirectory(tmp_path), packages=()
-        )._devices == [typed]
+    with nullcontext() if given else pytest.raises(ConfigError, match="no GPU '.*' found"):
+        assert built_executor(tmp_path, cuda_devices=typed)._devices == given
 
 
 @pytest.mark.parametrize(
@@ -344,4 +304,4 @@ def test_devices_have_names(
 )
 def test_executors_that_cannot_be_built_are_refused(tmp_path: Path, given: Dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        build_executor(Settings.from_layers(given), RunDirectory(tmp_path), packages=())
+        built_executor(tmp_path, **given)

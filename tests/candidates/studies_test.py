@@ -7,8 +7,8 @@ from typing import Any, Callable, List, Optional
 import pytest
 
 from fiesta_allennlp.candidates.candidate_set import load_candidates
+from fiesta_allennlp.candidates.points import Trial, read_trials
 from fiesta_allennlp.candidates.select_settings import Settings
-from fiesta_allennlp.candidates.studies import Trial, read_trials
 from fiesta_allennlp.core.errors import ConfigError
 
 optuna = pytest.importorskip("optuna")
@@ -49,12 +49,8 @@ def test_the_best_completed_trials_come_first_from_each_storage(database: Path, 
     for study in (str(database), f"{database}#tune", f"sqlite:///{database}"):
         assert read_trials(study, 3) == expected
     assert read_trials(str(database), 2) == expected[:2]
-    lowest = read_trials(str(journal), 3)
-    assert [(trial.name, trial.minimise) for trial in lowest] == [
-        ("trial-0", True),
-        ("trial-2", True),
-        ("trial-1", True),
-    ]
+    lowest = {trial.name: trial.minimise for trial in read_trials(str(journal), 3)}
+    assert list(lowest) == ["trial-0", "trial-2", "trial-1"] and all(lowest.values())
 
 
 def test_trials_with_equal_values_are_one_candidate(database: Path) -> None:

@@ -19,7 +19,8 @@ from fiesta_allennlp.choosing.probability.leads import Table, TwoWayModel, pool_
 from fiesta_allennlp.choosing.strategy import RunLimit, Strategy
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
-from fiesta_allennlp.selecting.results.facts import forecast_open_selection
+from fiesta_allennlp.selecting.results import facts
+from fiesta_allennlp.selecting.results.facts import LiveForecast, forecast_open_selection
 from fiesta_allennlp.selecting.results.result_words import forecast_text, time_forecast_text
 from tests.choosing.histories import history
 from tests.choosing.simulation import built
@@ -168,6 +169,14 @@ def test_an_open_selection_is_forecast_within_the_hours_that_are_left() -> None:
 def model_of(numbers: np.ndarray) -> TwoWayModel:
     table = Table(numbers[None])
     return TwoWayModel(table, pool_noise(table))
+
+
+def test_a_live_forecast_is_repeated_until_nine_times_its_duration_have_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments, forecasts = iter([100.0, 102.0, 119.0, 120.0, 120.5]), iter("ab")
+    monkeypatch.setattr(facts.time, "monotonic", lambda: next(moments))
+    monkeypatch.setattr(facts, "forecast_open_selection", lambda: next(forecasts))
+    forecast = LiveForecast()
+    assert [forecast() for _ in range(3)] == ["a", "a", "b"]
 
 
 def test_a_candidate_takes_the_units_of_the_others_first() -> None:

@@ -10,8 +10,8 @@ import fiesta_allennlp
 from fiesta_allennlp import choose_system, report, select
 from fiesta_allennlp.candidates import preparation
 from fiesta_allennlp.core.errors import ConfigError, StoreError
-from fiesta_allennlp.tables.score_sources import Sampling
-from fiesta_allennlp.tables.table import open_scores
+from fiesta_allennlp.tables.simulation.score_sources import Sampling
+from fiesta_allennlp.tables.simulation.score_table import open_scores
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 from tests.golden import GOLDEN, SELECTIONS, facts_of_replay, facts_of_selection, project
 

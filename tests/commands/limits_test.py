@@ -10,7 +10,7 @@ from typing import Any, Callable
 import pytest
 
 from fiesta_allennlp.candidates.candidate_run import ReportedMetrics
-from fiesta_allennlp.candidates.pool import FileContent
+from fiesta_allennlp.candidates.pool import describe_content
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import (
     MAX_ERROR_CHARACTERS,
@@ -79,4 +79,4 @@ def test_a_long_command_is_no_file_and_a_long_path_ends_in_one_line(
 
 
 def test_the_fields_of_a_file_are_a_line() -> None:
-    assert len(FileContent("a.jsonl", 1, "records", tuple(map(str, range(MANY)))).text) < 300
+    assert len(describe_content("a.jsonl", 1, "records", map(str, range(MANY)))) < 300

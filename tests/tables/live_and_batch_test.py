@@ -6,7 +6,7 @@ from typing import Any, Dict
 import numpy as np
 import pytest
 
-from fiesta_allennlp.tables.score_sources import ScorePreset
+from fiesta_allennlp.tables.simulation.score_sources import ScorePreset
 from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 

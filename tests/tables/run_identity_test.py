@@ -217,6 +217,23 @@ def test_a_role_is_not_proposed_to_be_a_time_a_seed_or_the_name_of_each_run(
     assert pasted.table is not None and pasted.pastes == 1
 
 
+def test_a_column_for_each_fold_is_proposed_as_a_pattern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {
+            "params": name,
+            **{f"split{k}_test_f1": 0.5 + k / 100 for k in range(3)},
+            "mean_test_f1": 0.51,
+            "rank_test_f1": 1,
+        }
+        for name in "ab"
+    ]
+    for typed in ("", " --score f1"):
+        pasted = paste(typed_rows(rows) + typed)
+        assert commands_of(pasted.error)[0] == "fiesta next t.csv --score 'split{split}_test_f1'"
+        assert pasted.table is not None and pasted.table.read_back.num_splits == 3
+
+
 @pytest.mark.parametrize(
     ("typed", "corrected"),
     [
@@ -225,6 +242,10 @@ def test_a_role_is_not_proposed_to_be_a_time_a_seed_or_the_name_of_each_run(
         ("--columns candidate=arch --score metrics/f1", "--columns candidate=params.arch --score metrics/f1"),
         ("--columns candidate=mdel --score=-metrics/f1", "--columns candidate=model --score=-metrics/f1"),
         ("--columns candidate=model --score=-f1", "--columns candidate=model --score=-metrics/f1"),
+        (
+            "--score f1 --columns candidate=model --output f1.csv",
+            "--score metrics/f1 --columns candidate=model --output f1.csv",
+        ),
         (
             "--columns candidate=model --score metrics/f1 --where sed=1",
             "--columns candidate=model --score metrics/f1 --where seed=1",

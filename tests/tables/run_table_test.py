@@ -14,7 +14,7 @@ from fiesta_allennlp.reports.paragraph import compose_paragraph
 from fiesta_allennlp.selecting.workspace import write_csv
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.run_table import read_brought_runs
-from fiesta_allennlp.tables.table import open_scores
+from fiesta_allennlp.tables.simulation.score_table import open_scores
 from fiesta_allennlp.tables.table_settings import BroughtSettings, ReplaySettings, parse_columns
 from tests.selections import write_selection
 

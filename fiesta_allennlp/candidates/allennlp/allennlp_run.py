@@ -23,11 +23,7 @@ from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import ReduceOnPlateauLearningRateScheduler
 
 from fiesta_allennlp.candidates.candidate_run import CandidateRun, ReportedMetrics
-from fiesta_allennlp.candidates.config import (
-    Config,
-    evaluation_config,
-    vector_references,
-)
+from fiesta_allennlp.candidates.config import Config, evaluation_config
 from fiesta_allennlp.core.files import read_json
 from fiesta_allennlp.core.records import Request
 
@@ -81,7 +77,7 @@ class AllenNLPRun(CandidateRun):
         for path in directory.glob("*.th"):
             path.unlink()
         shutil.rmtree(directory / "vocabulary", ignore_errors=True)
-        return ReportedMetrics(metrics, ("metrics.json",))
+        return ReportedMetrics(metrics, "metrics.json")
 
     @property
     def metric_name(self) -> str:
@@ -92,9 +88,7 @@ class AllenNLPRun(CandidateRun):
         return {}
 
     def is_directory_of(self, directory: Path, request: Request) -> bool:
-        """Compare the configs. The run directory with its word vectors may have moved since."""
-        config = read_json(directory / CONFIG_NAME)
-        return _with_bare_vectors(config) == _with_bare_vectors(self.run_config(request))
+        return read_json(directory / CONFIG_NAME) == json.loads(json.dumps(self.run_config(request)))
 
 
 def train(config: Config, directory: Path) -> Dict[str, Any]:
@@ -118,14 +112,6 @@ def build_train_model(params: Params, directory: Path, config: Config) -> TrainM
     for key in ("evaluation", "include_in_archive", "distributed"):  # which AllenNLP reads before it builds the rest
         params.pop(key, None)
     return TrainModel.from_params(params=params, serialization_dir=str(directory), local_rank=0)
-
-
-def _with_bare_vectors(config: Config) -> Config:
-    """Return the config with the bare names of its word-vector files, which identify their contents."""
-    result = json.loads(json.dumps(config))
-    for holder, key in vector_references(result):
-        holder[key] = Path(holder[key]).name
-    return result
 
 
 # AllenNLP with newer libraries.

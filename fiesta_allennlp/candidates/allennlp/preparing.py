@@ -4,7 +4,6 @@ Word-vector files are cut down to the words of the pool, so that millions of row
 
 import hashlib
 import inspect
-import math
 import os
 import tempfile
 from collections import Counter
@@ -17,24 +16,14 @@ from allennlp.common import Params
 from allennlp.common.util import prepare_environment
 from allennlp.models import Model
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
-from allennlp.training import GradientDescentTrainer
 from filelock import FileLock
 
 from fiesta_allennlp.candidates.allennlp.allennlp_run import build_train_model, to_number
-from fiesta_allennlp.candidates.allennlp.pool_reading import first_batches, read_pool
-from fiesta_allennlp.candidates.config import Config, evaluation_config, vector_references
+from fiesta_allennlp.candidates.allennlp.instances import read_pool
+from fiesta_allennlp.candidates.config import Config, evaluation_config, leaves_of, vector_files
 from fiesta_allennlp.candidates.pool import Pool, Preparation
 from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, Division
-from fiesta_allennlp.core.errors import (
-    MAX_CHOICES,
-    ConfigError,
-    DataError,
-    FiestaError,
-    ModelError,
-    check_known_keys,
-    describe_with_line,
-    join_some,
-)
+from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, ModelError, describe_with_line
 from fiesta_allennlp.core.files import atomic_replacement
 from fiesta_allennlp.core.records import Request
 
@@ -74,16 +63,12 @@ def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
 
 
 def coverage_of(rows: Sequence[str], counts: Mapping[str, int]) -> float:
-    """Return the share of tokens with a row; 1 if there are no tokens. `counts` is how often each word occurs."""
-    width = width_of(rows)
-    words = {row.split(" ", 1)[0] for row in rows if row.rstrip().count(" ") == width}  # AllenNLP skips other rows
+    """Return the share of tokens with a row; 1 if there are no tokens. `counts` is how often each word occurs. A row of
+    another width than most does not count, because AllenNLP skips it."""
+    width = Counter(row.rstrip().count(" ") for row in rows).most_common(1)[0][0]
+    words = {row.split(" ", 1)[0] for row in rows if row.rstrip().count(" ") == width}
     total = sum(counts.values())
     return sum(number for word, number in counts.items() if word in words) / total if total else 1.0
-
-
-def width_of(rows: Sequence[str]) -> int:
-    """Return the most common number of values in a row."""
-    return Counter(row.rstrip().count(" ") for row in rows).most_common(1)[0][0]
 
 
 def _vectors_digest(uri: str, words: AbstractSet[str]) -> str:
@@ -104,22 +89,19 @@ def prepare_candidate(
     data: str = "",
     division: Division = OFFICIAL_RATIOS_DIVISION,
 ) -> Preparation:
-    """Read the pool, filter the word vectors, build the model and its trainer, and run one batch through it, or one
-    per task. `data` and `division` are arguments of `read_pool`."""
+    """Read the pool, filter the word vectors, build the model and its trainer, and run one batch through it.
+    `data` and `division` are arguments of `read_pool`."""
     pool = read_pool(config, group_by, data=data, division=division)
     vectors, coverage = {}, {}
-    for holder, key in vector_references(config):
-        uri = holder[key]
+    leaves = dict(leaves_of(config))
+    for path, uri in vector_files(config).items():
         vectors_file = filtered_vectors(uri, pool.words, vectors_directory)
         rows = vectors_file.read_text(encoding="utf-8").splitlines()
-        width = width_of(rows)
-        if holder.get("embedding_dim", width) != width:  # of which AllenNLP would skip every row
-            raise ConfigError(f"'embedding_dim' is {holder['embedding_dim']}. Set it to {width}, the width of {uri}.")
         vectors[uri] = str(vectors_file.resolve())
-        counts = pool.counts.get(holder.get("vocab_namespace", "tokens"), {})
+        namespace = leaves.get(f"{path.rpartition('.')[0]}.vocab_namespace", "tokens")
+        counts = pool.counts.get(namespace, {})
         coverage[uri] = coverage_of(rows, counts)
     num_parameters, metrics = build_and_try(config, pool, vectors, division)
-    check_trainer(config["trainer"], metrics)
     shares = tuple(coverage[uri] for uri in sorted(vectors))
     return Preparation(pool, num_parameters, sorted(metrics), tuple(sorted(vectors.items())), shares)
 
@@ -127,7 +109,7 @@ def prepare_candidate(
 def build_and_try(
     config: Config, pool: Pool, vectors: Mapping[str, str], division: Division
 ) -> Tuple[int, FrozenSet[str]]:
-    """Build the model and its trainer, and run one batch, or one per task. Return the number of parameters and the
+    """Build the model and its trainer, and run one batch. Return the number of parameters and the
     names of the metrics. Raise a `ModelError` if the batch fails."""
     any_request = Request("", 0, split_seed=0, random_seed=0, numpy_seed=0, pytorch_seed=0)
     run_config = evaluation_config(config, any_request, group_by=pool.group_by, vectors=vectors, division=division)
@@ -138,13 +120,10 @@ def build_and_try(
         loop = build_train_model(params, Path(scratch), run_config)
         loop.model.eval()
         with torch.no_grad():
-            for batch in first_batches(loop.trainer.data_loader):
-                loss = _model_output(loop.model, batch).get("loss")
-                if loss is not None and not math.isfinite(loss):
-                    raise ConfigError(
-                        f"the loss of the first batch is {float(loss):g} before training. Check the initial weights, "
-                        "word vectors, features and loss."
-                    )
+            batch = next(iter(loop.trainer.data_loader), None)
+            if batch is None:
+                raise ConfigError("'data_loader' makes no batches. Set a smaller 'batch_size', or remove 'drop_last'.")
+            _check_model(loop.model, batch)
         metrics = _numeric_metrics(loop.model)
         if division.scored == "test":
             _check_metrics_accumulate(loop.model, metrics)
@@ -171,25 +150,11 @@ def _check_metrics_accumulate(model: Model, metrics: Mapping[str, float]) -> Non
         )
 
 
-def _model_output(model: torch.nn.Module, batch: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the output of the model for this batch. An error of the machine is not the model's fault."""
+def _check_model(model: torch.nn.Module, batch: Mapping[str, Any]) -> None:
+    """Refuse a model that fails on this batch. An error of the machine is not the model's fault."""
     try:
-        return model(**batch)
+        model(**batch)
     except (FiestaError, OSError, MemoryError):
         raise
     except Exception as error:
         raise ModelError(f"the model fails on the first batch: {describe_with_line(error)}") from error
-
-
-def check_trainer(trainer: Config, metrics: FrozenSet[str]) -> None:
-    """Refuse an unknown key of the trainer, or a validation metric that the model does not report: AllenNLP notices
-    after the first epoch, or never."""
-    if trainer.get("type", "gradient_descent") == "gradient_descent":
-        parameters = inspect.signature(GradientDescentTrainer.from_partial_objects).parameters
-        check_known_keys(trainer, "'trainer'", ["type", "run_sanity_checks", *parameters])
-    metrics = metrics | {"loss"}
-    validation_metric = trainer.get("validation_metric", "-loss")
-    for name in [validation_metric] if isinstance(validation_metric, str) else validation_metric:
-        if name[:1] in "+-" and name[1:] not in metrics:
-            names = join_some(sorted(metrics), limit=MAX_CHOICES)
-            raise ConfigError(f"'trainer.validation_metric' is '{name}', but the model reports: {names}.")

@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import json
-import re
 import sys
 from abc import ABC, abstractmethod
 from collections import defaultdict
@@ -12,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Callable, DefaultDict, Dict, Hashable, Iterator, List, Mapping, Sequence, Tuple
 
+from fiesta_allennlp.candidates.pool import is_id
 from fiesta_allennlp.core.errors import MAX_CHOICES, DataError, join_some
 from fiesta_allennlp.core.files import refuse_repeated_keys
 
@@ -37,14 +37,6 @@ class Record:
         """What makes two records equal: the fields that are not ids, or the text if no field is an id."""
         contents = {name: value for name, value in self.fields.items() if not is_id(name)}
         return tuple(contents.items()) if 0 < len(contents) < len(self.fields) else self.text
-
-
-ID_PATTERN = re.compile(r"|(?i:.*(id|idx|index|key))")
-
-
-def is_id(name: str) -> bool:
-    """Return whether a field only numbers the records, by its name. The index of a pandas table has none."""
-    return ID_PATTERN.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)
@@ -80,38 +72,37 @@ class DataFormat(ABC):
                 )
         return [record.fields[group_by] for record in file.records]
 
+    def file_name(self, set_name: str, path: str) -> str:
+        """Return the file name of a set that is cut for a run; it ends as the data file `path`."""
+        return f"{set_name}{Path(path).suffix or self.suffix}"
+
     def format_records(self, head: bytes, records: Sequence[Record], *, by_document: bool) -> bytes:
         """Return the content of a file with these records, which are whole documents with `by_document`."""
         return head + b"".join(record.text for record in records)
 
 
+@dataclass(frozen=True)
 class LinesFormat(DataFormat):
     """A record in each line that is not empty. `fields_of` returns the fields of a line in a file."""
 
-    def __init__(
-        self,
-        suffix: str,
-        unit: str,
-        fields_of: Callable[[Record, str], Mapping[str, Hashable]],
-        *,
-        names_fields: bool,
-    ) -> None:
-        self.suffix, self.unit, self.names_fields = suffix, unit, names_fields
-        self._fields_of = fields_of
+    suffix: str
+    unit: str
+    fields_of: Callable[[Record, str], Mapping[str, Hashable]]
+    names_fields: bool = True
 
     def read(self, content: bytes, path: str) -> DataFile:
         lines = [line for line in _split_lines(content) if not _is_blank(line)]
-        return DataFile(path, b"", tuple(replace(line, fields=self._fields_of(line, path)) for line in lines))
+        return DataFile(path, b"", tuple(replace(line, fields=self.fields_of(line, path)) for line in lines))
 
 
+@dataclass(frozen=True)
 class TableFormat(DataFormat):
     """A header, and a row in each line; with `quotes`, fields in quotes may hold separators and line ends."""
 
+    separator: str
+    suffix: str
+    quotes: bool
     unit = "rows"
-
-    def __init__(self, separator: str, suffix: str, *, quotes: bool) -> None:
-        self.suffix = suffix
-        self._separator, self._quotes = separator, quotes
 
     def read(self, content: bytes, path: str) -> DataFile:
         rows = list(self._rows(content, path))
@@ -135,9 +126,9 @@ class TableFormat(DataFormat):
                 yield _decode_line(line, path)
 
         csv.field_size_limit(sys.maxsize)
-        quoting: Any = csv.QUOTE_MINIMAL if self._quotes else csv.QUOTE_NONE
+        quoting: Any = csv.QUOTE_MINIMAL if self.quotes else csv.QUOTE_NONE
         try:
-            for row in csv.reader(texts(), delimiter=self._separator, quoting=quoting, strict=True):
+            for row in csv.reader(texts(), delimiter=self.separator, quoting=quoting, strict=True):
                 if row:
                     yield Record(b"".join(line.text for line in lines), lines[0].line), row
                 lines.clear()
@@ -156,7 +147,7 @@ class ConllFormat(DataFormat):
     def read(self, content: bytes, path: str) -> DataFile:
         records: List[Record] = []
         document, opening = "", b""
-        for is_break, block in groupby(_split_lines(content), key=_is_separator):
+        for is_break, block in groupby(_split_lines(content), key=self._is_break):
             lines = list(block)
             if not is_break:
                 columns = zip(*(line.text.split() for line in lines), strict=False)  # those that every word has
@@ -169,6 +160,10 @@ class ConllFormat(DataFormat):
                     document, opening = f"{path}:{line.line}", line.text
         return DataFile(path, b"", tuple(records))
 
+    @staticmethod
+    def _is_break(line: Record) -> bool:
+        return line.text.startswith(DOCUMENT_START) or _is_blank(line)
+
     def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
         """Return a digest of the words of each document, or of each sentence if there are no documents, so that equal
         texts stay on one side."""
@@ -179,7 +174,7 @@ class ConllFormat(DataFormat):
         words: DefaultDict[Hashable, List[Any]] = defaultdict(list)
         for document, record in zip(documents, file.records, strict=True):
             words[document].append(record.fields["0"])
-        digests = {document: _digest(sentences) for document, sentences in words.items()}
+        digests = {document: hashlib.sha256(repr(words[document]).encode()).hexdigest()[:16] for document in words}
         return [digests[document] for document in documents]
 
     def format_records(self, head: bytes, records: Sequence[Record], *, by_document: bool) -> bytes:
@@ -191,38 +186,15 @@ class ConllFormat(DataFormat):
         return b"\n".join(pieces)
 
 
-def set_file_name(set_name: str, path: str, data_format: DataFormat) -> str:
-    """Return the file name of a set that is cut for a run; it ends as the data file `path`."""
-    return f"{set_name}{Path(path).suffix or data_format.suffix}"
-
-
-def read_file(path: str, data_format: DataFormat) -> DataFile:
-    content = Path(path).read_bytes()
-    if content.startswith(UTF_16):
-        raise DataError(f"{path} is UTF-16. Save it as UTF-8.")
-    file = data_format.read(content.removeprefix(BYTE_ORDER_MARK), path)
-    if not file.records:
-        raise DataError(f"{path} has no records.")
-    return file
-
-
 def _split_lines(content: bytes) -> Iterator[Record]:
     lines = content.split(b"\n")
     for number, line in enumerate(lines if lines[-1] else lines[:-1], start=1):
         yield Record(line + b"\n", number)
 
 
-def _digest(sentences: Sequence[Any]) -> str:
-    return hashlib.sha256(repr(sentences).encode("ascii")).hexdigest()[:16]
-
-
 def _is_blank(line: Record) -> bool:
     """Return whether a line is empty to the eye; a no-break space is."""
     return not line.text.decode("utf-8", "replace").strip()
-
-
-def _is_separator(line: Record) -> bool:
-    return line.text.startswith(DOCUMENT_START) or _is_blank(line)
 
 
 OBJECTS_ADVICE = "Write one object, with distinct keys, in each line."
@@ -253,9 +225,19 @@ def _decode_line(line: Record, path: str) -> str:
 
 
 FORMATS: Mapping[str, DataFormat] = {
-    "jsonl": LinesFormat(".jsonl", "objects", _json_fields, names_fields=True),
+    "jsonl": LinesFormat(".jsonl", "objects", _json_fields),
     "csv": TableFormat(",", ".csv", quotes=True),
     "tsv": TableFormat("\t", ".tsv", quotes=False),
     "conll": ConllFormat(),
     "lines": LinesFormat(".txt", "lines, each a record", _edge_words, names_fields=False),
 }
+
+
+def read_file(path: str, data_format: DataFormat) -> DataFile:
+    content = Path(path).read_bytes()
+    if content.startswith(UTF_16):
+        raise DataError(f"{path} is UTF-16. Save it as UTF-8.")
+    file = data_format.read(content.removeprefix(BYTE_ORDER_MARK), path)
+    if not file.records:
+        raise DataError(f"{path} has no records.")
+    return file

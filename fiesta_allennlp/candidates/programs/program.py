@@ -8,15 +8,17 @@ import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, ClassVar, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.candidates.config import Config, absolute_paths, check_sets
-from fiesta_allennlp.candidates.programs.data_formats import FORMATS, set_file_name
+from fiesta_allennlp.candidates.programs.data_formats import FORMATS
+from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.splits import SET_NAMES, Division
 from fiesta_allennlp.core.directory import DATA_DIRECTORY, OUTPUT_DIRECTORY
 from fiesta_allennlp.core.errors import ConfigError, check_known_keys, did_you_mean
 from fiesta_allennlp.core.files import shown_value
-from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.core.settings.options import flag
+from fiesta_allennlp.selecting.objections import UNSEEDED
 
 PROGRAM_TYPE = "program"
 PROGRAM_KEYS = ("type", "command", "data", "metrics", "environment")
@@ -30,11 +32,6 @@ STDOUT = "stdout"  # the value of `metrics` if they are the last line of the sta
 PYTHON = "python"  # as the first word, the interpreter of the selection, like `{python}`
 SCRIPT_SUFFIXES = (".py", ".sh", ".R", ".pl", ".jl", ".rb", ".js", ".lua")
 RESERVED_PREFIX = "FIESTA_"  # begins the variables by which the selection finds the processes of a run
-
-
-def program_paths(config: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return the data files of a program, by part, as absolute paths; none if it splits its data itself."""
-    return absolute_paths(config.get("data") or {})
 
 
 def config_of_command(command: str, data: Optional[Mapping[str, str]]) -> Dict[str, Any]:
@@ -65,10 +62,14 @@ def _placeholder_texts(config: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
     yield "metrics", config.get("metrics", "")
 
 
+def _placeholders_in(text: str) -> FrozenSet[str]:
+    return frozenset(name for _, name in PLACEHOLDER_PATTERN.findall(text) if name)
+
+
 def placeholders_of(config: Mapping[str, Any]) -> FrozenSet[str]:
     """Return the placeholders that the command and the variables of a program use."""
-    texts = [text for key, text in _placeholder_texts(config) if key != "metrics"]
-    return frozenset(name for text in texts for _, name in PLACEHOLDER_PATTERN.findall(text) if name)
+    names = (_placeholders_in(text) for key, text in _placeholder_texts(config) if key != "metrics")
+    return frozenset().union(*names)
 
 
 def check_no_lone_placeholder(words: Sequence[str]) -> None:
@@ -93,74 +94,58 @@ def fill_command(config: Mapping[str, Any], values: Mapping[str, str]) -> List[s
 
 
 def _check_sets(placeholders: FrozenSet[str], division: Division) -> None:
-    missing = [set_name for set_name in division.set_names if set_name not in placeholders]
-    if missing:
-        remedy = "remove 'data' and use {split_seed}"
-        if division.scored == "validation" and "test" in placeholders:
-            remedy = "replace {test} with {validation}, which --score validation scores"
-        elif missing == ["validation"]:
-            share = "its share from --split-ratios" if division.ratios else "'data.validation'"
-            remedy = f"to run without a validation set, remove {share}"
-        names = ", ".join(f"{{{set_name}}}" for set_name in missing)
-        raise ConfigError(f"'command' does not use {names}, a set of its data. Add the placeholder; or {remedy}.")
-    for set_name in SET_NAMES:
-        if set_name in placeholders and set_name not in division.set_names:
-            reason = "two numbers in --split-ratios" if division.scored == "test" else f"--score {division.scored}"
-            raise ConfigError(f"'command' uses {{{set_name}}}, but {reason} leaves no {set_name} set. Remove it.")
+    for name in SET_NAMES:
+        if (name in placeholders) != (name in division.set_names):
+            problem = "does not use" if name in division.set_names else "uses"
+            raise ConfigError(
+                f"'command' {problem} {{{name}}}, but the sets of this selection are {', '.join(division.set_names)}. "
+                "Change the command, or the sets: by the files of 'data', --split-ratios or --score."
+            )
 
 
-def _check_own_splits(placeholders: FrozenSet[str], group_by: Optional[str], division: Division) -> None:
+def _check_own_splits(placeholders: FrozenSet[str], settings: Settings) -> None:
     for set_name in SET_NAMES:
         if set_name in placeholders:
             raise ConfigError(
                 f"'command' uses {{{set_name}}}, but 'data' is missing. Pass --data train.jsonl --data test.jsonl; or "
                 'in a config, "data": {"train": "train.jsonl", "test": "test.jsonl", "format": "jsonl"}.'
             )
-    check_no_split_options(group_by, division)
-    if division.is_official and "split_seed" in placeholders:
+    check_no_split_options(settings)
+    if settings.on_official_splits and "split_seed" in placeholders:
         raise ConfigError("'command' uses {split_seed}, which --splits official does not vary. Remove one of them.")
-    if not division.is_official and "split_seed" not in placeholders:
+    if not settings.on_official_splits and "split_seed" not in placeholders:
         raise ConfigError(
             "without data files and {split_seed}, all runs would use the same sets. Pass --data FILE (in a config, "
             "'data'), {split_seed} to a program that splits its data itself, or --splits official."
         )
 
 
-def check_no_split_options(group_by: Optional[str], division: Division) -> None:
+def check_no_split_options(settings: Settings) -> None:
     """Refuse options about splits of data files, for a candidate without any."""
-    for option, is_set in {"group-by": group_by not in (None, "none"), "split-ratios": bool(division.ratios)}.items():
-        if is_set:
-            raise ConfigError(f"--{option} needs data files: pass --data FILE (in a config, 'data'), or remove it.")
+    for name in ("group_by", "split_ratios"):
+        if getattr(settings, name) not in (None, "none", ()):
+            raise ConfigError(f"{flag(name)} needs data files: pass --data FILE (in a config, 'data'), or remove it.")
 
 
 def _check_command_exists(command: Sequence[str]) -> None:
-    if home_path := next((word for word in command if word.startswith("~/")), None):
+    program, *arguments = command
+    if PLACEHOLDER_PATTERN.search(program) is None and program != PYTHON and shutil.which(program) is None:
         raise ConfigError(
-            f"'command' has '{home_path}'. No shell reads the command, so ~ is not your home. Write the whole path."
+            f"'command' begins with '{program}', which is neither on the PATH nor executable. No shell reads the "
+            "command: for cd, ~ or LR=1, begin with sh -c."
         )
-    if PLACEHOLDER_PATTERN.search(command[0]) is None and command[0] != PYTHON and shutil.which(command[0]) is None:
-        raise ConfigError(
-            f"'command' begins with '{command[0]}', which is neither on the PATH nor executable."
-            f"{_shell_remedy(command[0])}"
-        )
-    script = next((word for word in command[1:] if not word.startswith("-")), "")
+    script = next((word for word in arguments if not word.startswith("-")), "")
     if script.endswith(SCRIPT_SUFFIXES) and not PLACEHOLDER_PATTERN.search(script) and not os.path.isfile(script):
         raise ConfigError(f"'command' runs '{script}', which does not exist in the current directory {Path.cwd()}.")
-
-
-def _shell_remedy(word: str) -> str:
-    """Return how to write a word that only a shell understands."""
-    if word == "cd":
-        return " No shell reads the command. Change the directory before you type fiesta, or begin with: sh -c"
-    return f" To set a variable, begin with: env {word}" if "=" in word else ""
 
 
 class ProgramConfig:
     """The config of a candidate that is a program, and what can be wrong with it."""
 
     config: Config
+    data_key: ClassVar[str]
 
-    def check_keys(self) -> None:
+    def _check_keys(self) -> None:
         """Refuse unknown keys and values of the wrong type."""
         config = self.config
         data, environment = config.get("data"), config.get("environment", {})
@@ -191,65 +176,54 @@ class ProgramConfig:
         if data.get("train") is None:
             raise ConfigError("'data.train' is missing.")
 
-    def check(self, *, metric: Metric, group_by: Optional[str] = None, division: Division) -> None:
+    def check(self, settings: Settings) -> None:
         """Refuse a program that cannot run, or whose scores would not be comparable."""
-        config, division = self.config, self.own_division(division)
+        self._check_keys()
+        config, division = self.config, self.own_division(settings.division)
         if self.data_paths:
             check_sets(self.data_paths, division, self.data_key)
             if not division.is_official:
-                self._check_group_by(group_by)
+                self._check_group_by(settings.group_by)
         for key, text in _placeholder_texts(config):
-            for _, name in PLACEHOLDER_PATTERN.findall(text):
-                if name and name not in PLACEHOLDER_NAMES:
-                    raise ConfigError(
-                        f"'{key}' contains the unknown placeholder {{{name}}}.{did_you_mean(name, PLACEHOLDER_NAMES)} "
-                        f"Valid placeholders: {', '.join(PLACEHOLDER_NAMES)}. Write {{{{{name}}}}} for literal braces."
-                    )
-        metrics = config.get("metrics", STDOUT)
-        if metrics != STDOUT and "directory" not in [name for _, name in PLACEHOLDER_PATTERN.findall(metrics)]:
+            for name in _placeholders_in(text) - set(PLACEHOLDER_NAMES):
+                raise ConfigError(
+                    f"'{key}' contains the unknown placeholder {{{name}}}.{did_you_mean(name, PLACEHOLDER_NAMES)} "
+                    f"Valid placeholders: {', '.join(PLACEHOLDER_NAMES)}. Write {{{{{name}}}}} for literal braces."
+                )
+        metrics, placeholders = config.get("metrics", STDOUT), placeholders_of(config)
+        if metrics != STDOUT and "directory" not in _placeholders_in(metrics):
             raise ConfigError(
                 f"'metrics' is {json.dumps(metrics)}, which parallel runs would overwrite. Use "
                 '"{directory}/metrics.json", or "stdout" for the last line of the output.'
             )
-        placeholders = placeholders_of(config)
         if config.get("data") is not None:
             _check_sets(placeholders, division)
         else:
-            _check_own_splits(placeholders, group_by, division)
+            _check_own_splits(placeholders, settings)
         _check_command_exists(config["command"])
+        if placeholders.isdisjoint(("seed", "split_seed")):
+            reason = "'command' does not use {seed}, so its runs may all be the same. Pass {seed} to the program"
+            UNSEEDED.check([reason], settings.allow)
 
     def _check_group_by(self, group_by: Optional[str]) -> None:
         """Refuse a group key of a program's own that is not the key of the option."""
         key = self.config["data"].get("group_by")
         if key is not None and (not isinstance(key, str) or key == "none"):
-            raise ConfigError(
-                f"'data.group_by' must be a key but is {json.dumps(key)}. For no groups: --group-by none."
-            )
+            advice = "For no groups: --group-by none."
+            raise ConfigError(f"'data.group_by' must be a key but is {json.dumps(key)}. {advice}")
         if key is not None and group_by not in (None, key):
             raise ConfigError(f"'data.group_by' is '{key}' but --group-by is '{group_by}'. Remove one.")
 
-    def unseeded_reasons(self) -> Iterator[str]:
-        """Yield why the runs of a program may all be the same: it gets neither seed of its run."""
-        if placeholders_of(self.config).isdisjoint(("seed", "split_seed")):
-            yield "'command' does not use {seed}, so its runs may all be the same. Pass {seed} to the program"
-
     def notes(self, division: Division) -> Iterator[str]:
-        placeholders = placeholders_of(self.config)
-        if (
-            self.config.get("data") is not None
-            and "validation" in division.set_names
-            and "validation" not in placeholders
-        ):
+        placeholders, has_data = placeholders_of(self.config), self.config.get("data") is not None
+        if has_data and "validation" in division.set_names and "validation" not in placeholders:
             yield "'command' does not use {validation}, so the runs ignore the validation set of the other candidates."
         if self.config.get("metrics") != STDOUT and "directory" not in placeholders:
             yield "'command' does not use {directory}, so metrics are read from the last printed line alone."
 
     @property
     def data_paths(self) -> Dict[str, Any]:
-        return program_paths(self.config)
-
-    def data_key(self, set_name: str) -> str:
-        return f"data.{set_name}"
+        return absolute_paths(self.config.get("data") or {})
 
     def absolute(self) -> Dict[str, Any]:
         data = self.config.get("data")
@@ -258,9 +232,7 @@ class ProgramConfig:
     @property
     def code(self) -> List[str]:
         """Return the files that a command names, such as its script, as they are typed."""
-        return [
-            word for word in self.config["command"] if not PLACEHOLDER_PATTERN.search(word) and os.path.isfile(word)
-        ]
+        return [word for word in self.config["command"] if os.path.isfile(word)]
 
     def own_division(self, division: Division) -> Division:
         """Return the division for a program: one that names neither {validation} nor a file of it has no validation
@@ -268,16 +240,15 @@ class ProgramConfig:
         data = self.config.get("data")
         if data is None or data.get("validation") is not None or division.scored != "test" or division.ratios:
             return division
-        return replace(
-            division, has_validation="validation" in placeholders_of(self.config) and division.has_validation
-        )
+        uses_validation = "validation" in placeholders_of(self.config)
+        return replace(division, has_validation=uses_validation and division.has_validation)
 
     def example_command(self, division: Division, directory: Path) -> str:
         """Return the command of a candidate's first run in this directory, for a shell, with the seeds 1 and 2."""
         data = self.config.get("data") or {}
         sets = {set_name: data.get(set_name, "") for set_name in SET_NAMES}
         if data and not division.is_official:
-            files = {name: set_file_name(name, data["train"], FORMATS[data["format"]]) for name in SET_NAMES}
-            sets = {name: f"{directory}/{DATA_DIRECTORY}/{file}" for name, file in files.items()}
+            file_name = FORMATS[data["format"]].file_name
+            sets = {name: f"{directory}/{DATA_DIRECTORY}/{file_name(name, data['train'])}" for name in SET_NAMES}
         output = f"{directory}/{OUTPUT_DIRECTORY}"
         return shlex.join(fill_command(self.config, {**sets, "directory": output, "seed": "1", "split_seed": "2"}))

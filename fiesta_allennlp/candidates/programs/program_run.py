@@ -1,5 +1,9 @@
-"""Runs a program on one split with given seeds, and returns the score that it reports."""
+"""Runs a program on one split with given seeds, and returns the score that it reports.
 
+A program reports a JSON object of numbers in `metrics.json` of its directory, or else as the last line that it prints.
+Anything else is no metric, and one message shows what was found and what is expected."""
+
+import json
 import os
 import re
 import signal
@@ -8,28 +12,40 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Dict, Mapping, Optional, Sequence
+from typing import IO, Any, Dict, Mapping, Optional, Sequence, Union
 
-from fiesta_allennlp.candidates.candidate_run import CandidateRun, ReportedMetrics, parse_last_line, read_reported
-from fiesta_allennlp.candidates.config import Config
-from fiesta_allennlp.candidates.programs.program import (
-    STDOUT,
-    fill_command,
-    fill_placeholders,
-    program_paths,
+from fiesta_allennlp.candidates.candidate_run import CandidateRun, ReportedMetrics
+from fiesta_allennlp.candidates.config import absolute_paths
+from fiesta_allennlp.candidates.programs.program import STDOUT, fill_command, fill_placeholders
+from fiesta_allennlp.candidates.programs.program_data import ProgramData
+from fiesta_allennlp.core.directory import DATA_DIRECTORY, MODEL_DIRECTORY, OUTPUT_DIRECTORY, RUN_FILE
+from fiesta_allennlp.core.errors import MetricError, ProgramError, ProgramKilledError, escape_invisible, join_some
+from fiesta_allennlp.core.files import (
+    OWN_DIRECTORY_MODE,
+    delete,
+    flatten,
+    refuse_repeated_keys,
+    shorten,
+    write_json_file,
 )
-from fiesta_allennlp.candidates.programs.program_pool import read_data, write_sets
-from fiesta_allennlp.core.directory import DATA_DIRECTORY, LOG_FILE, MODEL_DIRECTORY, OUTPUT_DIRECTORY, RUN_FILE
-from fiesta_allennlp.core.errors import MetricError, ProgramError, ProgramKilledError, escape_invisible
-from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, delete, write_json_file
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.running.process_tree import end_below
 
 CHUNK_BYTES, MAX_BYTES_KEPT = 2**16, 2**22  # bytes of the output: of one reading, and of its end
 SHELL_STATUS_OFFSET = 128  # a shell adds it to the number of the signal that ended its program
 MAX_LINES, MAX_CHARACTERS = 3, 300  # of the output in an error
-MAX_ERROR_LINES = 10  # of a program, with what follows it
+MAX_LINE_CHARACTERS, MAX_FILES = 120, 5  # of the last printed line, and of the files that a run wrote, in a message
 OUTPUT_TIMEOUT_SECONDS = 10.0  # for the output of a program that has ended, where its children cannot be killed
+
+COLOUR_PATTERN = re.compile(r"\x1b\[[0-9;]*m")
+LINE_START_PATTERN = re.compile(r"[\r\n]|\x1b\[[0-9;?]*[A-Za-z]")
+"""Where a terminal begins a line again: its end, or a sequence that moves the cursor or erases."""
+
+DEFAULT_METRICS = "{directory}/metrics.json"
+EXPECTED_TEXT = (
+    f'Expected: a JSON object of numbers, such as {{"accuracy": 0.9}}, in {DEFAULT_METRICS} or as the last printed '
+    "line (print(json.dumps(metrics)))."
+)
 
 
 def run_program(command: Sequence[str], *, environment: Mapping[str, str], directory: Optional[str]) -> str:
@@ -73,7 +89,6 @@ class _OutputCopier(threading.Thread):
         super().__init__(daemon=True)
         self._stream, self._target_descriptor = stream, target_descriptor
         self._tail = bytearray()
-        self._prefix = ""  # the text that takes the place of a beginning that was not kept
         self._write_error: Optional[OSError] = None
 
     def run(self) -> None:
@@ -81,7 +96,6 @@ class _OutputCopier(threading.Thread):
             self._tail += chunk
             if len(self._tail) > 2 * MAX_BYTES_KEPT:
                 del self._tail[:-MAX_BYTES_KEPT]
-                self._prefix = "... "
             try:
                 while chunk and self._write_error is None:
                     chunk = chunk[os.write(self._target_descriptor, chunk) :]
@@ -92,7 +106,7 @@ class _OutputCopier(threading.Thread):
         """Return the end of the output. Raise an `OSError` if the log could not take all of it."""
         if self._write_error is not None:
             raise self._write_error
-        return self._prefix + self._tail.decode("utf-8", "replace").rstrip()
+        return self._tail.decode("utf-8", "replace").rstrip()
 
 
 def _program_error(status: int, output: str) -> Exception:
@@ -107,20 +121,77 @@ def _program_error(status: int, output: str) -> Exception:
 
 
 def last_lines(text: str) -> str:
-    """Return the end of an output in one line, cut if long: of its last lines, those below the last indented one, which
-    belongs to the line above it, as in a traceback. Control characters, which a terminal would obey, are written as
-    escapes."""
+    """Return the end of an output in one line, cut if long: the last lines, or of a traceback what stands below the
+    last indented one. Control characters, which a terminal would obey, are written as escapes."""
     lines = [line for line in re.split(r"[\r\n]+", text) if line.strip()]
-    is_indented = [line[0].isspace() for line in lines]
-    first = len(lines) - next((n for n, indented in enumerate(reversed(is_indented)) if not indented), len(lines)) - 1
-    while first > 0 and not is_indented[first - 1]:
+    first = len(lines)
+    while first and lines[first - 1][0].isspace():  # which belong to the line above them
         first -= 1
-    block = [line.strip() for line in lines[max(first, 0) :]]
-    begin = (
-        block[:1] if first > 0 and MAX_LINES < len(block) <= MAX_ERROR_LINES else []
-    )  # the error, above what follows it
-    end = escape_invisible(" / ".join([*begin, *block[len(begin) :][-MAX_LINES + len(begin) :]]), keep="\t")
+    while first and not lines[first - 1][0].isspace():
+        first -= 1
+    block = [line.strip() for line in lines[first:]]
+    shown = [block[0], *block[1:][1 - MAX_LINES :]] if first else block[-MAX_LINES:]
+    end = escape_invisible(" / ".join(shown), keep="\t")
     return end if len(end) <= MAX_CHARACTERS else f"... {end[-MAX_CHARACTERS:]}"
+
+
+# The metrics.
+
+
+def read_reported(directory: Path, stdout: str, path: Optional[Path], name: str) -> ReportedMetrics:
+    """Return what is in the file `path`, which has this name in messages, or else what the last printed line has.
+
+    Messages do not name the directory, so that two runs with the same fault have the same one.
+
+    Raises:
+        MetricError: for anything but a JSON object. It names the files that the run wrote.
+    """
+    try:
+        if path is None:
+            return ReportedMetrics(parse_last_line(stdout))
+        if not path.is_file() or not os.access(path, os.R_OK):  # a FIFO would block
+            raise MetricError(f"{name} is not a readable file. {EXPECTED_TEXT}")
+        return ReportedMetrics(_parse_object(path.read_bytes(), name), name)
+    except MetricError as error:
+        raise MetricError(f"{error}{_describe_written_files(directory)}") from error
+
+
+def _describe_written_files(directory: Path) -> str:
+    """Name files that a run left, those that can have its metrics first, and the ways to read one of them."""
+    paths = [path.relative_to(directory) for path in directory.rglob("*") if path.is_file()]
+    names = [path.as_posix() for path in sorted(paths, key=lambda path: (path.suffix != ".json", path))]
+    found = f" In {{directory}}, the run wrote {join_some(names, limit=MAX_FILES)}." if names else ""
+    file = next((name for name in names if name.endswith(".json")), "FILE.json")
+    option = f'--force --overrides \'{{"metrics": "{{directory}}/{file}"}}\''
+    extract = "sh -c 'train && extract', where extract prints such a line"
+    return f"{found} To read another JSON file, begin again with {option}; otherwise use {extract}."
+
+
+def parse_last_line(stdout: str) -> Dict[str, Any]:
+    """Return the metrics in the last line as a terminal shows it: a JSON object."""
+    pieces = LINE_START_PATTERN.split(COLOUR_PATTERN.sub("", stdout))
+    line = next((piece.strip() for piece in reversed(pieces) if piece.strip()), "")
+    if line.startswith("{"):
+        return _parse_object(line, "the last printed line")
+    shown_line = line if len(line) <= MAX_LINE_CHARACTERS else f"... {line[-MAX_LINE_CHARACTERS:]}"
+    raise MetricError(f"the last printed line is {shown_line!r}. {EXPECTED_TEXT}")
+
+
+def _parse_object(content: Union[str, bytes], place: str) -> Dict[str, Any]:
+    """Read a JSON object with distinct names. Bytes may be UTF-8, UTF-16 or UTF-32."""
+    try:
+        mapping = json.loads(content, object_pairs_hook=refuse_repeated_keys)
+        if isinstance(mapping, dict):
+            return refuse_repeated_keys(list(flatten(mapping)))
+        problem = f"is not a JSON object but {shorten(mapping)}"
+    except UnicodeDecodeError as error:
+        problem = f"is not {error.encoding} ({error.reason})"
+    except (ValueError, RecursionError) as error:
+        problem = f"is not valid JSON ({error})"
+    raise MetricError(f"{place} {problem}. {EXPECTED_TEXT}")
+
+
+# The run.
 
 
 @CandidateRun.register("program")
@@ -149,25 +220,27 @@ class ProgramRun(CandidateRun):
                 "directory": str(output),
             }
             stdout = self._run_command(request, placeholder_values, directory)
-            reported = _read_metrics(self.config, stdout, placeholder_values)
+            name = self.config.get("metrics", DEFAULT_METRICS)
+            path = Path(fill_placeholders(name, placeholder_values))
+            is_printed = name == STDOUT or (name == DEFAULT_METRICS and not os.path.lexists(path))
+            reported = read_reported(output, stdout, None if is_printed else path, name)
         finally:
             delete(directory / DATA_DIRECTORY)
         if not self.keep_models:
             delete(directory / MODEL_DIRECTORY)
         with suppress(OSError):
             output.rmdir()  # if it is empty
-        _empty_needless_log(directory / LOG_FILE, stdout, reported)
         return reported
 
     def _set_paths(self, request: Request, directory: Path) -> Dict[str, str]:
         """Return the files of the sets by part: new ones, or the official ones as they are."""
-        paths = self.division.used_paths(program_paths(self.config))
-        if not paths or (self.division.is_official and self.max_records is None):
-            return paths
-        data = read_data(self.config["data"], paths, self.group_by)
-        split_seed, division, max_records = request.split_seed, self.division, self.max_records
-        path_by_set = write_sets(data, directory, split_seed=split_seed, division=division, max_records=max_records)
-        return {set_name: str(path) for set_name, path in path_by_set.items()}
+        data, division = self.config.get("data"), self.division
+        if data is None or (division.is_official and self.max_records is None):
+            return absolute_paths(data or {})
+        program_data = ProgramData.read(data, division, self.group_by)
+        return program_data.write_sets(
+            directory, split_seed=request.split_seed, division=division, max_records=self.max_records
+        )
 
     def _run_command(self, request: Request, placeholder_values: Mapping[str, str], directory: Path) -> str:
         command = fill_command(self.config, placeholder_values)
@@ -176,23 +249,3 @@ class ProgramRun(CandidateRun):
         environment = {name: fill_placeholders(text, placeholder_values) for name, text in texts}
         working_directory = self.working_directory if Path(self.working_directory).is_dir() else None
         return run_program(command, environment=environment, directory=working_directory)
-
-
-def _empty_needless_log(log: Path, stdout: str, reported: ReportedMetrics) -> None:
-    """Empty the log of a run that printed nothing but the line of its metrics, which `outcome.json` has."""
-    with suppress(OSError, MetricError):
-        is_one_line = log.stat().st_size <= MAX_CHARACTERS and "\n" not in stdout
-        if (
-            is_one_line
-            and log.read_text(errors="replace").strip() == stdout
-            and parse_last_line(stdout) == reported.values
-        ):
-            os.truncate(log, 0)
-
-
-def _read_metrics(config: Config, stdout: str, placeholder_values: Mapping[str, str]) -> ReportedMetrics:
-    path = config.get("metrics")
-    files = None
-    if path is not None:
-        files = {} if path == STDOUT else {path: Path(fill_placeholders(path, placeholder_values))}
-    return read_reported(Path(placeholder_values["directory"]), stdout, files)

@@ -132,6 +132,9 @@ class Belief(Registrable):
     has_draws: bool = True
     """Whether `posterior` returns a `MeanPosterior`, from which Thompson sampling can draw."""
 
+    takes_logits: bool = False
+    """Whether log(score / (1 - score)) is modelled."""
+
     needs_counts: bool = False
     """Whether every evaluation must report counts of right and wrong answers, see `History.counts`."""
 

@@ -142,16 +142,13 @@ class PairedMeasure(Belief):
         self._beta, self._average = beta, average
 
     def posterior(self, history: History) -> MeasurePosterior:
-        pseudo = self._pseudo_scores(history)
-        return MeasurePosterior(numbers_by_unit(history, pseudo.scores), pseudo)
-
-    def _pseudo_scores(self, history: History) -> PseudoScores:
         counts = [valid_counts(history, name, self.min_evaluations) for name in history.active]
         label_pairs = _label_pairs(sorted({kind for table in counts for kind in table.kinds}), self._average)
         contributions = _contributions(list(label_pairs.values()), self._average, self._beta)
         kinds = list(label_pairs)
         numerators, denominators = ([table.columns_for(kinds) @ added for table in counts] for added in contributions)
-        return pseudo_scores(numerators, denominators)
+        pseudo = pseudo_scores(numerators, denominators)
+        return MeasurePosterior(numbers_by_unit(history, pseudo.scores), pseudo)
 
 
 def _contributions(pairs: Sequence[Tuple[str, str]], average: str, beta: float) -> Tuple[np.ndarray, np.ndarray]:

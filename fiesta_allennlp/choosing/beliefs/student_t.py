@@ -44,9 +44,6 @@ class StudentTPosterior(MeanPosterior):
 class ScoreBelief(Belief):
     """Base class of models that use only the scores or their logits. Logits have no margin."""
 
-    takes_logits: bool = False
-    """Whether log(score / (1 - score)) is modelled."""
-
     def scores(self, history: History) -> List[np.ndarray]:
         """Return the scores of every active candidate in the form that is modelled. Shapes: `(num_finished,)`.
 

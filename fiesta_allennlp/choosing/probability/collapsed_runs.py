@@ -38,7 +38,7 @@ def flag_collapsed(scores: np.ndarray) -> np.ndarray:
     runs, 17 for 5, 7 for 12 and 6 for 50, because the MAD of few runs is small by chance. In less than 1% of normal
     samples of 3 to 50 runs, a run collapses. Skewed scores have more. Equal scores and fewer than 3 runs have none.
 
-    The stopping rule and the notes for the user read this one rule. `collapsed_runs` applies it to a selection.
+    The stopping rule and the notes for the user read this one rule. `find_collapsed_runs` applies it to a selection.
     """
     num_runs = len(scores)
     if num_runs < 3:
@@ -57,28 +57,6 @@ def robust_sds_below(scores: np.ndarray) -> np.ndarray:
     return np.asarray(deviations / sd) if sd else np.zeros(len(deviations))
 
 
-def collapsed_runs(history: History) -> Dict[str, List[Evaluation]]:
-    """Return the collapsed runs of every candidate that has one, by replicate.
-
-    On a split on which more than half of the runs of at least two candidates lie far below, the split is hard and no
-    run has collapsed. Answers that are right or wrong, with scores of 1 and 0, do not collapse.
-    """
-    if {run.score for run in history.evaluations} == {0.0, 1.0}:
-        return {}
-    collapsed: Dict[str, List[Evaluation]] = {}
-    for name in history.candidates:
-        runs = sorted(history.evaluations_of(name), key=lambda run: run.request.replicate)
-        collapsed[name] = list(compress(runs, flag_collapsed(history.scores(name))))
-    num_collapsed = Counter(run.request.split_seed for runs in collapsed.values() for run in runs)
-    if not num_collapsed:
-        return {}
-    num_runs = Counter(run.request.split_seed for run in history.evaluations)
-    hard_splits = {split for split, number in num_collapsed.items() if number > 1 and 2 * number > num_runs[split]}
-    for name, runs in collapsed.items():
-        collapsed[name] = [run for run in runs if run.request.split_seed not in hard_splits]
-    return {name: runs for name, runs in collapsed.items() if runs}
-
-
 @dataclass(frozen=True)
 class CollapsedRuns:
     """The runs of a candidate that lie far below (for a minimized metric, above) its others: their `scores` by name, as
@@ -91,13 +69,24 @@ class CollapsedRuns:
 
 
 def find_collapsed_runs(history: History) -> Tuple[CollapsedRuns, ...]:
-    """Return the collapsed runs by candidate; `collapsed_runs` has the rule."""
-    return tuple(
-        CollapsedRuns(
-            name,
-            num_runs=history.num_finished(name),
-            scores={run.request.name: run.score for run in runs},
-            sds=float(robust_sds_below(history.scores(name)).max()),
-        )
-        for name, runs in collapsed_runs(history).items()
-    )
+    """Return the collapsed runs of every candidate that has one, by replicate.
+
+    On a split on which more than half of the runs of at least two candidates lie far below, the split is hard and no
+    run has collapsed. Answers that are right or wrong, with scores of 1 and 0, do not collapse.
+    """
+    if {run.score for run in history.evaluations} == {0.0, 1.0}:
+        return ()
+    collapsed: Dict[str, List[Evaluation]] = {}
+    for name in history.candidates:
+        runs = sorted(history.evaluations_of(name), key=lambda run: run.request.replicate)
+        collapsed[name] = list(compress(runs, flag_collapsed(history.scores(name))))
+    num_collapsed = Counter(run.request.split_seed for runs in collapsed.values() for run in runs)
+    num_runs = Counter(run.request.split_seed for run in history.evaluations)
+    hard_splits = {split for split, number in num_collapsed.items() if number > 1 and 2 * number > num_runs[split]}
+    found: List[CollapsedRuns] = []
+    for name, runs in collapsed.items():
+        scores = {run.request.name: run.score for run in runs if run.request.split_seed not in hard_splits}
+        if scores:
+            sds = float(robust_sds_below(history.scores(name)).max())
+            found.append(CollapsedRuns(name, num_runs=history.num_finished(name), scores=scores, sds=sds))
+    return tuple(found)

@@ -77,6 +77,8 @@ class LiveTable(Listener):
         old_counts = len(self._history.evaluations), len(self._history.failures)
         is_new = old_counts != (len(history.evaluations), len(history.failures))
         self._history, self._decision = history, decision
+        if self._console.quiet:
+            return
         if is_new or self._result is None:
             self._result = self._make_result(history, decision)
             for runs in self._result.collapsed:

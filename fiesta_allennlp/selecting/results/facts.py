@@ -1,5 +1,6 @@
 """The facts about a decision, declared once for all outputs: a status, the next runs, a report, JSON."""
 
+import time
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
@@ -405,3 +406,24 @@ def forecast_open_selection(
     rng = strategy_rng(seed, len(history.evaluations))
     forecast = forecast_selection(strategy, history, decision, rng, max_runs=max_runs)
     return forecast and replace(forecast, seconds_per_run=seconds_per_run, seconds_left=seconds_left)
+
+
+SHARE_OF_FORECASTS = 0.1
+
+
+class LiveForecast:
+    """Forecasts a running selection after its runs. Forecasts take a tenth of its time at most, so the last one is
+    repeated after runs of less than a second or two."""
+
+    def __init__(self) -> None:
+        self._last: Optional[Forecast] = None
+        self._due_at = 0.0
+
+    def __call__(self, *args: Any, **options: Any) -> Optional[Forecast]:
+        """Return what `forecast_open_selection` returns for these arguments, or returned before."""
+        begin = time.monotonic()
+        if begin >= self._due_at:
+            self._last = forecast_open_selection(*args, **options)
+            end = time.monotonic()
+            self._due_at = end + (end - begin) * (1 / SHARE_OF_FORECASTS - 1)
+        return self._last

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Literal, Mapping, Optional, Tuple, Type, TypeVar, Union, cast
 
 from fiesta_allennlp.choosing.decision import DECIDED_REASONS, Decision
-from fiesta_allennlp.choosing.tiers import find_tiers
+from fiesta_allennlp.choosing.t_tests import find_tiers
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.core.files import check_format, from_csv_cell, read_json, write_json_file

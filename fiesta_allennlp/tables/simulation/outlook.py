@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -84,10 +84,13 @@ class Outlook:
     ) -> "Outlook":
         number = len(repetitions)
         names = Counter(repetition.best for repetition in repetitions)
-        num_correct = sum(repetition.correct for repetition in repetitions)
-        num_named = sum(repetition.is_named for repetition in repetitions)
-        num_picked = sum(repetition.correct and repetition.is_named for repetition in repetitions)
-        num_wrong = num_named - num_picked
+        counts = {
+            "correct": sum(repetition.correct for repetition in repetitions),
+            "picked": sum(repetition.correct and repetition.is_named for repetition in repetitions),
+            "wrong": sum(repetition.is_named and not repetition.correct for repetition in repetitions),
+        }
+        shares: Dict[str, Any] = {name: count / number for name, count in counts.items()}
+        shares.update({f"{name}_interval": wilson_interval(count, number) for name, count in counts.items()})
         return cls(
             repetitions=number,
             interrupted=interrupted,
@@ -96,13 +99,8 @@ class Outlook:
             mean_rounds=float(np.mean([repetition.num_rounds for repetition in repetitions])),
             seconds=Distribution.of([repetition.seconds for repetition in repetitions]),
             recommended={name: count / number for name, count in names.items() if name is not None},
-            open=1 - num_named / number,
-            correct=num_correct / number,
-            correct_interval=wilson_interval(num_correct, number),
-            picked=num_picked / number,
-            picked_interval=wilson_interval(num_picked, number),
-            wrong=num_wrong / number,
-            wrong_interval=wilson_interval(num_wrong, number),
+            open=1 - (counts["picked"] + counts["wrong"]) / number,
+            **shares,
             prob_decided=None
             if max_seconds is None
             else float(np.mean([r.is_named and r.seconds <= max_seconds for r in repetitions])),

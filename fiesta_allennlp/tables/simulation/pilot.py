@@ -18,10 +18,11 @@ from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import draw_continuation
 from fiesta_allennlp.choosing.probability import logit
 from fiesta_allennlp.choosing.probability.leads import TwoWayModel
-from fiesta_allennlp.choosing.strategy_building import build_strategy, packages_named_in_errors
+from fiesta_allennlp.choosing.strategy import build_strategy
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, DataError, full_command
 from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.registry import packages_named_in_errors
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED, ChoiceSettings
 from fiesta_allennlp.core.settings.defaults import MAX_FAILURES, METRIC
 from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
@@ -31,9 +32,9 @@ from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.selecting.store import open_for_reading
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.run_table import read_run_table
-from fiesta_allennlp.tables.score_sources import DrawnScores, Sampling, ScorePreset, ScoreSource
+from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScorePreset, ScoreSource
+from fiesta_allennlp.tables.simulation.score_table import make_score_table
 from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
-from fiesta_allennlp.tables.table import make_score_table
 from fiesta_allennlp.tables.table_settings import (
     DEFAULT_NUM_CANDIDATES,
     TABLE_OPTIONS,
@@ -147,7 +148,7 @@ def _plan_from_numbers(settings: PlanSettings) -> Simulator:
         noise_sd=settings.sd or 0.0,
     )
     choice = _choose_settings(settings, {})
-    if _takes_logits(choice, names):
+    if build_strategy(choice, names).belief.takes_logits:
         name = choice.strategy_params()["belief"]["type"]
         raise ConfigError(
             f"--belief {name} models logits, but --gap and --sd are in units of the score. Choose a belief without the "
@@ -162,9 +163,7 @@ def _read_table(settings: PlanSettings, path: Path) -> Simulator:
     if not rows.has_splits:
         settings = replace(settings, splits=OFFICIAL)
     history = ScoreThreshold(settings.min_score, rows.minimise).apply_to(rows.history(list(table.scores)))
-    pilot = PosteriorScores(
-        str(path), history, _mean_run_seconds(history), metric=rows.metric, read_back=table.read_back
-    )
+    pilot = PosteriorScores(str(path), history, metric=rows.metric, read_back=table.read_back)
     return _plan_from_pilot(settings, pilot, _choose_settings(settings, {}))
 
 
@@ -187,18 +186,18 @@ def _read_selection(settings: PlanSettings, root: Path) -> Simulator:
     choice = _choose_settings(settings, stored)
     with packages_named_in_errors(stored.get("include_package", ())):
         build_strategy(choice, list(history.candidates))
-    pilot = PosteriorScores(str(root), history, _mean_run_seconds(history), metric=metric)
-    return _plan_from_pilot(settings, pilot, choice)
+    return _plan_from_pilot(settings, PosteriorScores(str(root), history, metric=metric), choice)
 
 
 def _plan_from_pilot(settings: PlanSettings, pilot: PosteriorScores, choice: ReplaySettings) -> Simulator:
     names = list(pilot.start.candidates)
+    seconds = _mean_run_seconds(pilot.start) if settings.seconds is None else dict.fromkeys(names, settings.seconds)
     source = replace(
         pilot,
         start=renumber_replicates(pilot.start),
-        seconds=pilot.seconds if settings.seconds is None else dict.fromkeys(names, settings.seconds),
-        takes_logits=_takes_logits(choice, names),
-        notes=(*pilot.notes, *_missed_runs_notes(pilot.start), *done_note(settings.done)),
+        seconds=seconds,
+        takes_logits=build_strategy(choice, names).belief.takes_logits,
+        notes=(*_missed_runs_notes(pilot.start), *done_note(settings.done)),
     )
     source.check_runs()
     simulator = prepare_simulator(choice, source)
@@ -212,10 +211,6 @@ def _missed_runs_notes(pilot: History) -> Tuple[str, ...]:
         return ()
     total = count_text(number + len(pilot.evaluations), "run")
     return (f"{number} of {total} of the pilot missed --min-score. The plan counts only runs that meet it.",)
-
-
-def _takes_logits(choice: ReplaySettings, names: List[str]) -> bool:
-    return bool(getattr(build_strategy(choice, names).belief, "takes_logits", False))
 
 
 def renumber_replicates(history: History) -> History:

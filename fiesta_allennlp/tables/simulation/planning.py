@@ -13,9 +13,9 @@ from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT, SHARED
 from fiesta_allennlp.core.settings.options import deciding_options
 from fiesta_allennlp.selecting.results.candidate_table import Printable
 from fiesta_allennlp.selecting.results.claim import fresh_runs_needed
-from fiesta_allennlp.tables.score_sources import ScoreSource
 from fiesta_allennlp.tables.simulation.outlook import Outlook, find_best
 from fiesta_allennlp.tables.simulation.pilot import CHOICE_OPTIONS, prepare_plan
+from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
 from fiesta_allennlp.tables.simulation.simulator import OnRepetitions, Simulator, prepare_simulator
 from fiesta_allennlp.tables.table_settings import NO_SECONDS, PlanSettings, ReplaySettings
 
@@ -77,13 +77,10 @@ class Simulation(Printable):
         runs_each = fresh_runs_needed(gap, sds)
         if runs_each is None:
             return None
-        cost = ClaimCost(
-            runs_each, 2 * runs_each, self.default.runs.median - self.simulator.num_done + 2 * runs_each, gap
-        )
-        if not self.source.knows_seconds:
-            return cost
-        seconds = cost.num_runs * self.seconds_per_run
-        return replace(cost, seconds=seconds, total_seconds=self.default.seconds.median + seconds)
+        num_runs, runs_before = 2 * runs_each, self.default.runs.median - self.simulator.num_done
+        seconds = num_runs * self.seconds_per_run if self.source.knows_seconds else None
+        total_seconds = None if seconds is None else self.default.seconds.median + seconds
+        return ClaimCost(runs_each, num_runs, runs_before + num_runs, gap, seconds, total_seconds)
 
     @property
     def seconds_per_run(self) -> float:
@@ -116,11 +113,8 @@ class Simulation(Printable):
 
     @property
     def candidates(self) -> Tuple[SimulatedCandidate, ...]:
-        recommended = self.default.recommended
-        return tuple(
-            SimulatedCandidate(name, mean, recommended.get(name, 0.0))
-            for name, mean in self.simulator.true_means.items()
-        )
+        means, recommended = self.simulator.true_means, self.default.recommended
+        return tuple(SimulatedCandidate(name, mean, recommended.get(name, 0.0)) for name, mean in means.items())
 
     @property
     def fewest_scores(self) -> Optional[int]:
@@ -165,8 +159,7 @@ class Simulation(Printable):
     @property
     def best(self) -> str:
         """The candidate with the best true mean."""
-        means = self.simulator.true_means
-        return (min if self.simulator.minimise else max)(means, key=lambda name: means[name])
+        return find_best(self.simulator.true_means, 0.0, minimise=self.simulator.minimise)[0]
 
     def has_wrong_answers(self, margin: float) -> bool:
         """Return whether a winner can be wrong with this margin. It cannot if all candidates are within it, unless each

@@ -11,8 +11,7 @@ from fiesta_allennlp.choosing.decision import DECIDED_REASONS
 from fiesta_allennlp.choosing.fixed_budget import NonAdaptiveFixedConfidence
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.probability.batch import Batch, Ends, OutOfScores, Rules
-from fiesta_allennlp.choosing.strategy import Margin, Strategy
-from fiesta_allennlp.choosing.strategy_building import build_strategy
+from fiesta_allennlp.choosing.strategy import Margin, Strategy, build_strategy
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import (
     REPLAY_SCORES_STREAM,
@@ -24,7 +23,8 @@ from fiesta_allennlp.core.seeding import (
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.defaults import MAX_FAILURES
 from fiesta_allennlp.selecting.failures import ScoreThreshold
-from fiesta_allennlp.tables.score_sources import (
+from fiesta_allennlp.tables.simulation.outlook import Outlook, Repetition, find_best
+from fiesta_allennlp.tables.simulation.score_sources import (
     DrawnScores,
     OutOfScoresError,
     Sampling,
@@ -32,8 +32,7 @@ from fiesta_allennlp.tables.score_sources import (
     interleave,
     restrict,
 )
-from fiesta_allennlp.tables.simulation.outlook import Outlook, Repetition, find_best
-from fiesta_allennlp.tables.table import open_scores
+from fiesta_allennlp.tables.simulation.score_table import open_scores
 from fiesta_allennlp.tables.table_settings import MAX_REPEATS, MIN_REPEATS, ReplaySettings
 
 NUM_ROUNDS = 2000

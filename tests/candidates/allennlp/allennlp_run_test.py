@@ -14,7 +14,6 @@ from fiesta_allennlp.candidates.candidate_run import ReportedMetrics
 from fiesta_allennlp.candidates.config import official_paths
 from fiesta_allennlp.candidates.data_files import take_snapshot
 from fiesta_allennlp.core.errors import DataChangedError, FiestaError
-from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN
 from fiesta_allennlp.core.seeding import make_request
 from tests.conftest import classifier_config
 
@@ -46,13 +45,14 @@ def test_an_evaluation_has_all_that_was_reported_and_is_repeated_by_plain_allenn
 
     assert evaluator.salvage(REQUEST, directory) == evaluation
     assert evaluator.salvage(make_request(98, "a", 0, shared_splits=True), directory) is None
-    assert replace(evaluator, metric="loss").salvage(REQUEST, directory) is None
+    by_loss = replace(evaluator, metric="loss").salvage(REQUEST, directory)
+    assert by_loss is not None and by_loss.score == evaluation.metrics["test_loss"]
+    missing = replace(evaluator, metric="macro_f1")
+    assert missing.salvage(REQUEST, directory) is None
+    with pytest.raises(FiestaError, match="'test_macro_f1'.* test_accuracy"):
+        ReportedMetrics(evaluation.metrics).score(missing.metric_name)
     (directory / "outcome.json").write_text('{"score": 0.')
     assert evaluator.salvage(REQUEST, directory) is None
-    missing = replace(evaluator, metric="macro_f1")
-    reported = ReportedMetrics(evaluation.metrics)
-    with pytest.raises(FiestaError, match="'test_macro_f1'.* test_accuracy"):
-        missing.score_run(REQUEST, reported, directory, seconds=1.0, started_at="", origin=UNKNOWN_ORIGIN)
 
 
 def test_a_number_of_any_library_is_a_number_and_nothing_else_is() -> None:

@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import LabelField, MetadataField
 
-from fiesta_allennlp.candidates.allennlp.resplit import groups_of, read_official_sets
+from fiesta_allennlp.candidates.allennlp.instances import groups_of, read_official_sets
 from fiesta_allennlp.core.errors import DataError, ReaderError
 from tests.conftest import classifier_config
 

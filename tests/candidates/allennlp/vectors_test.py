@@ -11,7 +11,7 @@ from allennlp.modules.token_embedders import Embedding
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from fiesta_allennlp.candidates.allennlp.preparing import coverage_of, filtered_vectors, width_of
+from fiesta_allennlp.candidates.allennlp.preparing import coverage_of, filtered_vectors
 from fiesta_allennlp.core.errors import DataError
 
 ROWS = "the 0.1 0.2\nfood 0.3 0.4\nbroken 1 2 3\nservice 0.5 0.6\nfood 0.7 0.8\n"
@@ -70,7 +70,7 @@ def test_any_file_gives_rows_or_an_error_with_its_name(content: Union[bytes, str
         except DataError as error:
             message = str(error)
         else:
-            assert width_of(made.read_text().splitlines()) >= 0
+            assert coverage_of(made.read_text().splitlines(), {}) == 1
             return
         assert str(path) in message
 

@@ -3,8 +3,9 @@ from pathlib import Path
 import pytest
 
 from fiesta_allennlp.candidates.programs.data_formats import BYTE_ORDER_MARK, FORMATS, DataFile, read_file
-from fiesta_allennlp.candidates.programs.program_pool import read_data
+from fiesta_allennlp.candidates.programs.program_data import ProgramData
 from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION
 from fiesta_allennlp.core.errors import DataError
 
 CONTENTS = {
@@ -127,8 +128,7 @@ def test_what_was_read_is_told(tmp_path: Path, name: str, content: bytes, text: 
     (tmp_path / name).write_bytes(content)
     data = Settings(candidates=("a", "b"), data=(str(tmp_path / name),)).data_of_commands
     assert data is not None
-    (read,) = read_data(data, {"train": data["train"]}, None).contents
-    assert read.text == text
+    assert ProgramData.read(data, OFFICIAL_RATIOS_DIVISION, None).contents_read == (text,)
 
 
 def test_a_no_break_space_ends_a_sentence() -> None:

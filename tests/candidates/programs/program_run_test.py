@@ -5,8 +5,8 @@ from typing import Any, Dict, Tuple
 
 import pytest
 
+from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.data_files import take_snapshot
-from fiesta_allennlp.candidates.programs.program import program_paths
 from fiesta_allennlp.candidates.programs.program_run import ProgramRun, last_lines
 from fiesta_allennlp.candidates.programs.repeat import repeat_program
 from fiesta_allennlp.candidates.splits import Division
@@ -117,7 +117,7 @@ def test_a_program_with_its_own_sets_uses_variables_and_a_clock_that_jumps_back_
 
 def test_a_run_over_changed_data_fails(reviews: Path) -> None:
     config = program_config(reviews, "echo '{\"accuracy\": 1}'")
-    run = make_run(config, data=take_snapshot(program_paths(config)))
+    run = make_run(config, data=take_snapshot(type_of(config).data_paths))
     assert run.evaluate(REQUEST, reviews / "before").score == 1
     (reviews / "test.jsonl").write_text('{"text": "new", "label": "good"}\n')
     with pytest.raises(DataChangedError, match=r"test.jsonl has changed"):

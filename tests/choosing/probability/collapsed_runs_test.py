@@ -3,7 +3,7 @@ import pytest
 
 from fiesta_allennlp.choosing.probability.collapsed_runs import (
     MAX_SDS,
-    collapsed_runs,
+    find_collapsed_runs,
     flag_collapsed,
     robust_sds_below,
 )
@@ -65,6 +65,6 @@ def test_at_most_one_normal_sample_in_a_hundred(number):
 def test_a_hard_split_is_no_collapsed_run():
     good, bad = np.linspace(0.85, 0.87, 11), 0.3
     both = history_of(a=[*good, bad], b=[*(good - 0.01), bad], c=[*(good + 0.01), 0.87])
-    assert not collapsed_runs(both)
-    alone = collapsed_runs(history_of(a=[*good, bad], b=[*good, 0.86], c=[0.5]))
-    assert {name: [run.request.replicate for run in runs] for name, runs in alone.items()} == {"a": [11]}
+    assert not find_collapsed_runs(both)
+    (alone,) = find_collapsed_runs(history_of(a=[*good, bad], b=[*good, 0.86], c=[0.5]))
+    assert (alone.candidate, alone.num_runs, list(alone.scores.values())) == ("a", 12, [bad])

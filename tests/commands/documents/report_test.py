@@ -3,7 +3,7 @@
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Dict
+from typing import Callable, Dict
 
 import pytest
 
@@ -12,12 +12,11 @@ from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.documents.choice import DocumentsResult
 from fiesta_allennlp.reports.words import selection_in_words
 from tests.commands.documents.conftest import Choices
-from tests.golden import make_selection
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Path:
-    return make_selection(tmp_path, "documents")
+def made(golden_copy: Callable[[str], Path]) -> Path:
+    return golden_copy("documents")
 
 
 def files(root: Path) -> Dict[str, bytes]:

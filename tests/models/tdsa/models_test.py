@@ -9,8 +9,9 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from fiesta_allennlp.core.errors import DataError
-from fiesta_allennlp.models.tdsa.models import TargetAttentionClassifier, TdsaClassifier
+from fiesta_allennlp.models.tdsa.models import TargetAttentionClassifier
 from fiesta_allennlp.models.tdsa.semeval_tdsa import SemEvalTdsaReader
+from fiesta_allennlp.models.tdsa.tdsa_classifier import TdsaClassifier
 from tests.conftest import REPOSITORY
 from tests.models.tdsa.conftest import ENCODERS, LSTM, MODELS, instance
 from tests.workbench import ModelTraining

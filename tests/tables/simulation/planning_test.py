@@ -10,10 +10,10 @@ from fiesta_allennlp import plan
 from fiesta_allennlp.choosing.forecast import TimeForecast
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.settings.options import flag
-from fiesta_allennlp.tables.score_sources import Sampling
 from fiesta_allennlp.tables.simulation import simulator
 from fiesta_allennlp.tables.simulation.outlook import Repetition
 from fiesta_allennlp.tables.simulation.pilot import prepare_plan
+from fiesta_allennlp.tables.simulation.score_sources import Sampling
 from fiesta_allennlp.tables.simulation.simulator import Simulator
 from fiesta_allennlp.tables.table_settings import PlanSettings
 from tests.score_tables import write_split_table

@@ -16,7 +16,7 @@ from fiesta_allennlp.selecting.failures import NO_THRESHOLD, ScoreThreshold
 from fiesta_allennlp.selecting.store import open_for_reading
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.run_table import RunTable, read_run_table
-from fiesta_allennlp.tables.score_sources import DrawnScores, Sampling, ScoreSource, number_splits
+from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScoreSource, number_splits
 from fiesta_allennlp.tables.table_files import Content
 from fiesta_allennlp.tables.table_settings import TABLE_OPTIONS, ReplaySettings, refuse_table_options
 

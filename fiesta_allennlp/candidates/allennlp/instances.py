@@ -1,0 +1,301 @@
+"""The instances of an AllenNLP config: the pool that its readers make of the official sets, and the reader that splits
+this pool again for each run."""
+
+import hashlib
+import itertools
+import json
+from collections import defaultdict
+from itertools import chain
+from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Tuple
+
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Instance
+from allennlp.data.fields import LabelField, MetadataField, SequenceLabelField
+from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
+
+from fiesta_allennlp.candidates.config import READER_KEYS, Config, official_paths, readers_of
+from fiesta_allennlp.candidates.pool import Pool, build_pool, describe_content, first_group_key, is_id, pairing_digests
+from fiesta_allennlp.candidates.splits import (
+    OFFICIAL_RATIOS_DIVISION,
+    SET_NAMES,
+    Division,
+    check_ratios,
+    split_pool,
+    target_sizes,
+)
+from fiesta_allennlp.core.errors import (
+    MAX_CHOICES,
+    ConfigError,
+    DataError,
+    FiestaError,
+    ReaderError,
+    code_line_of,
+    describe_as_sentence,
+    join_some,
+)
+from fiesta_allennlp.core.files import shorten
+
+Sets = Dict[str, List[Instance]]
+
+MAX_REREAD_INSTANCES = 200
+
+
+@DatasetReader.register("resplit")
+class ResplitReader(DatasetReader):
+    """Pools the official sets of a dataset and splits them again at random, at the official ratios or others.
+
+    It wraps any reader. In a config, use it as `dataset_reader` with the wrapped reader inside, and write `"train"`,
+    `"validation"` and `"test"` for the data paths::
+
+        "dataset_reader": {"type": "resplit", "reader": {...}, "split_seed": 7,
+                           "paths": {"train": "train.xml", "test": "test.xml"}},
+        "train_data_path": "train", "validation_data_path": "validation", "test_data_path": "test"
+
+    Any other path is read by the wrapped reader, so that `allennlp evaluate` of a kept model takes files.
+
+    Args:
+        reader: the reader of the original files.
+        paths: the official files by set: `train` and at least one of `validation` and `test`. If one of these two is
+            absent, its random set is as large as the other. With `ratios`, `train` is enough.
+        split_seed: the same seed gives the same split, whatever the wrapped reader's tokenizer and indexers.
+        group_by: a key of the instances' metadata, or the name of a label or metadata field. Instances with equal
+            values stay on one side of the split. By default every instance is a group of its own.
+        ratios: the shares of training, validation and test set in all instances, instead of the official ones.
+        has_test: whether there is a test set. If false, the split is into training and validation set, and `ratios` are
+            those two.
+
+    Raises:
+        ConfigurationError: if a set is unknown.
+        DataError: if an instance lacks the key. Also if the pool is too small, or `ratios` are not shares of the sets.
+    """
+
+    def __init__(
+        self,
+        reader: DatasetReader,
+        paths: Dict[str, Any],
+        split_seed: int,
+        group_by: Optional[str] = None,
+        ratios: Optional[List[float]] = None,
+        has_test: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if not {"train"} <= set(paths) <= set(SET_NAMES):
+            raise ConfigurationError(f"resplit: 'paths' needs 'train' and 'validation' or 'test' but is {list(paths)}.")
+        self._reader = reader
+        self._paths = paths
+        self._split_seed = split_seed
+        self._group_by = group_by
+        self._set_names: Tuple[str, ...] = SET_NAMES if has_test else SET_NAMES[:2]
+        self._ratios = tuple(ratios or ())
+        if self._ratios:
+            check_ratios(self._ratios, self._set_names)
+        self._sets: Optional[Sets] = None
+
+    def _read(self, file_path: Any) -> Iterable[Instance]:
+        if file_path not in SET_NAMES:
+            yield from self._reader._read(file_path)
+            return
+        if file_path not in self._set_names:
+            raise ConfigurationError(f"resplit: data paths must be one of {self._set_names} but got '{file_path}'.")
+        if self._sets is None:
+            self._sets = self._draw_sets()
+        yield from self._sets[file_path]
+
+    def _draw_sets(self) -> Sets:
+        official_sets = read_official_sets(self._reader, self._paths)
+        pool = list(chain.from_iterable(official_sets.values()))
+        sizes = {set_name: len(instances) for set_name, instances in official_sets.items()}
+        targets = target_sizes(sizes, ratios=self._ratios, set_names=self._set_names)
+        split = split_pool(groups_of(pool, self._group_by), targets, seed=self._split_seed)
+        return {set_name: [pool[index] for index in indices] for set_name, indices in split.items()}
+
+    def text_to_instance(self, *inputs: Any, **kwargs: Any) -> Instance:
+        return self._reader.text_to_instance(*inputs, **kwargs)
+
+    def apply_token_indexers(self, instance: Instance) -> None:
+        self._reader.apply_token_indexers(instance)
+
+    def __getattr__(self, name: str) -> Any:
+        # Predictors look at attributes of their reader, such as its tokenizer.
+        if name.startswith("__") or name == "_reader":
+            raise AttributeError(name)
+        return getattr(self._reader, name)
+
+
+def read_official_sets(reader: DatasetReader, paths: Mapping[str, Any]) -> Sets:
+    """Return the instances of each official set, without token indexers, in the order train, validation, test. Any
+    error of the reader becomes a `ReaderError` with the path. Errors of the machine, such as a missing file, and this
+    package's own errors pass unchanged."""
+    return {name: _read_instances(reader, paths[name]) for name in SET_NAMES if paths.get(name) is not None}
+
+
+def _read_instances(reader: DatasetReader, path: Any) -> List[Instance]:
+    instances: List[Instance] = []
+    try:
+        for instance in itertools.islice(reader._read(path), reader.max_instances):
+            instances.append(instance)
+    except (FiestaError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        path_text = json.dumps(path).strip('"')
+        reason = f"{describe_as_sentence(error).rstrip('.')}{code_line_of(error)}"
+        raise ReaderError(f"{path_text}, after {len(instances)} instances: {reason}.") from error
+    return instances
+
+
+def groups_of(instances: Sequence[Instance], group_by: Optional[str]) -> List[Hashable]:
+    """Return the group of each instance, `range(len(instances))` if `group_by` is None. Shape: `(num_instances,)`.
+    Raise a `DataError` if an instance does not have the key, or its value cannot be compared with others."""
+    if group_by is None:
+        return list(range(len(instances)))
+    return [_to_hashable(_group_value(instance, group_by), group_by) for instance in instances]
+
+
+def _to_hashable(value: Any, group_by: str) -> Hashable:
+    """Return a list, such as the words of a sentence, as a tuple."""
+    if isinstance(value, (list, tuple)):
+        return tuple(_to_hashable(item, group_by) for item in value)
+    if isinstance(value, Hashable):
+        return value
+    raise DataError(f"--group-by {group_by}: {shorten(value)} cannot be compared. Use another key, or none.")
+
+
+def _group_value(instance: Instance, group_by: str) -> Any:
+    field = instance.fields.get(group_by)
+    if isinstance(field, MetadataField):
+        return field.metadata
+    if isinstance(field, LabelField):
+        return field.label
+    keys: List[str] = []
+    for field in instance.fields.values():
+        if isinstance(field, MetadataField) and isinstance(field.metadata, dict):
+            if group_by in field.metadata:
+                return field.metadata[group_by]
+            keys.extend(field.metadata)
+    names = join_some(sorted(map(str, keys)), limit=MAX_CHOICES) or "none"
+    raise DataError(f"--group-by {group_by}: an instance has no such metadata. Its keys are {names}. Use one, or none.")
+
+
+# The pool.
+
+
+def read_pool(
+    config: Config, group_by: Optional[str], *, data: str = "", division: Division = OFFICIAL_RATIOS_DIVISION
+) -> Pool:
+    """Read all sets of a candidate with its own readers, and check that random splits can mix them.
+
+    `group_by` is a metadata key, `none` for no groups, or None for the class attribute `group_by` of the candidate's
+    readers. `data` is the fingerprint of the data files, empty if pools are not compared. Official sets are each read
+    by their own reader, without groups.
+    """
+    paths = division.used_paths(official_paths(config))
+    readers = {key: _build_reader(config, key) for key in readers_of(config)}
+    counter: DefaultDict[str, DefaultDict[str, int]] = defaultdict(lambda: defaultdict(int))
+    sets_by_reader: Dict[str, Sets] = {}
+    for key, reader in readers.items():
+        is_one_of_two = division.is_official and len(readers) == 2
+        own_names = [name for name in paths if not is_one_of_two or (name == "train") == (key == READER_KEYS[0])]
+        sets_by_reader[key] = read_official_sets(reader, {name: paths[name] for name in own_names})
+        for instance in chain(*sets_by_reader[key].values()):
+            reader.apply_token_indexers(instance)
+            instance.count_vocab_items(counter)
+    sets = {name: instances for sets in sets_by_reader.values() for name, instances in sets.items()}
+    pool = list(chain(*sets.values()))
+    group_key = None
+    if not division.is_official:
+        group_key = first_group_key([group_by, *(getattr(reader, "group_by", None) for reader in readers.values())])
+        _check_readers_agree(config, paths, sets_by_reader, group_key)
+    _check_sets(sets, paths)
+    groups = groups_of(pool, group_key)
+    return build_pool(
+        groups,
+        {name: len(instances) for name, instances in sets.items()},
+        contents=list(map(_content_of, pool)),
+        group_by=group_key,
+        division=division,
+        data=data,
+        fingerprint=hashlib.sha256(repr(_identities(pool, group_key)).encode("utf-8")).hexdigest(),
+        pairing=pairing_digests(groups, _label_fields(pool)),
+        words=_special_words(config).union(*counter.values()),
+        counts={namespace: dict(words) for namespace, words in counter.items()},
+        contents_read=tuple(
+            describe_content(path if isinstance(path, str) else name, len(sets[name]), "instances", pool[0].fields)
+            for name, path in paths.items()
+        ),
+    )
+
+
+def _build_reader(config: Config, key: str) -> DatasetReader:
+    return DatasetReader.from_params(Params(config[key], history=f"{key}.").duplicate())
+
+
+def _check_sets(sets: Sets, paths: Mapping[str, Any]) -> None:
+    """Refuse an empty set, and data with a single label: all candidates would be equally right."""
+    for name, instances in sets.items():
+        if not instances:
+            raise DataError(f"'{name}_data_path': no instances were read. Check {paths[name]} and its reader.")
+    labels = [_labels_of(instance) for instance in chain(*sets.values())]
+    if labels[0] and labels.count(labels[0]) == len(labels):
+        files, label = (join_some(list(map(str, values))) for values in (paths.values(), map(repr, labels[0])))
+        raise DataError(f"all {len(labels)} instances of {files} have the label {label}: there is nothing to learn.")
+
+
+def _check_readers_agree(
+    config: Config, paths: Mapping[str, Any], sets_by_reader: Mapping[str, Sets], group_key: Optional[str]
+) -> None:
+    """Refuse a reader that draws at random, and two readers whose instances a random split cannot mix. Texts may
+    differ, as for augmentation."""
+    identities = [_identities(list(chain(*sets.values())), group_key) for sets in sets_by_reader.values()]
+    if identities[0] != identities[-1]:
+        raise ConfigError(
+            f"the two readers read different groups or labels ({len(identities[0])} and {len(identities[-1])} "
+            "instances), which a random split cannot mix. Use --splits official."
+        )
+    for key, sets in sets_by_reader.items():
+        name, instances = next(iter(sets.items()))
+        reread = _build_reader(config, key)._read(paths[name])
+        pairs = zip(instances[:MAX_REREAD_INSTANCES], reread, strict=False)
+        for number, (first, second) in enumerate(pairs, start=1):
+            if (_labels_of(first) or _content_of(first)) != (_labels_of(second) or _content_of(second)):
+                raise ConfigError(
+                    f"'{key}' ({config[key].get('type')}) is not deterministic: instance {number} of {paths[name]} "
+                    "differs when read again. Use a generator with a fixed seed, such as random.Random(0)."
+                )
+
+
+def _labels_of(instance: Instance) -> List[Any]:
+    """Return the labels of an instance, which identify it whatever the tokenizer."""
+    return [field.label for field in instance.fields.values() if isinstance(field, LabelField)]
+
+
+def _identities(instances: Sequence[Instance], group_key: Optional[str]) -> List[Tuple[Hashable, List[Any]]]:
+    """Return the group, or else the position, and the labels of each instance."""
+    return list(zip(groups_of(instances, group_key), map(_labels_of, instances), strict=True))
+
+
+def _label_fields(pool: Sequence[Instance]) -> Dict[str, List[Hashable]]:
+    """Return the labels of each field that labels every instance, or every token of it."""
+    fields = {name: [instance.fields.get(name) for instance in pool] for name in pool[0].fields}
+    return {
+        name: [tuple(field.labels) if isinstance(field, SequenceLabelField) else field.label for field in column]
+        for name, column in fields.items()
+        if all(isinstance(field, (LabelField, SequenceLabelField)) for field in column)
+    }
+
+
+def _content_of(instance: Instance) -> Hashable:
+    """Return what is equal for copies: a hash of the fields and metadata that are not ids."""
+    contents: Dict[str, Any] = {}
+    for name, field in instance.fields.items():
+        content = field.human_readable_repr()
+        contents.update(content if isinstance(field, MetadataField) and isinstance(content, dict) else {name: content})
+    return hash(repr([(name, content) for name, content in contents.items() if not is_id(str(name))]))
+
+
+def _special_words(config: Config) -> FrozenSet[str]:
+    """Return the words of the vocabulary that are not in the data: added words, padding and the unknown word."""
+    vocabulary = config.get("vocabulary") or {}
+    special = {vocabulary.get("padding_token", DEFAULT_PADDING_TOKEN), vocabulary.get("oov_token", DEFAULT_OOV_TOKEN)}
+    return frozenset(special).union(*(vocabulary.get("tokens_to_add") or {}).values())
