@@ -130,12 +130,12 @@ start() {
     echo "export SLURM_CONF=$SLURM_CONF"
 }
 
-end() {  # the daemon with this name, and wait until it is gone
+end() {  # the daemon with this name, and wait until it is gone, or only waits for its parent to notice
     local pid
     pid=$(cat "$DIR/$1.pid" 2> /dev/null) || return 0
     kill "$pid" 2> /dev/null || return 0
     for _ in $(seq 100); do
-        kill -0 "$pid" 2> /dev/null || return 0
+        if ! kill -0 "$pid" 2> /dev/null || grep -qs '^State:.Z' "/proc/$pid/status"; then return 0; fi
         sleep 0.1
     done
     kill -9 "$pid" 2> /dev/null || true

@@ -129,9 +129,9 @@ class LocalSlurm:
 
     def end(self, daemon: str, ending: signal.Signals = signal.SIGTERM) -> None:
         """End a daemon."""
-        pid = int((self.root / f"{daemon}.pid").read_text())
-        os.kill(pid, ending)
-        until(lambda: not psutil.pid_exists(pid))
+        process = psutil.Process(int((self.root / f"{daemon}.pid").read_text()))
+        process.send_signal(ending)
+        until(lambda: not still_runs(process))
 
     def start(self, daemon: str, *options: str) -> None:
         """Start a daemon again."""

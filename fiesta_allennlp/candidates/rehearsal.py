@@ -8,12 +8,12 @@ from rich.console import Console
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.training_selection import TrainingSelection
+from fiesta_allennlp.choosing.forecast import forecast_open_selection
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.selecting.listeners import MetricNotes
-from fiesta_allennlp.selecting.results.facts import forecast_open_selection
 from fiesta_allennlp.selecting.results.result_words import forecast_text
 from fiesta_allennlp.selecting.session import StoredState, dry_run
 

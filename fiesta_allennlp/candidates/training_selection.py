@@ -23,6 +23,7 @@ from fiesta_allennlp.candidates.preparation import (
 )
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.forecast import LiveForecast
 from fiesta_allennlp.choosing.strategy import Strategy, build_strategy, translated_option_errors
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Candidate, History
@@ -34,7 +35,6 @@ from fiesta_allennlp.running.slurm import end_left_jobs
 from fiesta_allennlp.selecting.listeners import BestModelKeeper, BroughtUnits, Display, Listener, MetricNotes
 from fiesta_allennlp.selecting.loop import SelectionLoop
 from fiesta_allennlp.selecting.objections import PRETRAINED, REMOVED, UNITS
-from fiesta_allennlp.selecting.results.facts import LiveForecast
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import judge
 from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, run_selection

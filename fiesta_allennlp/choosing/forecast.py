@@ -1,7 +1,8 @@
 """Forecasts the further runs of a selection, cheap enough for a live display, by draws from its two-way model."""
 
+import time
 from dataclasses import dataclass, replace
-from typing import Optional
+from typing import Any, Optional
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from fiesta_allennlp.choosing.probability.batch import Batch
 from fiesta_allennlp.choosing.probability.leads import PRIOR_DF, TwoWayModel
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.seeding import strategy_rng
 
 MAX_RUNS = 10**9
 """More runs than any limit allows."""
@@ -111,6 +113,50 @@ def forecast_selection(
     is_decided = ends.is_named & (num_added <= limit)
     forecast = Forecast(int(low), int(median), int(high), bool(high >= limit), float(is_decided.mean()))
     return forecast.at_least(max(1, len(decision.lacking)))
+
+
+def forecast_open_selection(
+    strategy: Strategy,
+    history: History,
+    decision: Decision,
+    *,
+    seed: int,
+    workers: int,
+    seconds_left: Optional[float] = None,
+) -> Optional[Forecast]:
+    """Forecast the further runs of a selection, within the rest of `--max-hours`.
+
+    The draws depend on the number of finished runs, so the same history gives the same forecast. Without `workers`,
+    runs take no time.
+    """
+    seconds_per_run = (history.mean_seconds or 0.0) / workers if workers else 0.0
+    max_runs = None
+    if seconds_left is not None and seconds_per_run:
+        max_runs = count_runs(max(0.0, seconds_left) / 3600, seconds_per_run, workers=1)
+    rng = strategy_rng(seed, len(history.evaluations))
+    forecast = forecast_selection(strategy, history, decision, rng, max_runs=max_runs)
+    return forecast and replace(forecast, seconds_per_run=seconds_per_run, seconds_left=seconds_left)
+
+
+SHARE_OF_FORECASTS = 0.1
+
+
+class LiveForecast:
+    """Forecasts a running selection after its runs. Forecasts take a tenth of its time at most, so the last one is
+    repeated after runs of less than a second or two."""
+
+    def __init__(self) -> None:
+        self._last: Optional[Forecast] = None
+        self._due_at = 0.0
+
+    def __call__(self, *args: Any, **options: Any) -> Optional[Forecast]:
+        """Return what `forecast_open_selection` returns for these arguments, or returned before."""
+        begin = time.monotonic()
+        if begin >= self._due_at:
+            self._last = forecast_open_selection(*args, **options)
+            end = time.monotonic()
+            self._due_at = end + (end - begin) * (1 / SHARE_OF_FORECASTS - 1)
+        return self._last
 
 
 @dataclass(frozen=True, eq=False)

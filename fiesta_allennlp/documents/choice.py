@@ -29,7 +29,7 @@ from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
 from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.result_words import BATCH_WORDS, DOCUMENT_WORDS, Words
+from fiesta_allennlp.selecting.results.result_words import Words
 from fiesta_allennlp.selecting.results.verdict import judge
 
 MAX_UNKNOWN_LABELS = 3
@@ -42,6 +42,10 @@ RARE_KIND = 0.25
 
 NUM_STARTS = 3
 """Documents, or batches, that every system begins with."""
+
+DOCUMENT_WORDS = Words("system", "systems", "document", "documents", "answered documents", "system")
+
+BATCH_WORDS = Words("system", "systems", "batch", "batches", "answered batches", "system")
 
 
 @dataclass(frozen=True)

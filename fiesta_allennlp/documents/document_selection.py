@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence
 from rich.console import Console
 
 from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.forecast import LiveForecast
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe_as_sentence, join_some
 from fiesta_allennlp.core.names import check_names, split_name
@@ -38,7 +39,6 @@ from fiesta_allennlp.documents.system import System
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.selecting.listeners import Display
 from fiesta_allennlp.selecting.loop import SelectionLoop
-from fiesta_allennlp.selecting.results.facts import LiveForecast
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selecting.store import RunStore

@@ -1,17 +1,22 @@
 """Describes the result of a selection, of a table of scores, or of two candidates in sentences."""
 
 import json
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.choosing.beliefs import Belief
+from fiesta_allennlp.choosing.forecast import TimeForecast
 from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
 from fiesta_allennlp.core.settings.options import flag
-from fiesta_allennlp.core.texts import count_text, duration_text, names_text, probability_text
+from fiesta_allennlp.core.texts import chance_text, count_text, duration_text, names_text, probability_text
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selecting.results.candidate_table import TerminalLines, candidate_table, show
 from fiesta_allennlp.selecting.results.facts import NOTES, STATE, fact_sentences
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.result_words import Words, describe_scored_data, missed_runs_text, missed_text
+from fiesta_allennlp.selecting.results.result_words import Words, missed_text
+
+VALIDATION_CAUTION = (
+    "A run may choose its epoch or settings on the validation set, so scores on unseen data tend to be worse."
+)
 
 
 def selection_in_words(result: Any) -> Tuple[str, ...]:
@@ -201,3 +206,40 @@ def _option_text(change: Mapping[str, Any], key: str) -> str:
 def _(result: Result) -> TerminalLines:
     table = candidate_table(result, title=result.metric_text)
     return [table, *selection_in_words(result), f"Everything is in {result.directory}."]
+
+
+def describe_scored_data(sets: Collection[str], *, is_official: bool, scored: str) -> str:
+    """Describe what the runs of a selection are scored on. `sets` are empty if only the programs know."""
+    if not sets:
+        split_text = "Only seeds vary" if is_official else "Candidates split their data themselves, by the split seed"
+        text = f"{split_text}. Each program loads its own data, which cannot be checked."
+    elif is_official:
+        text = f"Runs are scored on the official {scored} set; only seeds vary."
+    elif scored == "validation":
+        text = "Runs are scored on the validation sets of random splits; no run sees the official test set."
+    else:
+        test_set_text = ", official test set included" if "test" in sets else ""
+        text = f"Runs are scored on the test sets of random splits of all the data{test_set_text}."
+    return f"{text} {VALIDATION_CAUTION}" if scored == "validation" else text
+
+
+def missed_runs_text(candidate: Any) -> str:
+    """Name the runs of a `CandidateResult` that missed `--min-score`."""
+    names = [failed_run.run for failed_run in candidate.failed_runs if failed_run.kind == "score"]
+    return join_some(names)
+
+
+def time_forecast_text(forecast: TimeForecast) -> str:
+    """Return what can be decided in the hours of `--max-hours`, without a full stop."""
+    text = f"Time for {count_text(forecast.num_runs, 'run')} in {forecast.max_hours:g} h"
+    if forecast.prob_decided is None:
+        return text
+    low, median, high = (_hours_text(hours) for hours in (forecast.low, forecast.median, forecast.high))
+    return (
+        f"{text}: decided by then with probability {chance_text(forecast.prob_decided)}; expected after {median} h "
+        f"(5-95%: {low} to {high} h)"
+    )
+
+
+def _hours_text(hours: Optional[float]) -> str:
+    return f"{hours or 0.0:.{0 if (hours or 0.0) >= 10 else 1}f}"

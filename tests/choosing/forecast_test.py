@@ -5,12 +5,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from fiesta_allennlp.choosing import forecast as module
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import (
     Forecast,
+    LiveForecast,
     TimeForecast,
     count_runs,
     draw_continuation,
+    forecast_open_selection,
     forecast_selection,
     next_units,
 )
@@ -19,9 +22,8 @@ from fiesta_allennlp.choosing.probability.leads import Table, TwoWayModel, pool_
 from fiesta_allennlp.choosing.strategy import RunLimit, Strategy
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
-from fiesta_allennlp.selecting.results import facts
-from fiesta_allennlp.selecting.results.facts import LiveForecast, forecast_open_selection
-from fiesta_allennlp.selecting.results.result_words import forecast_text, time_forecast_text
+from fiesta_allennlp.reports.words import time_forecast_text
+from fiesta_allennlp.selecting.results.result_words import forecast_text
 from tests.choosing.histories import history
 from tests.choosing.simulation import built
 
@@ -173,8 +175,8 @@ def model_of(numbers: np.ndarray) -> TwoWayModel:
 
 def test_a_live_forecast_is_repeated_until_nine_times_its_duration_have_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     moments, forecasts = iter([100.0, 102.0, 119.0, 120.0, 120.5]), iter("ab")
-    monkeypatch.setattr(facts.time, "monotonic", lambda: next(moments))
-    monkeypatch.setattr(facts, "forecast_open_selection", lambda: next(forecasts))
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(moments))
+    monkeypatch.setattr(module, "forecast_open_selection", lambda: next(forecasts))
     forecast = LiveForecast()
     assert [forecast() for _ in range(3)] == ["a", "a", "b"]
 

@@ -203,8 +203,8 @@ def test_a_job_whose_command_died_before_its_task_came_ends(slurm: LocalSlurm, t
         "import sys; from fiesta_allennlp.running import attempt as job; job.TASK_SECONDS = 1; sys.exit(job.main())"
     )
     command = shlex.join([sys.executable, "-c", program, str(tmp_path)])
-    with pytest.raises(SlurmUnavailable):
-        run_slurm_command("sbatch", "--wait", f"--output={log}", f"--wrap={command}")
+    number = run_slurm_command("sbatch", "--parsable", f"--output={log}", f"--wrap={command}").strip()
+    until(lambda: query_jobs()[number].state == "FAILED")
     assert "before it gave this job its run" in log.read_text()
 
 

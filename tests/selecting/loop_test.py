@@ -584,14 +584,3 @@ def test_the_time_of_a_session_that_is_killed_counts_to_the_last_minute(
     store = RunStore(run.directory, create=False)
     assert store.meta().working_seconds == 600.0
     store.close()
-
-
-def test_a_run_is_hopeless_after_all_pauses_if_none_has_finished_since_its_last_but_one_failure() -> None:
-    retries, request = Retries((0.0, 0.0)), make_request(1, "a", 0, shared_splits=True)
-    found = []
-    for finished in (False, False, True, False):
-        if finished:
-            retries.record_finish()
-        retries.schedule(request)
-        found.append(retries.is_hopeless(request, at_start=False))
-    assert found == [False, False, False, True]

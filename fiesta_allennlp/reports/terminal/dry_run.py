@@ -7,8 +7,8 @@ from fiesta_allennlp.core.errors import full_command, join_some
 from fiesta_allennlp.core.records import Evaluation, Outcome
 from fiesta_allennlp.core.texts import number_text
 from fiesta_allennlp.reports.latex_and_html import MISSING_TEXT, join_pairs, render_paragraphs
+from fiesta_allennlp.reports.words import describe_scored_data
 from fiesta_allennlp.selecting.results.candidate_table import Table, TerminalLines
-from fiesta_allennlp.selecting.results.result_words import describe_scored_data
 
 
 def trial_table(outcomes: Sequence[Outcome], metric: str) -> Table:

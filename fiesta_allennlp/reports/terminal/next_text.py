@@ -6,10 +6,9 @@ from typing import Any, Dict, List
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.reports.latex_and_html import render_paragraphs
-from fiesta_allennlp.reports.words import verdict_in_words
+from fiesta_allennlp.reports.words import time_forecast_text, verdict_in_words
 from fiesta_allennlp.selecting.results.candidate_table import Printable, TerminalLines, candidate_table, show
 from fiesta_allennlp.selecting.results.facts import NEXT, fact_sentences, fact_values
-from fiesta_allennlp.selecting.results.result_words import time_forecast_text
 from fiesta_allennlp.selecting.results.task_standing import task_table
 from fiesta_allennlp.tables.next_runs import NextRuns, next_runs
 from fiesta_allennlp.tables.table_files import Content

@@ -9,8 +9,8 @@ from fiesta_allennlp.core.console import repetition_bar
 from fiesta_allennlp.core.errors import full_command
 from fiesta_allennlp.core.texts import number_text
 from fiesta_allennlp.reports.latex_and_html import MISSING_TEXT, render_paragraphs
+from fiesta_allennlp.reports.words import time_forecast_text
 from fiesta_allennlp.selecting.results.candidate_table import Table, TerminalLines, show
-from fiesta_allennlp.selecting.results.result_words import time_forecast_text
 from fiesta_allennlp.tables.simulation.outlook import Outlook
 from fiesta_allennlp.tables.simulation.planning import Simulation, plan, replay
 from fiesta_allennlp.tables.simulation.score_sources import ScoreSource

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Literal, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.choosing.forecast import Forecast
+from fiesta_allennlp.choosing.forecast import Forecast, forecast_open_selection
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import History
@@ -19,7 +19,6 @@ from fiesta_allennlp.running.attempt import Attempt
 from fiesta_allennlp.running.job_executor import JobStatus
 from fiesta_allennlp.running.slurm import SlurmUnavailable, query_jobs
 from fiesta_allennlp.selecting.results.candidate_table import Table, candidate_table
-from fiesta_allennlp.selecting.results.facts import forecast_open_selection
 from fiesta_allennlp.version import __version__
 
 STATUS_FORMAT = 3

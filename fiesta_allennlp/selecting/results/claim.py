@@ -69,14 +69,6 @@ def paired_differences(first: CandidateResult, second: CandidateResult, *, is_pa
     return differences if is_paired and len(differences) >= MIN_NUM_SCORES else np.array([])
 
 
-def runs_to_claim(result: Any) -> Optional[int]:
-    """Return how many fresh runs of each it takes to claim that the winner of a `Result` is better than its rival."""
-    if not result.is_decided or result.running or not result.compared or result.rival is None:
-        return None
-    is_paired, sign = not result.on_official_splits, result.parsed_metric.sign
-    return SeenLead.of(result.leader, result.rival, sign=sign, is_paired=is_paired).num_runs_for_claim()
-
-
 def describe_claim(result: Any) -> List[str]:
     """State what a claim about the winner costs."""
     num_runs = result.runs_to_claim

@@ -1,20 +1,17 @@
 """The facts about a decision, declared once for all outputs: a status, the next runs, a report, JSON."""
 
-import time
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.choosing.decision import ClassErrors, Decision, GateDecision
-from fiesta_allennlp.choosing.forecast import Forecast, count_runs, forecast_selection
+from fiesta_allennlp.choosing.forecast import Forecast
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
 from fiesta_allennlp.choosing.probability.collapsed_runs import CollapsedRuns, find_collapsed_runs
-from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import find_longer_names
 from fiesta_allennlp.core.texts import count_text, duration_text, probability_text
@@ -113,16 +110,6 @@ class Fact:
     value: Optional[Callable[[History, Decision], Any]] = None
     sentences: Callable[[Any], List[str]] = lambda result: []
     of_documents: Optional[bool] = None
-
-
-def share_of_single_runs_wrong(result: Any) -> Optional[float]:
-    """Compute how often one run of each candidate that takes part, whatever its split, would have named another
-    candidate than the leading one. It is exact, over all ways to draw a recorded score of each. None where fewer than
-    two have scores, or the leading one has none."""
-    contenders = [candidate for candidate in result.compared if candidate.scores and not candidate.withdrawn]
-    if len(contenders) < 2 or contenders[0].name != result.leading:
-        return None
-    return 1 - prob_first_wins([result.parsed_metric.sign * np.array(candidate.scores) for candidate in contenders])
 
 
 def prob_first_wins(scores: Sequence[np.ndarray]) -> float:
@@ -383,47 +370,3 @@ def computed_facts(history: History, decision: Decision, result_class: Any) -> D
     """Return the values of the facts that follow from a history and a decision, by name."""
     facts = (fact for fact in facts_of(result_class, JSON) if fact.value is not None)
     return {fact.name: fact.value(history, decision) for fact in facts if fact.value is not None}
-
-
-def forecast_open_selection(
-    strategy: Strategy,
-    history: History,
-    decision: Decision,
-    *,
-    seed: int,
-    workers: int,
-    seconds_left: Optional[float] = None,
-) -> Optional[Forecast]:
-    """Forecast the further runs of a selection, within the rest of `--max-hours`.
-
-    The draws depend on the number of finished runs, so the same history gives the same forecast. Without `workers`,
-    runs take no time.
-    """
-    seconds_per_run = (history.mean_seconds or 0.0) / workers if workers else 0.0
-    max_runs = None
-    if seconds_left is not None and seconds_per_run:
-        max_runs = count_runs(max(0.0, seconds_left) / 3600, seconds_per_run, workers=1)
-    rng = strategy_rng(seed, len(history.evaluations))
-    forecast = forecast_selection(strategy, history, decision, rng, max_runs=max_runs)
-    return forecast and replace(forecast, seconds_per_run=seconds_per_run, seconds_left=seconds_left)
-
-
-SHARE_OF_FORECASTS = 0.1
-
-
-class LiveForecast:
-    """Forecasts a running selection after its runs. Forecasts take a tenth of its time at most, so the last one is
-    repeated after runs of less than a second or two."""
-
-    def __init__(self) -> None:
-        self._last: Optional[Forecast] = None
-        self._due_at = 0.0
-
-    def __call__(self, *args: Any, **options: Any) -> Optional[Forecast]:
-        """Return what `forecast_open_selection` returns for these arguments, or returned before."""
-        begin = time.monotonic()
-        if begin >= self._due_at:
-            self._last = forecast_open_selection(*args, **options)
-            end = time.monotonic()
-            self._due_at = end + (end - begin) * (1 / SHARE_OF_FORECASTS - 1)
-        return self._last

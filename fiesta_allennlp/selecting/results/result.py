@@ -6,6 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Literal, Mapping, Optional, Tuple, Type, TypeVar, Union, cast
 
+import numpy as np
+
 from fiesta_allennlp.choosing.decision import DECIDED_REASONS, Decision
 from fiesta_allennlp.choosing.t_tests import find_tiers
 from fiesta_allennlp.core.directory import RunDirectory
@@ -19,14 +21,14 @@ from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.provenance import MachineRuns, count_machine_runs
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.candidate_table import JSON, Printable, candidate_values
-from fiesta_allennlp.selecting.results.claim import runs_to_claim
+from fiesta_allennlp.selecting.results.claim import SeenLead
 from fiesta_allennlp.selecting.results.facts import (
     DecisionFacts,
     computed_facts,
     fact_values,
-    share_of_single_runs_wrong,
+    prob_first_wins,
 )
-from fiesta_allennlp.selecting.results.result_words import RUN_WORDS, Words
+from fiesta_allennlp.selecting.results.result_words import Words
 from fiesta_allennlp.selecting.results.verdict import smallest_set
 from fiesta_allennlp.version import __version__
 
@@ -227,12 +229,20 @@ class Result(DecisionFacts, Printable):
     @cached_property
     def runs_to_claim(self) -> Optional[int]:
         """How many fresh runs of each it takes to claim that the winner is better than its rival; None if unknown."""
-        return runs_to_claim(self)
+        if not self.is_decided or self.running or not self.compared or self.rival is None:
+            return None
+        is_paired, sign = not self.on_official_splits, self.parsed_metric.sign
+        return SeenLead.of(self.leader, self.rival, sign=sign, is_paired=is_paired).num_runs_for_claim()
 
     @property
     def single_runs_wrong(self) -> Optional[float]:
-        """How often a single run of each candidate would have named another one than the one that leads."""
-        return share_of_single_runs_wrong(self)
+        """How often one run of each candidate that takes part, whatever its split, would have named another candidate
+        than the one that leads. It is exact, over all ways to draw a recorded score of each. None where fewer than two
+        have scores, or the leading one has none."""
+        contenders = [candidate for candidate in self.compared if candidate.scores and not candidate.withdrawn]
+        if len(contenders) < 2 or contenders[0].name != self.leading:
+            return None
+        return 1 - prob_first_wins([self.parsed_metric.sign * np.array(candidate.scores) for candidate in contenders])
 
     @property
     def num_evaluations(self) -> int:
@@ -294,4 +304,4 @@ class Result(DecisionFacts, Printable):
     @property
     def words(self) -> Words:
         """The nouns for its candidates and runs."""
-        return RUN_WORDS
+        return Words()

@@ -2,32 +2,13 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, Collection, List, Mapping, Optional
+from typing import Any, List, Mapping, Optional
 
-from fiesta_allennlp.choosing.forecast import Forecast, TimeForecast
+from fiesta_allennlp.choosing.forecast import Forecast
 from fiesta_allennlp.choosing.probability.collapsed_runs import CollapsedRuns
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.texts import chance_text, count_text
-
-VALIDATION_CAUTION = (
-    "A run may choose its epoch or settings on the validation set, so scores on unseen data tend to be worse."
-)
-
-
-def describe_scored_data(sets: Collection[str], *, is_official: bool, scored: str) -> str:
-    """Describe what the runs of a selection are scored on. `sets` are empty if only the programs know."""
-    if not sets:
-        split_text = "Only seeds vary" if is_official else "Candidates split their data themselves, by the split seed"
-        text = f"{split_text}. Each program loads its own data, which cannot be checked."
-    elif is_official:
-        text = f"Runs are scored on the official {scored} set; only seeds vary."
-    elif scored == "validation":
-        text = "Runs are scored on the validation sets of random splits; no run sees the official test set."
-    else:
-        test_set_text = ", official test set included" if "test" in sets else ""
-        text = f"Runs are scored on the test sets of random splits of all the data{test_set_text}."
-    return f"{text} {VALIDATION_CAUTION}" if scored == "validation" else text
 
 
 def describe_collapsed_runs(runs: CollapsedRuns, *, minimise: bool) -> str:
@@ -67,15 +48,6 @@ class Words:
         return self.evaluation if count == 1 else self.evaluations
 
 
-RUN_WORDS = Words()
-
-
-DOCUMENT_WORDS = Words("system", "systems", "document", "documents", "answered documents", "system")
-
-
-BATCH_WORDS = Words("system", "systems", "batch", "batches", "answered batches", "system")
-
-
 def forecast_text(forecast: Optional[Forecast]) -> str:
     """Return the number of further runs and their time; empty if unknown."""
     if forecast is None:
@@ -95,22 +67,6 @@ def forecast_text(forecast: Optional[Forecast]) -> str:
     return f"{text}; decided within the remaining {left_text} of --max-hours with probability {chance}"
 
 
-def time_forecast_text(forecast: TimeForecast) -> str:
-    """Return what can be decided in the hours of `--max-hours`, without a full stop."""
-    text = f"Time for {count_text(forecast.num_runs, 'run')} in {forecast.max_hours:g} h"
-    if forecast.prob_decided is None:
-        return text
-    low, median, high = (_hours_text(hours) for hours in (forecast.low, forecast.median, forecast.high))
-    return (
-        f"{text}: decided by then with probability {chance_text(forecast.prob_decided)}; expected after {median} h "
-        f"(5-95%: {low} to {high} h)"
-    )
-
-
-def _hours_text(hours: Optional[float]) -> str:
-    return f"{hours or 0.0:.{0 if (hours or 0.0) >= 10 else 1}f}"
-
-
 def _duration_range_text(low: float, high: float) -> str:
     """Return a span of seconds, in hours from 90 minutes on, and in minutes from 90 seconds on."""
     unit, seconds, digits = ("h", 3600, 1) if high >= 5400 else ("min", 60, 0) if high >= 90 else ("s", 1, 0)
@@ -128,12 +84,6 @@ def missed_text(candidate: Any) -> str:
     """Format the runs of a `CandidateResult` that missed `--min-score`, as in `1 of 20 (5%)`; empty if none did."""
     total = candidate.num_missed + candidate.num_evaluations
     return f"{candidate.num_missed} of {total} ({candidate.num_missed / total:.0%})" if candidate.num_missed else ""
-
-
-def missed_runs_text(candidate: Any) -> str:
-    """Name the runs of a `CandidateResult` that missed `--min-score`."""
-    names = [failed_run.run for failed_run in candidate.failed_runs if failed_run.kind == "score"]
-    return join_some(names)
 
 
 def failures_text(candidate: Any) -> str:

@@ -11,8 +11,9 @@ from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.core.records import Evaluation, Failure, Request
+from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.report import report
-from fiesta_allennlp.selecting.failures import ScoreThreshold
+from fiesta_allennlp.selecting.failures import Retries, ScoreThreshold
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.result_words import missed_text
 from fiesta_allennlp.selecting.store import RunStore
@@ -143,3 +144,14 @@ def test_a_candidate_that_never_works_ends_a_replay(tmp_path: Path) -> None:
     mostly = [*ROWS, *({"candidate": "low", "split": k, "seed": k, "score": 0.1 if k else 0.9} for k in range(40))]
     made = replay(tables(tmp_path, mostly), min_score=0.5, splits="independent", with_replacement=True, repetitions=5)
     assert made.default.repetitions == 5
+
+
+def test_a_run_is_hopeless_after_all_pauses_if_none_has_finished_since_its_last_but_one_failure() -> None:
+    retries, request = Retries((0.0, 0.0)), make_request(1, "a", 0, shared_splits=True)
+    found = []
+    for finished in (False, False, True, False):
+        if finished:
+            retries.record_finish()
+        retries.schedule(request)
+        found.append(retries.is_hopeless(request, at_start=False))
+    assert found == [False, False, False, True]
