@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, Iterator, Optional, Set, Tuple
 
-from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.core.interrupts import received_signals
+from fiesta_allennlp.core.errors import FiestaError, received_signals
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -31,6 +31,17 @@ def full_command(name: str) -> str:
     return COMMAND_PREFIX.get() + name
 
 
+received_signals: List[int] = []
+"""The ending signals since the command began. Python drops what a handler raises in a callback, such as that of a fork
+or a `__del__`, so the loop of a selection asks again."""
+
+
+def raise_if_interrupted() -> None:
+    """Raise a `KeyboardInterrupt` if an ending signal has come."""
+    if received_signals:
+        raise KeyboardInterrupt
+
+
 class FiestaError(Exception):
     """Base class of the errors that a user can fix. The command line prints the message and exits with status 2."""
 

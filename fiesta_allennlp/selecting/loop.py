@@ -13,8 +13,7 @@ from typing import List, Optional, Sequence, Set
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import FiestaError, full_command, join_some
-from fiesta_allennlp.core.interrupts import raise_if_interrupted
+from fiesta_allennlp.core.errors import FiestaError, full_command, join_some, raise_if_interrupted
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.running.executor import Evaluator, Executor

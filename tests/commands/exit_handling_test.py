@@ -43,7 +43,7 @@ def test_the_first_signal_ends_a_command_in_order(ending: signal.Signals) -> Non
 DROPPED = """
 import sys, time
 from fiesta_allennlp.commands.command import run_and_exit
-from fiesta_allennlp.core.interrupts import raise_if_interrupted
+from fiesta_allennlp.core.errors import raise_if_interrupted
 
 sys.unraisablehook = lambda dropped: None
 
