@@ -23,9 +23,10 @@ from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import ReduceOnPlateauLearningRateScheduler
 
 from fiesta_allennlp.candidates.candidate_run import CandidateRun, ReportedMetrics
-from fiesta_allennlp.candidates.config import Config, evaluation_config
+from fiesta_allennlp.candidates.config import Config, evaluation_config, vector_files
 from fiesta_allennlp.core.files import read_json
 from fiesta_allennlp.core.records import Request
+from fiesta_allennlp.core.settings.jsonnet import apply_overrides
 
 
 def to_number(value: Any) -> Optional[float]:
@@ -88,7 +89,8 @@ class AllenNLPRun(CandidateRun):
         return {}
 
     def is_directory_of(self, directory: Path, request: Request) -> bool:
-        return read_json(directory / CONFIG_NAME) == json.loads(json.dumps(self.run_config(request)))
+        """Compare the configs. The run directory with its word vectors may have moved since."""
+        return _with_bare_vectors(read_json(directory / CONFIG_NAME)) == _with_bare_vectors(self.run_config(request))
 
 
 def train(config: Config, directory: Path) -> Dict[str, Any]:
@@ -112,6 +114,12 @@ def build_train_model(params: Params, directory: Path, config: Config) -> TrainM
     for key in ("evaluation", "include_in_archive", "distributed"):  # which AllenNLP reads before it builds the rest
         params.pop(key, None)
     return TrainModel.from_params(params=params, serialization_dir=str(directory), local_rank=0)
+
+
+def _with_bare_vectors(config: Config) -> Config:
+    """Return the config as JSON has it, with the bare names of its word-vector files, which identify their contents."""
+    bare_names = {path: Path(file).name for path, file in vector_files(config).items()}
+    return apply_overrides(json.loads(json.dumps(config)), bare_names)
 
 
 # AllenNLP with newer libraries.
