@@ -93,6 +93,12 @@ class AllenNLPRun(CandidateRun):
         return _with_bare_vectors(read_json(directory / CONFIG_NAME)) == _with_bare_vectors(self.run_config(request))
 
 
+def _with_bare_vectors(config: Config) -> Config:
+    """Return the config with the bare names of its word-vector files, which identify their contents."""
+    plain = json.loads(json.dumps(config))
+    return apply_overrides(plain, {path: Path(file).name for path, file in vector_files(plain).items()})
+
+
 def train(config: Config, directory: Path) -> Dict[str, Any]:
     """Train as `allennlp train` does, without an archive, and return all metrics."""
     params = Params(json.loads(json.dumps(config)))
@@ -114,12 +120,6 @@ def build_train_model(params: Params, directory: Path, config: Config) -> TrainM
     for key in ("evaluation", "include_in_archive", "distributed"):  # which AllenNLP reads before it builds the rest
         params.pop(key, None)
     return TrainModel.from_params(params=params, serialization_dir=str(directory), local_rank=0)
-
-
-def _with_bare_vectors(config: Config) -> Config:
-    """Return the config as JSON has it, with the bare names of its word-vector files, which identify their contents."""
-    bare_names = {path: Path(file).name for path, file in vector_files(config).items()}
-    return apply_overrides(json.loads(json.dumps(config)), bare_names)
 
 
 # AllenNLP with newer libraries.
