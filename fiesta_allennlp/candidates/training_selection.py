@@ -176,9 +176,7 @@ class TrainingSelection(SelectionFamily):
         console.print(f"Training {executor.describe()}.")
         if executor.is_local:
             end_left_jobs(directory)
-        with display(
-            console, metric.name, title=metric.display_name, make_result=make_result, find_queued=executor.queued_runs
-        ) as progress:
+        with display(console, make_result=make_result, find_queued=executor.queued_runs) as progress:
             evaluator = self.evaluator()
             listeners: List[Listener] = [progress, MetricNotes(metric.name, console)]
             if UNITS.name not in settings.allow:

@@ -19,10 +19,9 @@ from fiesta_allennlp.documents.choice import DocumentsResult
 from fiesta_allennlp.documents.document_selection import select_system
 from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.reports import words  # noqa: F401  # it says how a result shows itself
+from fiesta_allennlp.reports.terminal.coming_runs import ask_next_runs, plan_with_bar, replay_with_bar
 from fiesta_allennlp.reports.terminal.confirmation_report import confirm as run_confirmation
 from fiesta_allennlp.reports.terminal.live_table import LiveTable
-from fiesta_allennlp.reports.terminal.next_text import ask_next_runs
-from fiesta_allennlp.reports.terminal.simulation_text import plan_with_bar, replay_with_bar
 from fiesta_allennlp.running.fork_server import check_main_guard
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.session import StoredState

@@ -166,7 +166,7 @@ selection with its original options."""
     further_settings_paths = ("fiesta_allennlp.tables.table_settings.BroughtSettings",)
     select_path = "fiesta_allennlp.candidates.training_selection.select"
     plan_path = "fiesta_allennlp.candidates.rehearsal.plan"
-    plan_view_path = "fiesta_allennlp.reports.terminal.dry_run.show_training_plan"
+    plan_view_path = "fiesta_allennlp.reports.terminal.coming_runs.show_training_plan"
     positional_settings = (("candidates", "*"),)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -209,7 +209,7 @@ selection with its original options."""
         settings = Settings(**typed_settings(args, Settings))
         from fiesta_allennlp.candidates.rehearsal import trial
         from fiesta_allennlp.core.records import Failure
-        from fiesta_allennlp.reports.terminal.dry_run import trial_table
+        from fiesta_allennlp.reports.terminal.coming_runs import trial_table
 
         outcomes = list(trial(settings, console))
         failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
@@ -230,7 +230,7 @@ resumes an interrupted selection with its original options."""
     settings_class_path = "fiesta_allennlp.documents.document_settings.DocumentSettings"
     select_path = "fiesta_allennlp.documents.document_selection.select_system"
     plan_path = "fiesta_allennlp.documents.document_selection.plan_documents"
-    plan_view_path = "fiesta_allennlp.reports.terminal.dry_run.show_documents_plan"
+    plan_view_path = "fiesta_allennlp.reports.terminal.coming_runs.show_documents_plan"
     positional_settings = (("systems", "*"),)
     run_noun = "query"
     interrupt_note = "no answer is lost"
@@ -257,7 +257,7 @@ the resources that you change. --recover continues them after an interruption.""
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.set_defaults(directory_flag="")
         parser.add_argument("-r", "--recover", action="store_true", help="continue the latest confirmation")
-        parser.add_argument("--dry-run", action="store_true", help="print what 5, 10, 20 and 40 runs can show")
+        parser.add_argument("--dry-run", action="store_true", help="print what these runs can show")
         add_require_decision(parser, decision="the winner was confirmed against every rival")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -197,7 +197,7 @@ class DocumentSelection(SelectionFamily):
                 own["target"] = setup.strategy.confidence or CONFIDENCE
                 return Result.from_decision(history, decision, metric, **own)
 
-            with display(console, setup.task.metric, report_every=runs_per_line, make_result=make_result) as progress:
+            with display(console, report_every=runs_per_line, make_result=make_result) as progress:
                 yield SelectionLoop(
                     strategy=setup.strategy,
                     evaluator=evaluator,

@@ -128,16 +128,10 @@ class Differences(ReportFigure):
 
     def caption(self, report: Report) -> str:
         side = "Left" if report.result.minimise else "Right"
-        if any(comparison.num_pairs for comparison in report.comparisons):
-            text = (
-                f"Each point is one split that both candidates ran on. {side} of 0, the first candidate was better. "
-                "Without shared splits, the line is Welch's interval of the two means."
-            )
-        else:
-            text = (
-                f"Each line is Welch's 95% interval of the difference between two means. {side} of 0, the first "
-                "candidate is better."
-            )
+        text = (
+            "Each point is one split that both candidates ran on. Without shared splits, the line is Welch's interval "
+            f"of the two means. {side} of 0, the first candidate is better."
+        )
         return f"{text} The gray band is the margin, {report.result.margin:g}." if report.result.margin else text
 
 

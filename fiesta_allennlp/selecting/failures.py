@@ -101,11 +101,13 @@ class Retries:
         return any(self._num_finished > finished_counts.get(request, self._num_finished) for request in requests)
 
     def take_due(self, max_requests: int) -> List[Request]:
+        """Return the requests whose pause is over, and forget their pause."""
         now = time.monotonic()
         due_requests = [request for request, due_time in self._due_times.items() if due_time <= now]
-        for request in due_requests[: max(0, max_requests)]:
+        due_requests = due_requests[: max(0, max_requests)]
+        for request in due_requests:
             del self._due_times[request]
-        return due_requests[: max(0, max_requests)]
+        return due_requests
 
     def drop(self, requests: Sequence[Request]) -> None:
         for request in requests:

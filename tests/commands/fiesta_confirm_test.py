@@ -186,8 +186,7 @@ def test_an_undecided_selection_can_be_confirmed_and_equal_models_are_not(
     )
     assert summary_of(run)["best"] is None
     dry = confirming.done(run, "--dry-run")
-    rows = [line.split()[0] for line in dry.splitlines() if line.strip()[:1].isdigit()]
-    assert rows[:4] == ["5", "10", "20", "40"] and "Nothing was started." in dry
+    assert "with probability" in dry and "Nothing was started." in dry
     assert not confirmation_of(run).exists()
     status, output = confirming(run, "--runs", 5, "--seed", 3, "--require-decision")
     (only,) = confirmations_of(run)

@@ -178,7 +178,7 @@ def test_points_are_selected_among_resumed_with_more_and_repeated(
     assert (run / "evaluations" / "n=1-0" / "outcome.json").exists()
 
     points.write_text('{"n": 1}\n{"n": 2}\n')
-    call.refused("-s", run, "--recover", "--budget", 3, said="candidate 'n=1,X=2")
+    call.refused("-s", run, "--recover", "--budget", 3, said="candidate 'n=1,environment.X=2")
 
     points.write_text('{"n": 1}\n{"n": 1, "environment.X": "2"}\n{"n": 2}\n')
     result = select(directory=run, recover=True, budget=3, points=points)

@@ -32,7 +32,7 @@ def facts(history: History, decision: Decision, **further_facts: Any) -> Result:
 def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() -> None:
     file = StringIO()
     about_9 = Forecast(9, 9, 9, is_limited=False, prob_decided=1.0)
-    progress = LiveTable(Console(file=file, width=200), "accuracy", make_result=partial(facts, forecast=about_9))
+    progress = LiveTable(Console(file=file, width=200), make_result=partial(facts, forecast=about_9))
     request = Request("able", 0, 1, 2, 3, 4)
     for number, lacking in ((1, ()), (2, ("blind", "able"))):
         outcome = Evaluation(request, 0.5, "accuracy", seconds=1.0)
@@ -46,7 +46,7 @@ def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() ->
 def test_a_line_of_progress_has_at_most_100_characters() -> None:
     file = StringIO()
     many = Forecast(1234, 2345, 34567, is_limited=True, prob_decided=0.5, seconds_per_run=60, seconds_left=7200)
-    progress = LiveTable(Console(file=file, width=400), "accuracy", make_result=partial(facts, forecast=many))
+    progress = LiveTable(Console(file=file, width=400), make_result=partial(facts, forecast=many))
     name = "roberta-large-with-a-long-name-and-lr=0.00003"
     outcome = Evaluation(Request(name, 12, 1, 2, 3, 4), 1234.56789, "accuracy", seconds=4321.5)
     progress.on_outcome(outcome)
@@ -58,7 +58,7 @@ def test_a_line_of_progress_has_at_most_100_characters() -> None:
 
 def test_an_error_is_shown_once() -> None:
     file = StringIO()
-    progress = LiveTable(Console(file=file, width=200), "accuracy")
+    progress = LiveTable(Console(file=file, width=200), make_result=facts)
     for name, replicate, error in (("able", 0, "no file"), ("able", 1, "no file"), ("blind", 0, "no GPU")):
         progress.on_outcome(Failure(Request(name, replicate, 1, 2, 3, 4), "error", error))
     lines = [line.partition("] ")[2] for line in file.getvalue().splitlines()]
@@ -73,7 +73,7 @@ def test_lines_have_the_leader_and_a_collapsed_run_once() -> None:
     def make_result(history: History, decision: Decision) -> Result:
         return facts(history, decision, expected_loss=0.00042, collapsed=found[len(history.evaluations)])
 
-    progress = LiveTable(Console(file=file, width=300), "accuracy", make_result=make_result)
+    progress = LiveTable(Console(file=file, width=300), make_result=make_result)
     outcome = Evaluation(Request("able", 0, 1, 2, 3, 4), 0.5, "accuracy", seconds=1.0)
     for number, stopped_by in ((1, None), (2, None), (3, "confidence")):
         progress.on_outcome(outcome)
@@ -86,7 +86,7 @@ def test_lines_have_the_leader_and_a_collapsed_run_once() -> None:
 
 def test_the_table_tells_what_waits_from_what_runs() -> None:
     console = Console(file=StringIO(), force_terminal=True, width=80, legacy_windows=False)
-    progress = LiveTable(console, "accuracy")
+    progress = LiveTable(console, make_result=facts)
     pending = [Request(name, replicate, 1, 2, 3, 4) for name in ("able", "blind") for replicate in range(3)]
 
     def shown() -> List[str]:
@@ -128,7 +128,7 @@ def test_a_terminal_that_is_closed_or_a_full_disk_ends_nothing() -> None:
     ours, theirs = os.openpty()
     with open(theirs, "w") as terminal:
         console = PipeSafeConsole(file=terminal, force_terminal=True)
-        with LiveTable(console, "accuracy") as progress:
+        with LiveTable(console, make_result=facts) as progress:
             os.close(ours)
             with pytest.raises(OSError, match="Input/output error"):
                 os.write(theirs, b"nobody reads")

@@ -59,7 +59,6 @@ def test_items_and_other_names(write: Any) -> None:
         ([A, {**B, "label": "x>y"}], "'x>y'"),
         ([A, {**B, "label": " ? "}], r"'\?'"),
     ],
-    ids=range(12),
 )
 def test_bad_documents(write: Any, lines: List[Any], named: str) -> None:
     with pytest.raises(DataError, match="documents.jsonl.*" + named):
@@ -86,7 +85,6 @@ def test_a_file_that_cannot_be_read_as_objects(tmp_path: Path, line: bytes) -> N
         ({"spans": [], "tags": []}, "more than one .*'tags' or 'spans'"),
         ({"spans": []}, "no item has a span"),
     ],
-    ids=range(5),
 )
 def test_bad_spans(write: Any, gold: Any, named: str) -> None:
     with pytest.raises(DataError, match=named):

@@ -51,9 +51,19 @@ def test_there_is_no_paragraph_without_a_result(made: Report) -> None:
     [
         (
             {},
-            (f"fiesta-allennlp {__version__}", "2 models (model_0, model_1) by macro_f1", "official test set included"),
+            (
+                f"fiesta-allennlp {__version__}",
+                "2 models (model_0, model_1) by macro_f1",
+                "official test set included",
+                "top-two sampling (Russo, 2016; Jourdan et al., 2022), until P(best) reaches 0.95.",
+                "After 16 runs, model_0 was selected with probability ",
+                "10 runs); the runner-up was model_1 (mean 0.6",
+                "6 runs; mean difference +0.",
+                "one run of each would have named another model in ",
+                "No fresh runs confirm",
+                "The difference tends to be too large",
+            ),
         ),
-        ({}, ("top-two sampling (Russo, 2016; Jourdan et al., 2022), until P(best) reaches 0.95.",)),
         ({"score": "validation"}, ("on the validation sets of random splits,",)),
         ({"splits": "official"}, ("on the official test set,",)),
         ({"sets": ()}, ("by macro_f1, by",)),
@@ -61,12 +71,7 @@ def test_there_is_no_paragraph_without_a_result(made: Report) -> None:
         ({"strategy": HALVING, "stopped_by": "budget"}, ("sequential halving", "with a budget of 20 runs.")),
         ({"margin": 0.01}, ("until P(within 0.01 of the best) reaches 0.95",)),
         (TABLE, ("over 30 runs [say how they were chosen].",)),
-        ({}, ("After 16 runs, model_0 was selected with probability ", "(mean 0.6", ", sd ", ", 10 runs)")),
         ({"stopped_by": "max_evaluations"}, ("model_0 led, and the comparison was open, with probability",)),
-        ({}, ("the runner-up was model_1 (mean 0.6", "6 runs; mean difference +0.", "95% interval")),
-        ({}, ("one run of each would have named another model in ", "% of cases.")),
-        ({}, ("No fresh runs confirm this difference.",)),
-        ({}, ("The difference tends to be too large, because the scores decided when to stop.",)),
     ],
 )
 def test_a_paragraph_has_the_facts(facts: Dict[str, Any], told: Tuple[str, ...]) -> None:
@@ -83,11 +88,8 @@ def test_a_paragraph_has_the_facts(facts: Dict[str, Any], told: Tuple[str, ...])
             "independent normal models of the scores (Moss et al., 2019)",
         ),
         (made_up(2, strategy={**TOP_TWO, "stop": {"type": "glr"}}), "the end by glr."),
-        (made_up(2), "The interval takes the number of runs as fixed, and ignores how the scores chose them."),
-        (
-            made_up(2),
-            "P(best) is not an error rate. It refers to new splits and seeds of the same data, not to new data.",
-        ),
+        (made_up(2), "The interval takes the number of runs as fixed"),
+        (made_up(2), "It refers to new splits and seeds of the same data, not to new data."),
         (made_up(2, splits="official"), "It refers to new seeds on this split."),
         (made_up(2, min_score=0.2), "--min-score 0.2 removes no run."),
         (by_documents(), "further documents of the same kind"),

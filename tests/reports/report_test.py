@@ -68,8 +68,7 @@ def test_a_minimised_metric_is_shown_as_it_is_and_decided_by_its_negative(tmp_pa
         assert (mine.mean_difference,) == negated((theirs.mean_difference,))
         assert mine.num_ahead == theirs.num_ahead
     (tmp_path / "scores.csv").write_text(render_scores(low))
-    again = report(tmp_path / "scores.csv")
-    again = again.result
+    again = report(tmp_path / "scores.csv").result
     assert (again.leading, again.confidence, again.minimise) == ("good", pytest.approx(low.result.confidence), True)
 
 
@@ -80,9 +79,7 @@ def test_the_decision_is_the_selections_and_nothing_is_written_without_an_output
     assert report_record.result.confidence == report_record.candidate("good").prob_within_margin
     assert report_record.candidate("good").prob_best == pytest.approx(report_record.path[-1].prob_best["good"])
     assert report_record.decision[0].startswith("Interrupted after 18 runs of 3 candidates and 2 failed runs")
-    assert report_record.decision[2] == "The runs took 36.0 s across all workers.", (
-        "nothing is decided, so nothing is compared"
-    )
+    assert report_record.decision[2] == "The runs took 36.0 s across all workers."
     poor = report_record.candidate("poor")
     assert [run.error for run in poor.failed_runs] == ["no memory", "no <memory>"] and poor.withdrawn
 
@@ -94,9 +91,7 @@ def test_a_running_selection_says_so_and_what_was_changed_on_the_way(tmp_path: P
     report_record = report(tmp_path)
     store.close()
     assert (report_record.result.running, report_record.result.stopped_by) == (True, None)
-    assert report_record.decision[0].startswith(
-        "The selection is running. After 18 runs of 3 candidates, good leads with"
-    )
+    assert report_record.decision[0].startswith("The selection is running. After 18 runs")
     told = "--confidence was changed from 0.999 to 0.95 after 3 runs."
     assert report_record.notes == (told,) and not compose_paragraph(report_record)
     assert told in compose_appendix(report(tmp_path))
@@ -186,13 +181,9 @@ def test_files_are_written_and_the_scores_can_be_replayed(run: Path, tmp_path: P
 def test_one_evaluation_of_each_says_that_nothing_is_known(tmp_path: Path) -> None:
     write_selection(tmp_path, {"a": [0.5], "b": [0.6]}).close()
     report_record = report(tmp_path, output=tmp_path / "out")
-    assert (
-        report_record.result.leading,
-        report_record.result.confidence,
-        report_record.path,
-        report_record.comparisons,
-        report_record.result.single_runs_wrong,
-    ) == (None, None, (), (), None)
+    result = report_record.result
+    assert (result.leading, result.confidence, result.single_runs_wrong) == (None, None, None)
+    assert report_record.path == report_record.comparisons == ()
     assert "Interrupted after 2 runs" in report_record.decision[0]
     write_selection(tmp_path / "one", {"a": [0.5], "b": []}).close()
     assert "Interrupted after 1 run" in report(tmp_path / "one", output=tmp_path / "one" / "report").decision[0]
@@ -212,7 +203,6 @@ def test_the_paragraph_and_the_decision_name_the_same_rival(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "options", "named"),
     [
-        (("run",), {"belief": "student_t"}, "--belief is for tables"),
         (("run",), {"min_score": 0.5}, "--min-score is for tables of scores, but .* recorded its own"),
         (("run",), {"compare": ("good",)}, "--compare takes two candidates but got 1"),
         (("table.csv",), {"compare": ("a", "a")}, "--compare: 'a' is named twice"),
@@ -220,8 +210,6 @@ def test_the_paragraph_and_the_decision_name_the_same_rival(tmp_path: Path) -> N
         ((), {"compare": ("a", "b")}, "pass the directory of a selection, or a table"),
         (("run",), {"output": "taken/deeper"}, "--output taken/deeper: .*Not a directory"),
         (("table.csv",), {"belief": "studentt"}, "--belief studentt: .* Did you mean 'student_t'"),
-        (("table.csv",), {"minimise": 2}, "--minimise"),
-        (("run",), {"splits": "random"}, "--splits must be one of"),
     ],
 )
 def test_what_is_wrong_is_said(

@@ -61,20 +61,19 @@ def test_the_method_is_read_from_the_store(tmp_path: Path) -> None:
     scores = {"a": [0.8, 0.9, 0.85, 0.86], "b": [0.6, 0.7, 0.62]}
 
     def method(**options: Any) -> Tuple[Any, ...]:
-        root = tmp_path / str(len(list(tmp_path.iterdir())))
+        root = tmp_path / options["strategy"]
         write_selection(root, scores, **options).close()
         made = report(root)
         result, strategy = made.result, made.strategy
         method = (result.strategy["type"], result.belief["type"], strategy.num_starts, strategy.budget)
         return (*method, strategy.confidence, result.splits, result.sets, result.scored)
 
-    shared = ("shared", ("train", "test"), "test")
-    assert method(confidence=0.9) == ("top_two", "moderated_t", 3, None, 0.9, *shared)
-    own = ("ttts", "student_t", 3, None, 0.9, "independent", ("train", "test"), "validation")
-    options = {"strategy": "ttts", "stop": "bayesian", "belief": "student_t", "splits": "independent"}
-    assert method(confidence=0.9, score="validation", **options) == own
-    halving = ("sequential_halving", "moderated_t", 0, 9, None, "official", ("train", "test"), "test")
-    assert method(confidence=None, max_evaluations=None, budget=9, splits="official") == halving
+    own = {"stop": "bayesian", "belief": "student_t", "splits": "independent", "score": "validation"}
+    described = ("ttts", "student_t", 3, None, 0.9, "independent", ("train", "test"), "validation")
+    assert method(strategy="ttts", confidence=0.9, **own) == described
+    halving = {"confidence": None, "max_evaluations": None, "budget": 9, "splits": "official"}
+    described = ("sequential_halving", "moderated_t", 0, 9, None, "official", ("train", "test"), "test")
+    assert method(strategy="sequential_halving", **halving) == described
 
 
 def test_a_budget_on_official_splits_says_who_is_ahead(tmp_path: Path) -> None:
@@ -85,10 +84,3 @@ def test_a_budget_on_official_splits_says_who_is_ahead(tmp_path: Path) -> None:
     assert "a leads b by 0.2 (standard error 0.032, t 6.19 with " in told
     assert report(tmp_path).decision[1] in " ".join(read_status(tmp_path).sentences)
     assert [candidate.name for candidate in report(tmp_path).result.ranked] == ["a", "b", "c"]
-
-
-def test_a_metric_to_minimize_is_ahead_where_it_is_lower(tmp_path: Path) -> None:
-    scores = {"a": [0.8, 0.9, 0.85], "b": [0.6, 0.7, 0.65]}
-    choice: Dict[str, Any] = {"confidence": None, "max_evaluations": None, "strategy": "non_adaptive_fb"}
-    write_selection(tmp_path, scores, splits="official", budget=6, metric="-f1", **choice).close()
-    assert "after 6 runs of 2 candidates. b leads a by 0.2 (standard error 0.046, t " in report(tmp_path).decision[0]

@@ -11,7 +11,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.settings.metrics import Metric
-from fiesta_allennlp.reports.terminal.dry_run import trial_table
+from fiesta_allennlp.reports.terminal.coming_runs import trial_table
 from fiesta_allennlp.selecting.listeners import BestModelKeeper
 from fiesta_allennlp.selecting.results.result import Result
 
@@ -88,5 +88,5 @@ def test_a_selection_without_a_winner_keeps_the_models_of_all(
 def test_the_table_of_a_trial_has_scores_and_failures() -> None:
     run, failed = (make_request(1, name, 0, shared_splits=True) for name in ("a", "b"))
     table = trial_table([Evaluation(run, 0.5, "f1", 1.0), Failure(failed, "error", "no such luck", 2.0)], "f1")
-    assert table.headings == ["candidate", "f1", "seconds"]
+    assert list(table.headings) == ["candidate", "f1", "seconds"]
     assert table.rows == [["a", "0.5000", "1.0"], ["b", "failed", "2.0"]]

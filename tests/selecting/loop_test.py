@@ -182,20 +182,17 @@ def test_the_best_is_found_by_keyed_seeds_and_not_searched_again(
 
 
 @pytest.mark.parametrize("kind", ["error", "timeout", "metric", "killed", "machine"])
-def test_a_bad_machine_costs_no_candidate_and_changes_no_score(run: Run, kind: str) -> None:
+@pytest.mark.parametrize("interrupt_after", [0, 3])
+def test_a_bad_machine_costs_no_candidate_and_changes_no_score(run: Run, kind: str, interrupt_after: int) -> None:
+    """Also across sessions."""
     other = run.undisturbed()
-    decision = run.go_with(TwoMachines(kind=kind))
+    if interrupt_after:
+        interrupted = TwoMachines(kind=kind, interrupt_after=interrupt_after)
+        assert run.go_with(interrupted).stopped_by == "interrupted"
+    decision = run.go_with(TwoMachines(kind=kind), resume=bool(interrupt_after))
     assert decision == other.decision and run.scores() == other.scores()
     assert {failure.origin.host for failure in run.history.failures} == {"bad"}
     assert run.history.withdrawn == set()
-
-
-@pytest.mark.parametrize("interrupt_after", [1, 3, 6])
-def test_a_bad_machine_costs_no_candidate_across_sessions(run: Run, interrupt_after: int) -> None:
-    other = run.undisturbed()
-    assert run.go_with(TwoMachines(interrupt_after=interrupt_after)).stopped_by == "interrupted"
-    run.go_with(TwoMachines(), resume=True)
-    assert run.scores() == other.scores() and run.history.withdrawn == set()
 
 
 def test_a_candidate_that_fails_everywhere_drops_out_beside_a_bad_machine(run: Run) -> None:

@@ -23,9 +23,10 @@ from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import ReduceOnPlateauLearningRateScheduler
 
 from fiesta_allennlp.candidates.candidate_run import CandidateRun, ReportedMetrics
-from fiesta_allennlp.candidates.config import Config, evaluation_config
+from fiesta_allennlp.candidates.config import Config, evaluation_config, vector_files
 from fiesta_allennlp.core.files import read_json
 from fiesta_allennlp.core.records import Request
+from fiesta_allennlp.core.settings.jsonnet import apply_overrides
 
 
 def to_number(value: Any) -> Optional[float]:
@@ -88,7 +89,14 @@ class AllenNLPRun(CandidateRun):
         return {}
 
     def is_directory_of(self, directory: Path, request: Request) -> bool:
-        return read_json(directory / CONFIG_NAME) == json.loads(json.dumps(self.run_config(request)))
+        """Compare the configs. The run directory with its word vectors may have moved since."""
+        return _with_bare_vectors(read_json(directory / CONFIG_NAME)) == _with_bare_vectors(self.run_config(request))
+
+
+def _with_bare_vectors(config: Config) -> Config:
+    """Return the config with the bare names of its word-vector files, which identify their contents."""
+    plain = json.loads(json.dumps(config))
+    return apply_overrides(plain, {path: Path(file).name for path, file in vector_files(plain).items()})
 
 
 def train(config: Config, directory: Path) -> Dict[str, Any]:

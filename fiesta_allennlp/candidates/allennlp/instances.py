@@ -2,28 +2,21 @@
 this pool again for each run."""
 
 import hashlib
-import itertools
 import json
 from collections import defaultdict
-from itertools import chain
+from contextlib import suppress
+from itertools import chain, islice
 from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
-from allennlp.data.fields import LabelField, MetadataField, SequenceLabelField
+from allennlp.data.fields import LabelField, MetadataField, MultiLabelField, SequenceLabelField, TextField
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from fiesta_allennlp.candidates.config import READER_KEYS, Config, official_paths, readers_of
 from fiesta_allennlp.candidates.pool import Pool, build_pool, describe_content, first_group_key, is_id, pairing_digests
-from fiesta_allennlp.candidates.splits import (
-    OFFICIAL_RATIOS_DIVISION,
-    SET_NAMES,
-    Division,
-    check_ratios,
-    split_pool,
-    target_sizes,
-)
+from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division, split_pool, target_sizes
 from fiesta_allennlp.core.errors import (
     MAX_CHOICES,
     ConfigError,
@@ -37,7 +30,6 @@ from fiesta_allennlp.core.errors import (
 from fiesta_allennlp.core.files import shorten
 
 Sets = Dict[str, List[Instance]]
-
 MAX_REREAD_INSTANCES = 200
 
 
@@ -89,8 +81,6 @@ class ResplitReader(DatasetReader):
         self._group_by = group_by
         self._set_names: Tuple[str, ...] = SET_NAMES if has_test else SET_NAMES[:2]
         self._ratios = tuple(ratios or ())
-        if self._ratios:
-            check_ratios(self._ratios, self._set_names)
         self._sets: Optional[Sets] = None
 
     def _read(self, file_path: Any) -> Iterable[Instance]:
@@ -99,8 +89,7 @@ class ResplitReader(DatasetReader):
             return
         if file_path not in self._set_names:
             raise ConfigurationError(f"resplit: data paths must be one of {self._set_names} but got '{file_path}'.")
-        if self._sets is None:
-            self._sets = self._draw_sets()
+        self._sets = self._sets or self._draw_sets()
         yield from self._sets[file_path]
 
     def _draw_sets(self) -> Sets:
@@ -134,7 +123,7 @@ def read_official_sets(reader: DatasetReader, paths: Mapping[str, Any]) -> Sets:
 def _read_instances(reader: DatasetReader, path: Any) -> List[Instance]:
     instances: List[Instance] = []
     try:
-        for instance in itertools.islice(reader._read(path), reader.max_instances):
+        for instance in islice(reader._read(path), reader.max_instances):
             instances.append(instance)
     except (FiestaError, OSError, MemoryError):
         raise
@@ -258,7 +247,7 @@ def _check_readers_agree(
         reread = _build_reader(config, key)._read(paths[name])
         pairs = zip(instances[:MAX_REREAD_INSTANCES], reread, strict=False)
         for number, (first, second) in enumerate(pairs, start=1):
-            if (_labels_of(first) or _content_of(first)) != (_labels_of(second) or _content_of(second)):
+            if _labels_or_texts(first) != _labels_or_texts(second):
                 raise ConfigError(
                     f"'{key}' ({config[key].get('type')}) is not deterministic: instance {number} of {paths[name]} "
                     "differs when read again. Use a generator with a fixed seed, such as random.Random(0)."
@@ -268,6 +257,12 @@ def _check_readers_agree(
 def _labels_of(instance: Instance) -> List[Any]:
     """Return the labels of an instance, which identify it whatever the tokenizer."""
     return [field.label for field in instance.fields.values() if isinstance(field, LabelField)]
+
+
+def _labels_or_texts(instance: Instance) -> List[Any]:
+    kinds = (LabelField, MultiLabelField, SequenceLabelField)
+    labels = [field.human_readable_repr() for field in instance.fields.values() if isinstance(field, kinds)]
+    return labels or [field.human_readable_repr() for field in instance.fields.values() if isinstance(field, TextField)]
 
 
 def _identities(instances: Sequence[Instance], group_key: Optional[str]) -> List[Tuple[Hashable, List[Any]]]:
@@ -286,11 +281,14 @@ def _label_fields(pool: Sequence[Instance]) -> Dict[str, List[Hashable]]:
 
 
 def _content_of(instance: Instance) -> Hashable:
-    """Return what is equal for copies: a hash of the fields and metadata that are not ids."""
+    """Return what is equal for copies: a hash of the fields and metadata that are not ids. Fields of a user's own class
+    may have no representation, and do not count."""
     contents: Dict[str, Any] = {}
     for name, field in instance.fields.items():
-        content = field.human_readable_repr()
-        contents.update(content if isinstance(field, MetadataField) and isinstance(content, dict) else {name: content})
+        with suppress(NotImplementedError):
+            content = field.human_readable_repr()
+            is_of_keys = isinstance(field, MetadataField) and isinstance(content, dict)
+            contents.update(content if is_of_keys else {name: content})
     return hash(repr([(name, content) for name, content in contents.items() if not is_id(str(name))]))
 
 

@@ -17,13 +17,10 @@ from fiesta_allennlp.core.texts import (
     number_text,
     probability_text,
 )
-from fiesta_allennlp.reports.latex_and_html import MISSING_TEXT, Columns, make_table
+from fiesta_allennlp.reports.latex_and_html import Columns, make_table
 from fiesta_allennlp.reports.terminal.live_table import LiveTable
 from fiesta_allennlp.selecting.results.candidate_table import Table, TerminalLines, show
 from fiesta_allennlp.selecting.results.claim import SeenLead
-
-NUMBERS_OF_RUNS = (5, 10, 20, 40)
-"""The numbers of runs of each candidate whose power a dry run shows."""
 
 
 def confirmation_table(confirmations: Sequence[Confirmation]) -> Table:
@@ -50,13 +47,20 @@ def confirmation_in_words(confirmation: Confirmation) -> Tuple[str, ...]:
         num_planned = confirmation.num_runs * len(result.candidates)
         done = f"{state} {result.num_evaluations} of {num_planned} fresh runs"
         return (f"The confirmation of {confirmation.winner} in {result.directory} {done}, so it has no verdict yet.",)
-    verdicts = (verdict_in_words(confirmation, comparison) for comparison in confirmation.comparisons)
-    return (*verdicts, *failed_in_words(confirmation), *result.questions)
+    verdicts = [_verdict_in_words(confirmation, comparison) for comparison in confirmation.comparisons]
+    for candidate in result.candidates:
+        failed = count_text(candidate.failures, "fresh run")
+        if candidate.num_evaluations < confirmation.num_runs:
+            scores = f"{candidate.num_evaluations} of {confirmation.num_runs} scores"
+            verdicts.append(f"{candidate.name} has {scores} ({failed} failed), so nothing about it is confirmed.")
+        elif candidate.failures:
+            verdicts.append(f"{failed} of {candidate.name} failed, so the verdict is about runs that finish.")
+    return (*verdicts, *result.questions)
 
 
-def verdict_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:
-    """State the verdict about one rival with its numbers."""
-    winner, rival = confirmation.winner, comparison.rival
+def _verdict_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:
+    """State the verdict about one rival with its interval, its p-value, and its size in run-to-run sds."""
+    winner, rival, num_rivals = confirmation.winner, comparison.rival, len(confirmation.rivals)
     lead = {
         "confirmed": f"Confirmed: {winner} is better than {rival}",
         "contradicted": f"Contradicted: {rival} is better than {winner}",
@@ -65,56 +69,31 @@ def verdict_in_words(confirmation: Confirmation, comparison: FreshComparison) ->
     runs = count_text(confirmation.num_runs, "fresh run") + " each"
     if comparison.difference is None:
         return f"{lead}. Too few of the {runs} have a score."
-    splits = f" on {count_text(comparison.num_pairs, 'shared split')}" if comparison.num_pairs else ""
+    test, splits = "Welch's t-test", ""
+    if comparison.num_pairs:
+        test, splits = "paired t-test", f" on {count_text(comparison.num_pairs, 'shared split')}"
     difference = f"{winner} minus {rival} is {number_text(comparison.difference, sign='+')}{splits}"
-    return f"{lead}. Over {runs}, {difference} ({evidence_in_words(confirmation, comparison)})."
-
-
-def evidence_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:
-    """State the interval of a difference, its p-value, and its size in run-to-run sds."""
-    p_text = probability_text(comparison.p_value)
-    equal = "" if p_text[0] in "<>" else "= "
-    method = "paired t-test" if comparison.num_pairs else "Welch's t-test"
-    interval = f"95% interval {interval_text(comparison.interval)}"
-    test = f"{method}, one-sided p {equal}{p_text}"
-    if len(confirmation.rivals) > 1:
-        interval += f" by Bonferroni's method for {len(confirmation.rivals)} rivals"
-        test += " by Holm's method"
-    sds = "" if comparison.lead_in_sds is None else f"; {number_text(comparison.lead_in_sds, 2)} run-to-run sds"
-    return f"{interval}; {test}{sds}"
-
-
-def failed_in_words(confirmation: Confirmation) -> Tuple[str, ...]:
-    """Name the candidates with failed runs, and what these mean for the verdict."""
-    sentences = []
-    for candidate in confirmation.result.candidates:
-        count = count_text(candidate.failures, "fresh run")
-        if candidate.num_evaluations < confirmation.num_runs:
-            scores = f"{candidate.num_evaluations} of {confirmation.num_runs} scores"
-            sentences.append(f"{candidate.name} has {scores} ({count} failed), so nothing about it is confirmed.")
-        elif candidate.failures:
-            verb = "has" if candidate.failures == 1 else "have"
-            runs = f"{count} of {candidate.name} failed and {verb} no score"
-            sentences.append(f"{runs}, so the verdict is about runs that finish.")
-    return tuple(sentences)
+    interval, p_text = f"95% interval {interval_text(comparison.interval)}", probability_text(comparison.p_value)
+    evidence = f"{test}, one-sided p {p_text if p_text[0] in '<>' else f'= {p_text}'}"
+    if num_rivals > 1:
+        interval += f" by Bonferroni's method for {num_rivals} rivals"
+        evidence += " by Holm's method"
+    if comparison.lead_in_sds is not None:
+        evidence += f"; {number_text(comparison.lead_in_sds, 2)} run-to-run sds"
+    return f"{lead}. Over {runs}, {difference} ({interval}; {evidence})."
 
 
 def plan_in_words(plan: ConfirmationPlan) -> Tuple[str, ...]:
-    """State what is fixed, and what these runs can show."""
-    rivals = names_text([lead.rival for lead in plan.leads])
-    num_runs = plan.num_runs * len(plan.names)
+    """State what is fixed, what choosing took and the claim adds if the time of a run is known, and what these runs can
+    show."""
+    rivals, total = names_text([lead.rival for lead in plan.leads]), plan.num_runs * len(plan.names)
     new = "new splits and seeds" if plan.is_paired else "new seeds"
-    fixed = f"Confirming {plan.winner} against {rivals}: {plan.num_runs} runs each, {num_runs} in all, with {new}."
-    return (fixed, *cost_in_words(plan), *(power_in_words(plan, lead) for lead in plan.leads))
-
-
-def cost_in_words(plan: ConfirmationPlan) -> Tuple[str, ...]:
-    """State what choosing took and what the claim adds; nothing if the time of a run is unknown."""
-    if not plan.seconds:
-        return ()
-    chosen = f"Choosing took {count_text(plan.num_runs_before, 'run')} and {duration_text(plan.seconds_before)}"
-    total = count_text(plan.num_runs * len(plan.names), "run")
-    return (f"{chosen}, and the claim takes {total} and {duration_text(plan.num_runs * plan.seconds)} of all workers.",)
+    sentences = [f"Confirming {plan.winner} against {rivals}: {plan.num_runs} runs each, {total} in all, with {new}."]
+    if plan.seconds:
+        chosen = f"Choosing took {count_text(plan.num_runs_before, 'run')} and {duration_text(plan.seconds_before)}"
+        claim = f"{count_text(total, 'run')} and {duration_text(plan.num_runs * plan.seconds)} of all workers"
+        sentences.append(f"{chosen}, and the claim takes {claim}.")
+    return (*sentences, *(power_in_words(plan, lead) for lead in plan.leads))
 
 
 def power_in_words(plan: ConfirmationPlan, lead: SeenLead) -> str:
@@ -134,35 +113,15 @@ def power_in_words(plan: ConfirmationPlan, lead: SeenLead) -> str:
     )
 
 
-def power_table(plan: ConfirmationPlan) -> Table:
-    """Return what each of `NUMBERS_OF_RUNS` can show, a row for each number and rival."""
-
-    def text(lead: SeenLead, num_runs: int, share: float) -> str:
-        power = plan.power(lead, num_runs, share=share)
-        return MISSING_TEXT if power is None else f"{power:.2f}"
-
-    columns: Columns = {
-        "runs each": lambda row: str(row[0]),
-        "against": lambda row: row[1].rival,
-        "difference seen": lambda row: number_text(row[1].lead),
-        "P(confirmed)": lambda row: text(row[1], row[0], 1.0),
-        "at half of it": lambda row: text(row[1], row[0], 0.5),
-    }
-    rows = [(num_runs, lead) for num_runs in NUMBERS_OF_RUNS for lead in plan.leads]
-    return make_table(columns, rows, wrapped=("against",))
-
-
 @show.register
 def _(plan: ConfirmationPlan) -> TerminalLines:
-    return [power_table(plan), *plan_in_words(plan), "Nothing was started."]
+    return [*plan_in_words(plan), "Nothing was started."]
 
 
 @show.register
 def _(confirmation: Confirmation) -> TerminalLines:
-    return [
-        *([confirmation_table([confirmation])] if confirmation.is_over else []),
-        *confirmation_in_words(confirmation),
-    ]
+    tables = [confirmation_table([confirmation])] if confirmation.is_over else []
+    return [*tables, *confirmation_in_words(confirmation)]
 
 
 def plan_confirmation(settings: ConfirmSettings, resources: Mapping[str, Any]) -> ConfirmationPlan:

@@ -6,16 +6,15 @@ import time
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
-from typing import Callable, Collection, Dict, Optional, Sequence, Set
+from typing import Any, Callable, Collection, Dict, Optional, Sequence, Set, Union
 
 from rich.console import Console
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.core.files import shorten
-from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.core.records import Failure, History, Outcome, Request
 from fiesta_allennlp.core.texts import count_text, number_text, probability_text
 from fiesta_allennlp.selecting.listeners import Listener
-from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.candidate_table import Table, candidate_table
 from fiesta_allennlp.selecting.results.facts import runs_left_text
 from fiesta_allennlp.selecting.results.result import Result
@@ -27,24 +26,20 @@ MAX_NAME = 14
 
 class LiveTable(Listener):
     """Shows a running selection: as a live table on a terminal, elsewhere as a line for one finished evaluation in
-    `every`, and for each failure, whose error is shown once. `make_result` returns the result with the facts to show,
-    once after every outcome; by default, it has the numbers of the candidates alone."""
+    `report_every`, and for each failure, whose error is shown once. `make_result` returns the result with the facts to
+    show, once after every outcome."""
 
     def __init__(
         self,
         console: Console,
-        metric: str,
         *,
+        make_result: Callable[[History, Decision], Result],
         report_every: int = 1,
-        title: Optional[str] = None,
-        make_result: Optional[Callable[[History, Decision], Result]] = None,
         find_queued: Callable[[], Collection[str]] = lambda: (),
     ) -> None:
         self._console = console
-        self._metric = metric
-        self._title = title or metric
+        self._make_result = make_result
         self._report_every = report_every
-        self._make_result = make_result or self._plain_result
         self._find_queued = find_queued
         self._noted_candidates: Set[str] = set()
         self._first_run_by_error: Dict[str, str] = {}
@@ -55,16 +50,15 @@ class LiveTable(Listener):
         self._result: Optional[Result] = None
         self._pending_line: Optional[str] = None
         self._waiting_requests: Sequence[Request] = ()
-        from rich.live import Live  # late, because quick commands import this module for its tables
-
-        self._live = (
-            Live(get_renderable=self._build_table, console=console, refresh_per_second=2, transient=True)
-            if console.is_terminal
-            else None
-        )
+        self._live: Any = None
 
     def __enter__(self) -> "LiveTable":
-        if self._live is not None:
+        if self._console.is_terminal:
+            from rich.live import Live  # late, because quick commands import this module for its tables
+
+            self._live = Live(
+                console=self._console, refresh_per_second=2, transient=True, get_renderable=self._build_table
+            )
             self._live.start()
         return self
 
@@ -87,10 +81,6 @@ class LiveTable(Listener):
                     self._print_line(f"Note: {describe_collapsed_runs(runs, minimise=self._result.minimise)}")
         self._print_pending_line()
 
-    def _plain_result(self, history: History, decision: Decision) -> Result:
-        candidates = tuple(CandidateResult.from_history(history, decision, name) for name in history.candidates)
-        return Result(decision.best, None, self._metric, candidates, margin=decision.margin, running=True)
-
     def on_outcome(self, outcome: Outcome) -> None:
         """Print the outcome of a run. A finished run waits for the decision that it leads to."""
         if isinstance(outcome, Failure):
@@ -102,12 +92,10 @@ class LiveTable(Listener):
             self._print_line(f"{failure_text}: {error_text}{retry_text}")
             return
         self._num_finished += 1
-        if self._live is None and self._num_finished % self._report_every == 0:
-            self._pending_line = self._finished_text(outcome)
-
-    def _finished_text(self, run: Evaluation) -> str:
-        candidate, number = run.request.candidate, run.request.name.removeprefix(run.request.candidate)
-        return f"{shorten(candidate, MAX_NAME)}{number} {number_text(run.score)}"
+        if not self._console.is_terminal and self._num_finished % self._report_every == 0:
+            candidate = outcome.request.candidate
+            number = outcome.request.name.removeprefix(candidate)
+            self._pending_line = f"{shorten(candidate, MAX_NAME)}{number} {number_text(outcome.score)}"
 
     def on_waiting(self, requests: Sequence[Request]) -> None:
         self._waiting_requests = requests
@@ -129,23 +117,25 @@ class LiveTable(Listener):
         return text and f"; {text}"
 
     def _print_line(self, text: str) -> None:
-        self._console.print(f"[{self._elapsed_text()}] {text}")
+        self._console.print(f"[{self._elapsed_text}] {text}")
 
+    @property
     def _elapsed_text(self) -> str:
         return str(timedelta(seconds=int(time.monotonic() - self._start)))
 
-    def _build_table(self) -> Table:
-        history = self._history
+    def _build_table(self) -> Union[Table, str]:
+        history, result = self._history, self._result
+        if result is None:
+            return ""
         num_waiting = Counter(request.candidate for request in self._waiting_requests if request in history.pending)
         queued_names = {*self._find_queued()}
         num_queued = Counter(request.candidate for request in history.pending if request.name in queued_names)
         num_outside = num_waiting + num_queued
-        runs_text = count_text(len(history.evaluations), "run")
         waiting_text = f", {num_waiting.total()} waiting for another try" if num_waiting else ""
         queued_text = f", {num_queued.total()} queued" if num_queued else ""
         running_text = f"{len(history.pending) - num_outside.total()} running{queued_text}{waiting_text}"
-        title = f"{runs_text}, {running_text}, {self._elapsed_text()} elapsed{self._runs_left_text}"
-        result = self._result or self._plain_result(history, self._decision)
+        runs_text = f"{count_text(len(history.evaluations), 'run')}, {running_text}"
+        title = f"{result.metric_text}: {runs_text}, {self._elapsed_text} elapsed{self._runs_left_text}"
         candidates = tuple(
             replace(
                 candidate,
@@ -155,4 +145,4 @@ class LiveTable(Listener):
             )
             for candidate in result.candidates
         )
-        return candidate_table(replace(result, candidates=candidates), title=f"{self._title}: {title}")
+        return candidate_table(replace(result, candidates=candidates), title=title)

@@ -62,60 +62,52 @@ class Status:
 
 def read_status(root: Path) -> Status:
     """Return the state of the selection in a directory."""
-    directory = RunDirectory(root)
-    status = _make_selection_status(read_directory(root), directory)
-    shared_data = {"format": STATUS_FORMAT, "version": __version__, "directory": str(root), "running": status.running}
-    no_data: Dict[str, Any] = dict.fromkeys(("error", "pending", "selection"))
-    return replace(status, data={**shared_data, **no_data, "confirmations": [], **status.data})
-
-
-def _make_selection_status(report: Report, directory: RunDirectory) -> Status:
-    result = report.result
+    report, directory = read_directory(root), RunDirectory(root)
+    result, meta = report.result, report.meta
     pending_runs = read_pending_runs(directory, report.history, is_running=result.running)
     num_queued = Counter(run.candidate for run in pending_runs if run.state == "queued")
-    candidates = tuple(
+    num_running = len(report.history.pending) - num_queued.total() if result.running else 0
+    candidates = (
         replace(c, num_pending=c.num_pending - num_queued[c.name], num_queued=num_queued[c.name])
         for c in result.candidates
     )
-    num_running = len(report.history.pending) - num_queued.total() if result.running else 0
-    result = replace(result, candidates=candidates, forecast=_forecast(report, num_running=num_running))
-    decision_sentences = () if report.is_confirmation else decision_in_words(result)  # its verdict decides
-    run_sentences = (*failures_in_words(result), *decision_sentences)
-    error = None if report.meta is None or result.running else report.meta.error
-    error_text = error and f"The last session ended with an error: {error}"
-    last_sentences = (
+    result = replace(result, candidates=tuple(candidates), forecast=_forecast(report, num_running=num_running))
+    error = None if meta is None or result.running else meta.error
+    sentences = (
+        *failures_in_words(result),
+        *(() if report.is_confirmation else decision_in_words(result)),  # the verdict of a confirmation decides
         *_describe_jobs(pending_runs),
-        error_text,
+        error and f"The last session ended with an error: {error}",
         "Continue with --recover." if pending_runs and not result.running else None,
         *report.legend,
         *report.confirmation_sentences,
         None if report.confirmations else _last_finish_text(report.history),
     )
-    sentences = tuple(filter(None, (*run_sentences, *last_sentences)))
     data = {
+        "format": STATUS_FORMAT,
+        "version": __version__,
+        "directory": str(root),
+        "running": result.running,
         "error": error,
         "pending": pending_runs,
         "selection": result.content(),
         "confirmations": [confirmation.content() for confirmation in report.confirmations],
     }
-    return Status(candidate_table(result, title=result.metric_text), sentences, result.running, data)
+    table = candidate_table(result, title=result.metric_text)
+    return Status(table, tuple(filter(None, sentences)), result.running, data)
 
 
 def _forecast(report: Report, *, num_running: int) -> Optional[Forecast]:
     """Forecast the further runs of an open selection, as its live line does. Their time is known while runs are
     running."""
-    if report.meta is None:
-        return None
     meta, max_hours = report.meta, getattr(report.settings, "max_hours", None)
-    seconds_left = None if max_hours is None else 3600 * max_hours - meta.working_seconds
-    decision = report.strategy.recommend(report.history)
     return forecast_open_selection(
         report.strategy,
         report.history,
-        decision,
-        seed=int(meta.seed or 0),
+        report.strategy.recommend(report.history),
+        seed=int((meta and meta.seed) or 0),
         workers=num_running,
-        seconds_left=seconds_left,
+        seconds_left=None if max_hours is None or meta is None else 3600 * max_hours - meta.working_seconds,
     )
 
 
@@ -133,15 +125,12 @@ def _describe_jobs(pending_runs: Sequence[PendingRun]) -> Iterator[str]:
 
 def _last_finish_text(history: History) -> Optional[str]:
     """State how long ago a run last finished; None if that is unknown."""
-    end_times = [
-        datetime.fromisoformat(evaluation.started_at).replace(tzinfo=timezone.utc)
-        + timedelta(seconds=evaluation.seconds)
-        for evaluation in history.evaluations
-        if evaluation.started_at
-    ]
-    if not end_times:
+    finished = [run for run in history.evaluations if run.started_at]
+    if not finished:
         return None
-    seconds_ago = max(0.0, (datetime.now(timezone.utc) - max(end_times)).total_seconds())
+    starts = (datetime.fromisoformat(run.started_at).replace(tzinfo=timezone.utc) for run in finished)
+    latest = max(start + timedelta(seconds=run.seconds) for start, run in zip(starts, finished, strict=True))
+    seconds_ago = max(0.0, (datetime.now(timezone.utc) - latest).total_seconds())
     return f"The last run finished {duration_text(round(seconds_ago))} ago."
 
 
@@ -152,7 +141,10 @@ def read_pending_runs(directory: RunDirectory, history: History, *, is_running: 
     with suppress(OSError):
         attempts = Attempt.find_all(directory.jobs)
     latest = {name: found[-1] for name, found in attempts.items() if found[-1].read_outcome() is None}
-    statuses = _query_jobs([job for attempt in latest.values() if (job := attempt.job)])
+    statuses: Mapping[str, JobStatus] = {}
+    if any(attempt.job and attempt.job.isdigit() for attempt in latest.values()):
+        with suppress(SlurmUnavailable):  # an answer that does not come tells nothing
+            statuses = query_jobs()
     runs: List[PendingRun] = []
     for request in history.pending:
         run, attempt = PendingRun(request.name, state, request.candidate), latest.get(request.name)
@@ -165,10 +157,3 @@ def read_pending_runs(directory: RunDirectory, history: History, *, is_running: 
             run = replace(run, state="queued" if is_queued else state, job=job_number, host=status.host, reason=reason)
         runs.append(run)
     return runs
-
-
-def _query_jobs(jobs: Sequence[str]) -> Mapping[str, JobStatus]:
-    """Ask Slurm, if it makes runs of this selection. An answer that does not come tells nothing."""
-    with suppress(SlurmUnavailable):
-        return query_jobs() if any(job.isdigit() for job in jobs) else {}
-    return {}

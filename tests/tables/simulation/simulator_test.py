@@ -9,7 +9,7 @@ import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.reports.terminal import (
-    simulation_text as simulation,  # noqa: F401  # it says how a simulation shows itself
+    coming_runs as simulation,  # noqa: F401  # it says how a simulation shows itself
 )
 from fiesta_allennlp.tables.simulation.outlook import Distribution, Outlook, Repetition, find_best
 from fiesta_allennlp.tables.simulation.planning import replay

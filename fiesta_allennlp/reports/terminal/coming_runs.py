@@ -1,0 +1,189 @@
+"""Shows runs that are yet to come: what a dry run plans, the answer of `fiesta next`, and the simulated selections of
+`fiesta plan` and `fiesta replay`."""
+
+import sys
+from dataclasses import asdict, dataclass
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from rich.console import Console
+
+from fiesta_allennlp.choosing.strategy import Margin
+from fiesta_allennlp.core.console import repetition_bar
+from fiesta_allennlp.core.errors import full_command, join_some
+from fiesta_allennlp.core.records import Evaluation, Outcome
+from fiesta_allennlp.core.texts import count_text, number_text
+from fiesta_allennlp.reports.latex_and_html import MISSING_TEXT, Columns, join_pairs, make_table, render_paragraphs
+from fiesta_allennlp.reports.words import describe_scored_data, time_forecast_text, verdict_in_words
+from fiesta_allennlp.selecting.results.candidate_table import Printable, Table, TerminalLines, candidate_table, show
+from fiesta_allennlp.selecting.results.facts import NEXT, fact_sentences, fact_values
+from fiesta_allennlp.selecting.results.task_standing import task_table
+from fiesta_allennlp.tables.next_runs import NextRuns, next_runs
+from fiesta_allennlp.tables.simulation.planning import Simulation, plan, replay
+from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
+from fiesta_allennlp.tables.table_files import Content
+from fiesta_allennlp.tables.table_settings import MIN_REPEATS, NextSettings, PlanSettings, ReplaySettings
+
+
+def trial_table(outcomes: Sequence[Outcome], metric: str) -> Table:
+    """Show the score and the seconds of each run of a trial."""
+    columns: Columns = {
+        "candidate": lambda outcome: outcome.request.candidate,
+        metric: lambda outcome: number_text(outcome.score) if isinstance(outcome, Evaluation) else "failed",
+        "seconds": lambda outcome: number_text(outcome.seconds, 1),
+    }
+    return make_table(columns, outcomes)
+
+
+def show_training_plan(plan: Any) -> TerminalLines:
+    """Return what a dry run found: candidates, pool, split sizes, strategy, and the least and most runs."""
+    prepared, metrics_heading = plan.prepared, "metrics it reports"
+    preparations = prepared.preparations.items()
+    columns: Dict[str, Any] = {
+        "candidate": lambda item: item[0],
+        "parameters": lambda item: MISSING_TEXT if item[1].num_parameters is None else f"{item[1].num_parameters:,}",
+    }
+    if any(preparation.coverage for _, preparation in preparations):
+        columns["tokens with a vector"] = lambda item: ", ".join(f"{share:.1%}" for share in item[1].coverage)
+    columns[metrics_heading] = (
+        lambda item: "known after a run" if item[1].metrics is None else join_some(item[1].metrics)
+    )
+    table = make_table(columns, list(preparations), wrapped=(metrics_heading,))
+    division = prepared.candidate_set.division
+    scored_on = describe_scored_data(prepared.pool.official, is_official=division.is_official, scored=division.scored)
+    return _show_plan(table, plan, prepared.settings.strategy_params(), scored_on=scored_on)
+
+
+def show_documents_plan(plan: Any) -> TerminalLines:
+    """Return the systems, documents and strategy that a dry run found, and the least and most evaluations."""
+    prepared = plan.prepared
+    columns: Columns = {
+        "system": lambda item: item[0],
+        "type": lambda item: prepared.candidate_by_name[item[0]].config["type"],
+        "cost of a query": lambda item: f"{item[1].cost:g}",
+    }
+    table = make_table(columns, list(prepared.systems.items()), wrapped=("type",))
+    return _show_plan(table, plan, prepared.setup.strategy_params, prepared=prepared)
+
+
+def _show_plan(
+    table: Table, plan: Any, params: Mapping[str, Any], *, prepared: Any = None, scored_on: str = ""
+) -> TerminalLines:
+    options = {key: value for key, value in params.items() if key not in ("type", "belief")}
+    if "stop" in options:
+        options["stop"] = options["stop"]["type"]
+    commands = {name: line.replace(sys.executable, "python") for name, line in getattr(plan, "commands", {}).items()}
+    sentences = render_paragraphs(
+        "dry_run.j2",
+        plan=plan,
+        prepared=prepared,
+        commands=commands,
+        strategy=params,
+        options=join_pairs(options) or "defaults",
+        plan_command=full_command("plan"),
+        scored_on=scored_on,
+    )
+    return [table, *sentences]
+
+
+@dataclass(frozen=True, repr=False)
+class PrintableNextRuns(Printable, NextRuns):
+    """`NextRuns` that print as a table and sentences, on a terminal and in a notebook."""
+
+    @property
+    def data(self) -> Dict[str, Any]:
+        """The answer as plain data; `stopped_by` is null while runs are needed."""
+        result, time = self.result, self.time_forecast
+        return {
+            "metric": result.metric,
+            **fact_values(result),
+            "prob_best": dict(self.decision.prob_best),
+            "num_pending": len(self.history.pending),
+            "splits": result.splits,
+            "table": self.read_back.data,
+            "notes": list(self.notes),
+            "num_missed": {c.name: c.num_missed for c in result.candidates if c.num_missed},
+            "time": time and asdict(time),
+            "next": [asdict(run) for run in self.runs],
+        }
+
+    @property
+    def sentences(self) -> List[str]:
+        """Who leads, and the runs to make. The last sentence of a selection without further runs is its ending."""
+        time, is_over = self.time_forecast, self.result.stopped_by not in (None, "failures")
+        after = f"after {count_text(self.result.num_evaluations, 'run')} of {len(self.result.candidates)} candidates"
+        missing = [f"{count_text(number, 'run')} of {name}" for name, number in self.num_missing.items()]
+        return render_paragraphs(
+            "next.j2",
+            next_runs=self,
+            result=self.result,
+            missing=join_some(missing),
+            time=time and time_forecast_text(time),
+            facts=fact_sentences(self.result, NEXT),
+            verdict=verdict_in_words(self.result, after) if is_over else "",
+        )
+
+
+@show.register
+def _(answer: PrintableNextRuns) -> TerminalLines:
+    tasks = [task_table(answer.result)] if answer.result.tasks else []
+    return [candidate_table(answer.result, title=answer.metric.display_name), *tasks, *answer.sentences]
+
+
+def ask_next_runs(settings: NextSettings, content: Content = None) -> PrintableNextRuns:
+    """Ask about a table of scores, as `tables.next_runs.next_runs` does."""
+    return PrintableNextRuns(**vars(next_runs(settings, content)))
+
+
+@show.register
+def _(simulation: Simulation) -> TerminalLines:
+    time = simulation.time_forecast
+    sentences = render_paragraphs(
+        "simulation.j2", simulation=simulation, plan=full_command("plan"), time=time and time_forecast_text(time)
+    )
+    rows = [
+        (c.name, number_text(c.true_mean), f"{c.recommended:.1%}" if c.recommended else "")
+        for c in simulation.candidates
+    ]
+    candidates = Table(("candidate", "mean", "picked"), rows, title=simulation.source.metric.display_name)
+    return [*([] if simulation.is_of_numbers else [candidates]), outlook_table(simulation), *sentences]
+
+
+def outlook_table(result: Simulation) -> Table:
+    """Return a row for each way to choose: its label, its margin, and what comes of it."""
+    params, own_margin = result.settings.strategy_params(), result.simulator.margin
+    margin = Margin.parse(params.get("margin", 0.0))
+    label = params["type"] + (f", margin {margin.text}" if margin.size else "")
+    ways = [(label, own_margin, result.default)]
+    ways += [(f"  margin {size:g}", size, outlook) for size, outlook in result.margins.items()]
+    ways += [] if result.equal is None else [("equal allocation", own_margin, result.equal)]
+
+    def share_text(share: float, margin: float) -> str:
+        return f"{share:.0%}" if result.has_wrong_answers(margin) else MISSING_TEXT
+
+    columns: Dict[str, Any] = {
+        "way to choose": lambda way: way[0],
+        "mean\nruns": lambda way: f"{way[2].runs.mean:.0f}",
+        "median": lambda way: f"{way[2].runs.median:.0f}",
+        "5-95%": lambda way: f"{way[2].runs.low:.0f} to {way[2].runs.high:.0f}",
+    }
+    if result.source.knows_seconds:
+        heading = "hours\nmore" if result.simulator.num_done else "hours"
+        columns[heading] = lambda way: f"{way[2].seconds.mean / result.settings.batch_size / 3600:.1f}"
+    if result.max_hours is not None:
+        columns[f"decided\nin {result.max_hours:g} h"] = lambda way: f"{way[2].prob_decided:.0%}"
+    columns["picked\nbest"] = lambda way: share_text(way[2].picked, way[1])
+    columns["wrong\nwinner"] = lambda way: share_text(way[2].wrong, way[1])
+    columns["no\nwinner"] = lambda way: f"{way[2].open:.0%}" if way[2].open else ""
+    return make_table(columns, ways)
+
+
+def plan_with_bar(settings: PlanSettings, console: Console) -> Simulation:
+    """Simulate a selection to plan it, with a bar on a terminal."""
+    with repetition_bar(console, MIN_REPEATS) as advance:
+        return plan(settings, on_repetitions=advance)
+
+
+def replay_with_bar(settings: ReplaySettings, console: Console, source: Optional[ScoreSource] = None) -> Simulation:
+    """Simulate a selection over existing scores, with a bar on a terminal."""
+    with repetition_bar(console, settings.repetitions) as advance:
+        return replay(settings, source=source, on_repetitions=advance)
