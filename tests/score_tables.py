@@ -13,6 +13,15 @@ NOISY = ScorePreset(
 )
 
 
+def score_rows(scores: Mapping[str, Sequence[Any]], unit: str = "seed", **more: Any) -> List[Dict[str, Any]]:
+    """Return a row for each score, with its place among those of its candidate as the seed or another unit."""
+    return [
+        {"candidate": name, unit: place, "score": score, **more}
+        for name, values in scores.items()
+        for place, score in enumerate(values)
+    ]
+
+
 def split_rows(scores: Mapping[str, Sequence[float]], scores_per_split: int = 1) -> List[Dict[str, Any]]:
     """Return a row for each score. Each `scores_per_split` consecutive ones of a candidate share a split."""
     return [

@@ -26,8 +26,21 @@ def runs(rng: Generator, effect: float, *, num_seeds: int = 0, digits: int = 16)
     ]
 
 
-def tracker_export(rng: Generator, effect: float) -> Table:
-    rows = [
+HONEST: Dict[str, Callable[[Generator, float], Table]] = {}
+
+
+def honest(score: str = "f1", **columns: str) -> Callable[[Callable[[Generator, float], Rows]], None]:
+    """Register a maker of rows with the options of the command that reads them."""
+
+    def register(make: Callable[[Generator, float], Rows]) -> None:
+        HONEST[make.__name__] = lambda rng, effect: (make(rng, effect), {"columns": columns, "score": score})
+
+    return register
+
+
+@honest(candidate="model")
+def tracker_export(rng: Generator, effect: float) -> Rows:
+    return [
         {
             "Name": f"sun-{number}",
             "State": "finished",
@@ -39,36 +52,32 @@ def tracker_export(rng: Generator, effect: float) -> Table:
         }
         for number, row in enumerate(runs(rng, effect))
     ]
-    return rows, {"columns": {"candidate": "model"}, "score": "f1"}
 
 
-def rounded_metrics(rng: Generator, effect: float) -> Table:
+@honest(candidate="model")
+def rounded_metrics(rng: Generator, effect: float) -> Rows:
     names = ("accuracy", "precision", "recall")
-    rows = [
-        {**row, **{name: score(rng, row["model"], effect, 2, 0.02) for name in names}}
-        for row in runs(rng, effect, digits=2)
+    rows = runs(rng, effect, digits=2)
+    return [{**row, **{name: score(rng, row["model"], effect, 2, 0.02) for name in names}} for row in rows]
+
+
+@honest(candidate="model", split="fold")
+def folds(rng: Generator, effect: float) -> Rows:
+    return [{**row, "fit_time": float(rng.gamma(9)), "fold": row.pop("seed")} for row in runs(rng, effect)]
+
+
+@honest(candidate="model")
+def unseeded(rng: Generator, effect: float) -> Rows:
+    return [
+        {"run_id": f"{rng.integers(2**30):x}", "model": row["model"], "f1": row["f1"], "loss": rng.normal(0.5, 0.1)}
+        for row in runs(rng, effect)
     ]
-    return rows, {"columns": {"candidate": "model"}, "score": "f1"}
 
 
-def folds(rng: Generator, effect: float) -> Table:
-    rows = [{**row, "fit_time": float(rng.gamma(9)), "fold": row.pop("seed")} for row in runs(rng, effect)]
-    return rows, {"columns": {"candidate": "model", "split": "fold"}, "score": "f1"}
-
-
-def unseeded(rng: Generator, effect: float) -> Table:
-    rows = [
-        {"run_id": f"{rng.integers(2**30):x}", **row, "loss": float(rng.normal(0.5, 0.1))} for row in runs(rng, effect)
-    ]
-    return [{k: v for k, v in row.items() if k != "seed"} for row in rows], {
-        "columns": {"candidate": "model"},
-        "score": "f1",
-    }
-
-
-def items(rng: Generator, effect: float) -> Table:
+@honest("correct", candidate="model", split="doc_id")
+def items(rng: Generator, effect: float) -> Rows:
     subjects = rng.choice(["law", "history", "physics"], 60)
-    rows = [
+    return [
         {
             "model": model,
             "doc_id": item,
@@ -78,11 +87,11 @@ def items(rng: Generator, effect: float) -> Table:
         }
         for model, item in product(MODELS, range(60))
     ]
-    return rows, {"columns": {"candidate": "model", "split": "doc_id"}, "score": "correct"}
 
 
-def trials(rng: Generator, effect: float) -> Table:
-    rows = [
+@honest("value", candidate="params_model", seed="params_seed")
+def trials(rng: Generator, effect: float) -> Rows:
+    return [
         {
             "number": number,
             "value": row["f1"],
@@ -94,59 +103,40 @@ def trials(rng: Generator, effect: float) -> Table:
         }
         for number, row in enumerate(runs(rng, effect))
     ]
-    return rows, {"columns": {"candidate": "params_model", "seed": "params_seed"}, "score": "value"}
 
 
-def placed_settings(rng: Generator, effect: float) -> Table:
-    rows = [
+@honest(candidate="model+lr")
+def placed_settings(rng: Generator, effect: float) -> Rows:
+    return [
         {**row, "lr": lr, "epoch_time": float(rng.gamma(9))}
         for lr in (0.1, 0.01)
         for row in runs(rng, effect, num_seeds=4)
     ]
-    return rows, {"columns": {"candidate": "model+lr"}, "score": "f1"}
 
 
-def placed_tasks(rng: Generator, effect: float) -> Table:
-    rows = [
+@honest(candidate="model", split="task")
+def placed_tasks(rng: Generator, effect: float) -> Rows:
+    return [
         {**row, "task": task, "size": len(task) * 100}
         for task in ("sst2", "rte", "cola")
         for row in runs(rng, effect, num_seeds=3)
     ]
-    return rows, {"columns": {"candidate": "model", "split": "task"}, "score": "f1"}
 
 
-def described_models(rng: Generator, effect: float) -> Table:
-    rows = [
-        {**row, "user": "me", "parameters": 10 ** len(row["model"]), "tags": row["model"][0]}
-        for row in runs(rng, effect)
-    ]
-    return rows, {"columns": {"candidate": "model"}, "score": "f1"}
+@honest(candidate="model")
+def described_models(rng: Generator, effect: float) -> Rows:
+    rows = runs(rng, effect)
+    return [{**row, "user": "me", "parameters": 10 ** len(row["model"]), "tags": row["model"][0]} for row in rows]
 
 
-def wide_folds(rng: Generator, effect: float) -> Table:
+@honest("split{split}_test_score", candidate="params")
+def wide_folds(rng: Generator, effect: float) -> Rows:
     rows = []
     for model in MODELS:
         scores = [score(rng, model, effect) for _ in range(5)]
         named = {f"split{fold}_test_score": value for fold, value in enumerate(scores)}
         rows.append({"params": model, "mean_fit_time": 1.0, **named, "mean_test_score": sum(scores) / 5, "rank": 1})
-    return rows, {"columns": {"candidate": "params"}, "score": "split{split}_test_score"}
-
-
-HONEST: Mapping[str, Callable[[Generator, float], Table]] = {
-    function.__name__: function
-    for function in (
-        tracker_export,
-        rounded_metrics,
-        folds,
-        unseeded,
-        items,
-        trials,
-        placed_settings,
-        placed_tasks,
-        described_models,
-        wide_folds,
-    )
-}
+    return rows
 
 
 def mixture(

@@ -11,17 +11,29 @@ from fiesta_allennlp.tables.run_table import RunTable
 from tests.tables.pasting import Pasted, commands_of, paste
 
 Means = Dict[str, Tuple[int, float]]
+"""The number of runs and the mean of each candidate."""
+
+HF = {"bert": (4, 0.8992), "roberta": (4, 0.9282)}
+TWO_SEEDS = {"bert": (2, 0.815), "roberta": (2, 0.835)}
+THREE_SEEDS = {"bert": (3, 0.81), "roberta": (3, 0.84)}
+SIZES = {"large": (3, 0.9467), "small": (3, 0.91)}
+SHAKY = {"steady": (3, 0.84), "shaky": (3, 0.8133)}
+ITEMS = {"samples_A": (60, 0.7333), "samples_B": (60, 0.5)}
+TASKS = {"A": (12, 0.7953), "B": (12, 0.7794), "C": (12, 0.7025)}
+LETTERS = {"a": (2, 0.805), "b": (2, 0.835)}
+TREE = {"bert": (3, 0.82), "roberta": (3, 0.82)}
+RATES = {"0.1": (1, 0.82), "0.01": (1, 0.84)}
 
 READ: Tuple[Tuple[str, int, Means, int], ...] = (
     ("mixed_tasks.csv --columns candidate=model,score=accuracy", 1, {"old": (6, 0.8543), "new": (6, 0.6582)}, 2),
-    ("traps/missing_tasks.csv --columns candidate=model", 1, {"large": (3, 0.9467), "small": (3, 0.91)}, 0),
-    ("traps/missing_tasks_noseed.csv --columns candidate=model", 2, {"large": (3, 0.9467), "small": (3, 0.91)}, 0),
+    ("traps/missing_tasks.csv --columns candidate=model", 1, SIZES, 0),
+    ("traps/missing_tasks_noseed.csv --columns candidate=model", 2, SIZES, 0),
     ("wandb_chart.csv", 1, {"bert": (1, 0.75), "roberta": (1, 0.88)}, 1),
     ("wandb_chart.csv --score '{candidate} - eval/f1'", 0, {"bert": (5, 0.64), "roberta": (5, 0.612)}, 5),
-    ("traps/wide_std_wins.csv", 1, {"steady": (3, 0.84), "shaky": (3, 0.8133)}, 0),
-    ("traps/wide_std_wins.csv --columns candidate=model", 1, {"steady": (3, 0.84), "shaky": (3, 0.8133)}, 0),
-    ("traps/wide_avg.csv --columns candidate=model", 1, {"bert": (3, 0.81), "roberta": (3, 0.84)}, 0),
-    ("traps/summary_rows.csv --columns candidate=model,score=f1", 1, {"bert": (3, 0.81), "roberta": (3, 0.84)}, 0),
+    ("traps/wide_std_wins.csv", 1, SHAKY, 0),
+    ("traps/wide_std_wins.csv --columns candidate=model", 1, SHAKY, 0),
+    ("traps/wide_avg.csv --columns candidate=model", 1, THREE_SEEDS, 0),
+    ("traps/summary_rows.csv --columns candidate=model,score=f1", 1, THREE_SEEDS, 0),
     (
         "traps/dropped_leader.csv --columns candidate=model,score=test_f1,state=status",
         0,
@@ -34,70 +46,35 @@ READ: Tuple[Tuple[str, int, Means, int], ...] = (
         {"bert": (3, 0.849), "roberta": (6, 0.7855)},
         0,
     ),
-    (
-        "traps/ray.csv --columns candidate=config/model,seed=config/seed,score=mean_accuracy",
-        1,
-        {"bert": (2, 0.815), "roberta": (2, 0.835)},
-        0,
-    ),
-    ("traps/guild.csv --columns candidate=model,score=test_acc", 1, {"bert": (2, 0.815), "roberta": (2, 0.835)}, 0),
-    ("hf/*/all_results.json", 2, {"bert": (4, 0.8992), "roberta": (4, 0.9282)}, 0),
-    ("hf/*/all_results.json --score eval_f1", 1, {"bert": (4, 0.8992), "roberta": (4, 0.9282)}, 0),
-    (
-        "'hf/{candidate}-seed{seed}/all_results.json' --score eval_f1",
-        0,
-        {"bert": (4, 0.8992), "roberta": (4, 0.9282)},
-        0,
-    ),
-    (
-        "'hf/{candidate}-seed{seed}/trainer_state.json' --score best_metric",
-        0,
-        {"bert": (4, 0.8992), "roberta": (4, 0.9282)},
-        0,
-    ),
-    ("hf_rows.json", 1, {"bert": (4, 0.8992), "roberta": (4, 0.9282)}, 0),
-    ("tree/*/*/metrics.csv --score accuracy", 1, {"bert": (3, 0.82), "roberta": (3, 0.82)}, 0),
-    ("'tree/{candidate}/{seed}/metrics.csv' --score accuracy", 0, {"bert": (3, 0.82), "roberta": (3, 0.82)}, 0),
-    (
-        "ray_result.json --columns candidate=config.lr,seed=config.seed --score mean_accuracy",
-        1,
-        {"0.1": (1, 0.82), "0.01": (1, 0.84)},
-        0,
-    ),
-    (
-        "ray_result.jsonl --columns candidate=config.lr --score mean_accuracy",
-        1,
-        {"0.1": (1, 0.82), "0.01": (1, 0.84)},
-        0,
-    ),
+    ("traps/ray.csv --columns candidate=config/model,seed=config/seed,score=mean_accuracy", 1, TWO_SEEDS, 0),
+    ("traps/guild.csv --columns candidate=model,score=test_acc", 1, TWO_SEEDS, 0),
+    ("hf/*/all_results.json", 2, HF, 0),
+    ("hf/*/all_results.json --score eval_f1", 1, HF, 0),
+    ("'hf/{candidate}-seed{seed}/all_results.json' --score eval_f1", 0, HF, 0),
+    ("'hf/{candidate}-seed{seed}/trainer_state.json' --score best_metric", 0, HF, 0),
+    ("hf_rows.json", 1, HF, 0),
+    ("tree/*/*/metrics.csv --score accuracy", 1, TREE, 0),
+    ("'tree/{candidate}/{seed}/metrics.csv' --score accuracy", 0, TREE, 0),
+    ("ray_result.json --columns candidate=config.lr,seed=config.seed --score mean_accuracy", 1, RATES, 0),
+    ("ray_result.jsonl --columns candidate=config.lr --score mean_accuracy", 1, RATES, 0),
     ("inspect.json", 1, {"org/a": (1, 0.61)}, 0),
     ("mlflow_search.json", 1, {"bert": (1, 0.91), "roberta": (1, 0.93)}, 0),
-    ("traps/repeated_header.csv --columns candidate=model,score=f1", 1, {"bert": (2, 0.815), "roberta": (2, 0.835)}, 0),
-    ("traps/totals.csv --columns candidate=model --score f1", 1, {"bert": (2, 0.815), "roberta": (2, 0.835)}, 0),
+    ("traps/repeated_header.csv --columns candidate=model,score=f1", 1, TWO_SEEDS, 0),
+    ("traps/totals.csv --columns candidate=model --score f1", 1, TWO_SEEDS, 0),
     ("traps/percent_sign.csv", 0, {"a": (2, 81.5), "b": (2, 84.5)}, 0),
-    ("traps/seed_floats.csv", 0, {"a": (2, 0.805), "b": (2, 0.835)}, 0),
-    ("traps/seed_strings.csv", 0, {"a": (2, 0.805), "b": (2, 0.835)}, 0),
-    ("traps/seed42.csv", 1, {"a": (2, 0.805), "b": (2, 0.835)}, 0),
+    ("traps/seed_floats.csv", 0, LETTERS, 0),
+    ("traps/seed_strings.csv", 0, LETTERS, 0),
+    ("traps/seed42.csv", 1, LETTERS, 0),
     ("traps/missing_splits.csv", 0, {"a": (8, 0.8072), "c": (5, 0.7982), "b": (5, 0.8210)}, 8),
     ("folds_by_seeds.csv", 0, {"A": (30, 0.8024), "B": (30, 0.796)}, 6),
-    ("items/samples_A.jsonl items/samples_B.jsonl", 2, {"samples_A": (60, 0.7333), "samples_B": (60, 0.5)}, 60),
-    (
-        "items/samples_A.jsonl items/samples_B.jsonl --columns split=doc_id,score=acc",
-        0,
-        {"samples_A": (60, 0.7333), "samples_B": (60, 0.5)},
-        60,
-    ),
-    (
-        "model_by_lr.csv",
-        1,
-        {"a+0.01": (3, 0.95), "a+0.1": (3, 0.8), "b+0.01": (3, 0.9), "b+0.1": (3, 0.89)},
-        0,
-    ),
-    ("tasks_by_seeds.csv --columns candidate=model", 0, {"A": (12, 0.7953), "B": (12, 0.7794), "C": (12, 0.7025)}, 0),
-    ("tasks_by_seeds.csv", 1, {"A": (12, 0.7953), "B": (12, 0.7794), "C": (12, 0.7025)}, 0),
+    ("items/samples_A.jsonl items/samples_B.jsonl", 2, ITEMS, 60),
+    ("items/samples_A.jsonl items/samples_B.jsonl --columns split=doc_id,score=acc", 0, ITEMS, 60),
+    ("model_by_lr.csv", 1, {"a+0.01": (3, 0.95), "a+0.1": (3, 0.8), "b+0.01": (3, 0.9), "b+0.1": (3, 0.89)}, 0),
+    ("tasks_by_seeds.csv --columns candidate=model", 0, TASKS, 0),
+    ("tasks_by_seeds.csv", 1, TASKS, 0),
     ("gate.csv", 0, {"main": (8, 0.899), "pr": (6, 0.8973)}, 0),
 )
-"""The arguments, the pastes that it takes, the runs and the mean of each candidate, and the number of splits."""
+"""The arguments, the pastes that it takes, the means, and the number of splits."""
 
 WANDB = "wandb_export.csv --columns candidate=model_name_or_path"
 

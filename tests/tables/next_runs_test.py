@@ -11,6 +11,7 @@ from fiesta_allennlp import next_runs
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.selecting.results.candidate_table import show
+from tests.score_tables import score_rows
 from tests.selecting.loop_test import MEANS, Run
 
 HEADER = "candidate,split,seed,score\n"
@@ -58,9 +59,7 @@ def test_an_empty_table_names_the_first_runs_and_each_next_split(tmp_path: Path)
 
 
 def test_the_runs_that_p_best_lacks_are_counted() -> None:
-    rows = [
-        {"candidate": name, "seed": k, "score": k / 10} for name, number in (("a", 3), ("b", 1)) for k in range(number)
-    ]
+    rows = score_rows({"a": [0.0, 0.1, 0.2], "b": [0.0]})
     (first, *_) = next_runs(rows, candidates=["c"]).sentences
     assert first == "P(best) is not available yet. Missing: 1 run of b, 2 runs of c."
     assert next_runs([{**row, "task": task} for task in "xy" for row in rows]).num_missing == {"b": 2}
@@ -136,14 +135,7 @@ def test_the_example_with_joblib_chooses_the_best(tmp_path: Path, capsys: pytest
 def test_the_answer_prints_as_a_table_with_the_runs_to_make(tmp_path: Path) -> None:
     answer = next_runs(write(tmp_path / "s.csv", OFFICIAL), workers=2)
     lines = str(answer).splitlines()
-    assert lines[0].strip() == "score" and lines[2].split() == [
-        "candidate",
-        "runs",
-        "mean",
-        "sd",
-        "P(best)",
-        "tier",
-    ]
+    assert (lines[0].strip(), lines[2].split()) == ("score", ["candidate", "runs", "mean", "sd", "P(best)", "tier"])
     assert [f"  {run.candidate}, seed {run.seed}" for run in answer.runs] == lines[-2:]
     assert "--workers" in lines[-3] or "repeat this command" in lines[-3]
 
@@ -165,10 +157,8 @@ def test_hours_are_runs_of_the_column_of_seconds_and_say_what_can_be_decided(tmp
     assert 0.5 < time.prob_decided < 1
     assert "Time for 216 runs in 72 h: decided by then with probability 0." in repr(answer)
     short = next_runs(path, seconds=2400, max_hours=3, seed=1).time_forecast
-    assert (short.num_runs, short.high) == (
-        4,
-        pytest.approx(4 * 2400 / 3600),
-    ) and short.prob_decided < time.prob_decided
+    assert short.num_runs == 4 and short.high == pytest.approx(4 * 2400 / 3600)
+    assert short.prob_decided < time.prob_decided
 
 
 def test_a_forecast_counts_all_runs_that_are_pending_or_listed(tmp_path: Path) -> None:
@@ -183,21 +173,13 @@ def test_a_forecast_counts_all_runs_that_are_pending_or_listed(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("table", "options", "told"),
     [
-        (
-            TIMED,
-            {"strategy": "thompson", "belief": "student_t"},
-            "Time for 2 runs in 1 h. There is no forecast with this strategy or stopping rule.",
-        ),
-        (
-            "candidate,seed,score\na,1,.5\nb,1,.5\n",
-            {},
-            "Time for 2 runs in 1 h. There is no forecast yet, because P(best)",
-        ),
+        (TIMED, {"strategy": "thompson", "belief": "student_t"}, "no forecast with this strategy or stopping rule."),
+        ("candidate,seed,score\na,1,.5\nb,1,.5\n", {}, "no forecast yet, because P(best)"),
     ],
 )
 def test_hours_without_a_forecast_are_runs_alone(tmp_path: Path, table: str, options: Any, told: str) -> None:
     answer = next_runs(write(tmp_path / "s.csv", table), seconds=1800, max_hours=1, **options)
-    assert answer.forecast is None and told in repr(answer)
+    assert answer.forecast is None and f"Time for 2 runs in 1 h. There is {told}" in repr(answer)
 
 
 def test_hours_need_seconds_and_seconds_are_numbers(tmp_path: Path) -> None:
@@ -216,12 +198,7 @@ def test_a_decided_table_has_no_forecast() -> None:
 
 
 def test_an_open_end_names_what_is_missing() -> None:
-    places = {"a": 0, "b": 1}
-    rows = [
-        {"candidate": name, "split": k, "score": 0.8 + 0.01 * ((k + place) % 3)}
-        for name, place in places.items()
-        for k in range(3)
-    ]
+    rows = score_rows({"a": [0.80, 0.81, 0.82], "b": [0.81, 0.82, 0.80]}, unit="split")
     sentences = show(next_runs(rows, max_evaluations=6))
     assert sentences[-1] == "Stop: open."
     assert "Open after 6 runs of 2 candidates: --max-evaluations was reached." in sentences

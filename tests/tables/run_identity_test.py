@@ -12,6 +12,7 @@ from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.tables.run_rows import STATES
 from fiesta_allennlp.tables.run_table import RunTable, read_run_table
 from fiesta_allennlp.tables.table_settings import NextSettings
+from tests.score_tables import score_rows
 from tests.tables.generated import HONEST, MIXED
 from tests.tables.pasting import commands_of, paste
 
@@ -24,6 +25,17 @@ MAX_FALSE_REFUSALS = 2
 
 def read(rows: Any, **settings: Any) -> RunTable:
     return read_run_table(Path("rows"), NextSettings(**settings), rows)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def typed_rows(rows: Rows) -> str:
+    """Write rows to `t.csv`."""
+    Path("t.csv").write_text("\n".join([",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]) + "\n")
+    return "fiesta next t.csv"
 
 
 def is_refused(rows: Rows, options: Dict[str, Any]) -> bool:
@@ -48,12 +60,9 @@ def test_a_mixture_is_refused_with_and_without_an_effect(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MIXED)
-def test_the_first_command_of_a_mixture_is_its_cure(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_first_command_of_a_mixture_is_its_cure(name: str) -> None:
     rows, _ = MIXED[name](np.random.default_rng(3), 0.02)
-    lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
-    Path("t.csv").write_text("\n".join(lines) + "\n")
-    pasted = paste("fiesta next t.csv --columns candidate=model --score f1 --confidence 0.9")
+    pasted = paste(f"{typed_rows(rows)} --columns candidate=model --score f1 --confidence 0.9")
     assert pasted.table is not None and pasted.pastes == 1
     assert "--confidence 0.9" in pasted.error
     assert sum(map(len, pasted.table.scores.values())) == len(rows)
@@ -91,31 +100,30 @@ def test_the_factors_with_the_fewest_values_come_first_and_names_of_runs_never()
     assert read(two_tasks(), columns={"candidate": "model", "seed": "s", "split": "data"}).read_back.num_repeats == 3
 
 
-def test_a_run_that_was_made_twice_has_a_place_for_its_name_or_its_line_goes(tmp_path: Path) -> None:
+def test_a_run_that_was_made_twice_has_a_place_for_its_name_or_its_line_goes() -> None:
     rows = [row for row in two_tasks() if row["data"] == "sst2"]
     columns = {"candidate": "model", "seed": "s"}
     with pytest.raises(
         DataError, match=r"seed 0 already has a score in rows, row 1. They differ in Name \(bert-sst2-0, "
     ):
         read([*rows, {**rows[0], "Name": "again"}], columns=columns)
-    path = tmp_path / "t.csv"
-    path.write_text("candidate,seed,score\na,1,.5\nb,1,.6\na,1,.5\n")
-    pasted = paste(f"fiesta next {path}")
-    assert commands_of(pasted.error) == [f"sed 4d {path} | fiesta next -"]
+    Path("t.csv").write_text("candidate,seed,score\na,1,.5\nb,1,.6\na,1,.5\n")
+    pasted = paste("fiesta next t.csv")
+    assert commands_of(pasted.error) == ["sed 4d t.csv | fiesta next -"]
     assert pasted.table is not None and pasted.table.scores == {"a": [0.5], "b": [0.6]}
-    path = tmp_path / "t.json"
-    path.write_text('[{"candidate": "a", "seed": 1, "score": 0.5},\n{"candidate": "a", "seed": 1, "score": 0.5}]')
-    pasted = paste(f"fiesta next {path}")
+    Path("t.json").write_text(
+        '[{"candidate": "a", "seed": 1, "score": 0.5},\n{"candidate": "a", "seed": 1, "score": 0.5}]'
+    )
+    pasted = paste("fiesta next t.json")
     assert "row 2: the same row as in" in pasted.error and not commands_of(pasted.error), "no line can be cut out"
 
 
 def test_a_row_without_a_score_does_not_differ() -> None:
     """A crashed run stopped at another epoch than those that finished."""
-    epochs = [(0.5, "finished", 3), (0.6, "finished", 3), (0.1, "crashed", 0.4), (0.2, "running", 1)]
+    ends = ((0.5, "finished", 3), (0.6, "finished", 3), (0.1, "crashed", 0.4), (0.2, "running", 1))
     rows = [
         {"candidate": name, "seed": seed, "score": score, "state": state, "epoch": epoch}
-        for name in "ab"
-        for seed, (score, state, epoch) in enumerate(epochs)
+        for name, (seed, (score, state, epoch)) in product("ab", enumerate(ends))
     ]
     read_back = read(rows).read_back
     assert (read_back.num_failed, read_back.num_unfinished) == (2, 2)
@@ -134,10 +142,7 @@ def test_repeats_of_a_split_without_seeds_are_runs_of_one_unit() -> None:
 
 
 def test_one_split_is_no_unit() -> None:
-    rows = [
-        {"candidate": name, "split": "test", "seed": seed, "score": seed / 10} for name in "ab" for seed in range(3)
-    ]
-    history = read(rows).history()
+    history = read(score_rows({"a": [0.0, 0.1, 0.2], "b": [0.0, 0.1, 0.2]}, split="test")).history()
     assert len({*history.split_seeds("a"), *history.split_seeds("b")}) == 6
 
 
@@ -152,30 +157,17 @@ def test_a_summary_among_numbers_is_refused_and_names_alone_are_not(role: str) -
 
 
 def test_units_are_compared_and_allowed() -> None:
-    rows = [
-        {"candidate": name, "seed": k, "score": (80 if name == "a" else 0.8) + k / 100}
-        for name in "ab"
-        for k in range(3)
-    ]
+    rows = score_rows({"a": [80, 80.01, 80.02], "b": [0.8, 0.81, 0.82]})
     with pytest.raises(
         DataError, match=r"row 1: the score is 80, but in rows, row 4 it is 0.8: percents among fractions\?"
     ):
         read(rows)
     assert read(rows, allow=("units",)).read_back.highest == 80.02
     for other in ([0.2, 4.1, 3.9], [0.0, 0.0, 80.0], [-0.5, 80.0, 81.0], [0.9, 950.0, 940.0]):
-        assert read([{"candidate": "a", "seed": k, "score": value} for k, value in enumerate(other)]).rows
+        assert read(score_rows({"a": other})).rows
 
 
-def typed_rows(rows: Rows) -> str:
-    """Write rows to `t.csv`."""
-    Path("t.csv").write_text("\n".join([",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]) + "\n")
-    return "fiesta next t.csv"
-
-
-def test_statistics_epochs_and_second_seeds_are_ignored_and_no_part_of_a_candidate(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_statistics_epochs_and_second_seeds_are_ignored_and_no_part_of_a_candidate() -> None:
     rows = [
         {
             "candidate": name,
@@ -196,10 +188,7 @@ def test_statistics_epochs_and_second_seeds_are_ignored_and_no_part_of_a_candida
     )
 
 
-def test_a_role_is_not_proposed_to_be_a_time_a_seed_or_the_name_of_each_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_role_is_not_proposed_to_be_a_time_a_seed_or_the_name_of_each_run() -> None:
     rows = [
         {
             "Name": f"sun-{name}",
@@ -217,17 +206,9 @@ def test_a_role_is_not_proposed_to_be_a_time_a_seed_or_the_name_of_each_run(
     assert pasted.table is not None and pasted.pastes == 1
 
 
-def test_a_column_for_each_fold_is_proposed_as_a_pattern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    rows = [
-        {
-            "params": name,
-            **{f"split{k}_test_f1": 0.5 + k / 100 for k in range(3)},
-            "mean_test_f1": 0.51,
-            "rank_test_f1": 1,
-        }
-        for name in "ab"
-    ]
+def test_a_column_for_each_fold_is_proposed_as_a_pattern() -> None:
+    folds = {f"split{k}_test_f1": 0.5 + k / 100 for k in range(3)}
+    rows = [{"params": name, **folds, "mean_test_f1": 0.51, "rank_test_f1": 1} for name in "ab"]
     for typed in ("", " --score f1"):
         pasted = paste(typed_rows(rows) + typed)
         assert commands_of(pasted.error)[0] == "fiesta next t.csv --score 'split{split}_test_f1'"
@@ -252,10 +233,7 @@ def test_a_column_for_each_fold_is_proposed_as_a_pattern(tmp_path: Path, monkeyp
         ),
     ],
 )
-def test_the_end_of_a_name_or_a_near_name_leads_to_the_column(
-    typed: str, corrected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_end_of_a_name_or_a_near_name_leads_to_the_column(typed: str, corrected: str) -> None:
     rows = [
         {"model": name, "params.arch": name, "seed": k, "metrics/f1": 0.5 + k / 100} for name in "ab" for k in range(3)
     ]
@@ -263,7 +241,7 @@ def test_the_end_of_a_name_or_a_near_name_leads_to_the_column(
     assert pasted.table is not None and commands_of(pasted.error)[0] == f"fiesta next t.csv {corrected}"
 
 
-def count_calls(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> int:
+def count_calls(rows: Rows) -> int:
     """Count the calls of Python functions that reading these rows takes."""
     number = 0
 
@@ -279,21 +257,15 @@ def count_calls(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> int:
     return number
 
 
-def test_the_work_grows_with_the_rows_and_not_with_their_square(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_work_grows_with_the_rows_and_not_with_their_square() -> None:
     def rows(num_seeds: int) -> Rows:
         rng = np.random.default_rng(1)
         return [
-            {
-                "model": f"m{model}",
-                "split": split,
-                "seed": seed,
-                "score": float(rng.normal()),
-                "loss": float(rng.normal()),
-            }
+            {"model": f"m{model}", "split": split, "seed": seed, "score": rng.normal(), "loss": rng.normal()}
             for model, split, seed in product(range(5), range(4), range(num_seeds))
         ]
 
-    few, many = (count_calls(rows(number), monkeypatch) for number in (10, 80))
+    few, many = (count_calls(rows(number)) for number in (10, 80))
     assert many < 8.5 * few
 
 

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.run_table import read_brought_runs
 from fiesta_allennlp.tables.simulation.score_table import open_scores
 from fiesta_allennlp.tables.table_settings import BroughtSettings, ReplaySettings, parse_columns
+from tests.score_tables import score_rows, split_rows
 from tests.selections import write_selection
 
 WANDB = """Name,State,model,seed,f1,Runtime,Notes
@@ -88,95 +89,97 @@ def told(found: NextRuns) -> Dict[str, List[Any]]:
     }
 
 
-NO_SPLITS = "no splits: all runs share one official split, so scores are not paired"
+OF_WANDB: Dict[str, Any] = {"columns": {"candidate": "model", "score": "f1", "seed": "seed"}, "ignore": ["Runtime"]}
+OF_AUTOML: Dict[str, Any] = {
+    "columns": {"candidate": "framework", "split": "fold", "score": "result", "error": "info"},
+    "where": {"task": "iris"},
+}
+OF_BLUM: Dict[str, Any] = {"wide": ["FruitFly", "Shukla"], "where": ["Size=1000"]}
 
 
 @pytest.mark.parametrize(
-    ("text", "settings", "expected", "lines"),
+    ("text", "settings", "expected", "columns"),
     [
         (
             WANDB,
-            {"columns": {"candidate": "model", "score": "f1", "seed": "seed"}, "ignore": ["Runtime"]},
+            OF_WANDB,
             {"bert": [0.86, 0.87, 0.86, 1, 1], "cnn": [0.83, 0.83, 1, 0]},
-            (
-                "5 runs of 2 candidates (bert 3, cnn 2), f1 from 0.83 to 0.87, the highest mean wins",
-                f"{NO_SPLITS}; 2 failed, 1 not finished, 1 left out, without a score and a name, split or seed",
-                "columns: candidate = model, seed = seed, score = f1, state = State",
-            ),
+            "candidate = model, seed = seed, score = f1, state = State",
         ),
         (
             MLFLOW,
-            {
-                "columns": {
-                    "candidate": "params.model",
-                    "score": "metrics.test_f1",
-                }
-            },
+            {"columns": {"candidate": "params.model", "score": "metrics.test_f1"}},
             {"bert": [0.86, 0.87, 1, 1], "cnn": [0.83, 1, 1]},
-            (
-                "3 runs of 2 candidates (bert 2, cnn 1), metrics.test_f1 from 0.83 to 0.87, the highest mean wins",
-                f"{NO_SPLITS}; 2 failed, 2 not finished",
-                "columns: candidate = params.model, seed = params.seed, score = metrics.test_f1, state = status",
-            ),
+            "candidate = params.model, seed = params.seed, score = metrics.test_f1, state = status",
         ),
         (
             OPTUNA,
             {"columns": {"candidate": "params_model", "score": "value", "seed": "params_seed"}},
             {"bert": [0.86, 0.87, 2, 0], "cnn": [0.83, 0, 1]},
-            (
-                "3 runs of 2 candidates (bert 2, cnn 1), value from 0.83 to 0.87, the highest mean wins",
-                f"{NO_SPLITS}; 2 failed, 1 not finished",
-                "columns: candidate = params_model, seed = params_seed, score = value, state = state",
-            ),
+            "candidate = params_model, seed = params_seed, score = value, state = state",
         ),
         (
             AUTOML,
-            {
-                "columns": {"candidate": "framework", "split": "fold", "score": "result", "error": "info"},
-                "where": {"task": "iris"},
-            },
+            OF_AUTOML,
             {"rf": [0.91, 0.92, 1, 0], "xgb": [0.9, 0.89, 0, 0]},
-            (
-                "4 runs of 2 candidates (rf 2, xgb 2), auc from 0.89 to 0.92, the highest mean wins",
-                "3 splits, 1 of them shared by all; 1 failed",
-                "columns: candidate = framework, task = task, split = fold, seed = seed, score = result, "
-                "metric = metric, error = info",
-            ),
+            "candidate = framework, task = task, split = fold, seed = seed, score = result, metric = metric, "
+            "error = info",
         ),
         (
             RECYCLING,
             {"columns": {"candidate": "pretrain_model", "score": "20_newsgroup"}},
             {"bert": [0.81, 0.82, 0, 0], "roberta": [0.84, 0.85, 0, 0]},
-            (
-                "4 runs of 2 candidates (bert 2, roberta 2), 20_newsgroup from 0.81 to 0.85, the highest mean wins",
-                NO_SPLITS,
-                "columns: candidate = pretrain_model, seed = seed, score = 20_newsgroup",
-            ),
+            "candidate = pretrain_model, seed = seed, score = 20_newsgroup",
         ),
         (
             BLUM,
-            {"wide": ["FruitFly", "Shukla"], "where": ["Size=1000"]},
+            OF_BLUM,
             {"FruitFly": [223, 240, 0, 0], "Shukla": [213, 231, 0, 0]},
-            (
-                "4 runs of 2 candidates (FruitFly 2, Shukla 2), score from 213 to 240, the highest mean wins",
-                "2 splits (rows of a wide table) that all share",
-                "columns: candidate = candidate, split = split, score = score",
-            ),
+            "candidate = candidate, split = split, score = score",
         ),
     ],
 )
 def test_published_forms_are_read_as_they_are(
-    tmp_path: Path, text: str, settings: Dict[str, Any], expected: Dict[str, List[Any]], lines: Tuple[str, ...]
+    tmp_path: Path, text: str, settings: Dict[str, Any], expected: Dict[str, List[Any]], columns: str
 ) -> None:
     path = write(tmp_path / "t.csv", text)
     answer = next_runs(path, max_failures=9, **settings)
     assert told(answer) == expected
-    assert answer.read_back.lines == (f"{path}: {lines[0]}", *lines[1:])
+    assert answer.read_back.lines[-1] == f"columns: {columns}"
     made = report(path, **settings)
     assert made.read_back == answer.read_back
     assert {each.name: each.num_evaluations for each in made.result.candidates} == {
         name: len(row) - 2 for name, row in expected.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "runs", "splits"),
+    [
+        (
+            WANDB,
+            OF_WANDB,
+            "5 runs of 2 candidates (bert 3, cnn 2), f1 from 0.83 to 0.87, the highest mean wins",
+            "no splits: all runs share one official split, so scores are not paired; 2 failed, 1 not finished, "
+            "1 left out, without a score and a name, split or seed",
+        ),
+        (
+            AUTOML,
+            OF_AUTOML,
+            "4 runs of 2 candidates (rf 2, xgb 2), auc from 0.89 to 0.92, the highest mean wins",
+            "3 splits, 1 of them shared by all; 1 failed",
+        ),
+        (
+            BLUM,
+            OF_BLUM,
+            "4 runs of 2 candidates (FruitFly 2, Shukla 2), score from 213 to 240, the highest mean wins",
+            "2 splits (rows of a wide table) that all share",
+        ),
+    ],
+)
+def test_what_was_read_is_told(tmp_path: Path, text: str, settings: Dict[str, Any], runs: str, splits: str) -> None:
+    path = write(tmp_path / "t.csv", text)
+    assert next_runs(path, **settings).read_back.lines[:2] == (f"{path}: {runs}", splits)
 
 
 def test_a_file_for_each_candidate_with_a_column_for_each_split(tmp_path: Path) -> None:
@@ -201,40 +204,30 @@ def test_a_file_for_each_candidate_with_a_column_for_each_split(tmp_path: Path) 
 
 @pytest.mark.parametrize(("state", "outcome"), [("FINISHED", [0.5, 0, 0]), ("Killed", [1, 0]), ("Waiting", [0, 1])])
 def test_a_state_decides_what_a_score_means(state: str, outcome: List[Any]) -> None:
-    rows = [{"candidate": name, "seed": 1, "score": 0.5, "how": state} for name in "ab"]
-    assert told(next_runs(rows, columns={"state": "how"}))["a"] == outcome
-    assert told(next_runs(rows))["a"] == [0.5, 0, 0]
+    def rows(state: str) -> List[Dict[str, Any]]:
+        return score_rows({"a": [0.5], "b": [0.5]}, how=state)
+
+    assert told(next_runs(rows(state), columns={"state": "how"}))["a"] == outcome
+    assert told(next_runs(rows(state)))["a"] == [0.5, 0, 0]
     remedies = r"\n    finished=\('gone',\)\n    columns=\{'state': ''\}"
     with pytest.raises(DataError, match=rf"row 1: 'how' is 'gone', .*{remedies}"):
-        next_runs([{**row, "how": "gone"} for row in rows], columns={"state": "how"})
-    gone = next_runs([{**row, "how": "gone"} for row in rows], columns={"state": "how"}, finished=["gone"])
-    assert told(gone)["a"] == [0.5, 0, 0]
+        next_runs(rows("gone"), columns={"state": "how"})
+    assert told(next_runs(rows("gone"), columns={"state": "how"}, finished=["gone"]))["a"] == [0.5, 0, 0]
 
 
 def test_the_same_runs_in_any_form_are_the_same_history(tmp_path: Path) -> None:
-    """Row objects, JSONL, CSV of three dialects, UTF-16, and wide."""
+    """Row objects, JSON, JSONL, CSV and wide; `table_files_test.py` has separators and encodings."""
     scores = {"a": [0.81, 0.83, 0.8], "b": [0.79, 0.8, 0.78]}
-    rows = [
-        {"candidate": name, "split": split, "seed": split + 1, "score": score}
-        for name, column in scores.items()
-        for split, score in enumerate(column)
-    ]
-    lines = [",".join(map(str, row.values())) for row in rows]
+    rows = split_rows(scores)
+    lines = [", ".join(map(str, row.values())) for row in rows]
     wide = [f"{split},{scores['a'][split]},{scores['b'][split]}" for split in range(3)]
     tables: List[Any] = [
         rows,
         write(tmp_path / "rows.json", json.dumps(rows)),
         write(tmp_path / "entry.json", json.dumps({"runs": rows})),
         write(tmp_path / "rows.jsonl", "\n".join(map(json.dumps, rows))),
-        write(
-            tmp_path / "a.csv", "candidate, split, seed, score\n" + "\n".join(line.replace(",", ", ") for line in lines)
-        ),
-        write(tmp_path / "b.csv", "candidate;split;seed;score\n" + "\n".join(lines).replace(",", ";")),
-        write(tmp_path / "c.tsv", "\t".join(rows[0]) + "\n" + "\n".join(lines).replace(",", "\t")),
-        write(tmp_path / "d.txt", "|".join(rows[0]) + "\r\n" + "\r\n".join(lines).replace(",", "|")),
+        write(tmp_path / "a.csv", "\n".join(["candidate, split, seed, score", *lines])),
     ]
-    (tmp_path / "e.csv").write_text("candidate;split;seed;score\n" + "\n".join(lines).replace(",", ";"), "utf-16")
-    tables.append(tmp_path / "e.csv")
     found = [next_runs(table) for table in tables]
     found.append(next_runs(write(tmp_path / "wide.csv", "split,a,b\n" + "\n".join(wide)), wide=["a", "b"]))
     found.append(next_runs(rows, columns={"seed": ""}))
@@ -259,11 +252,9 @@ HEADER = "candidate,seed,score\n"
 @pytest.mark.parametrize(
     ("text", "settings", "named"),
     [
-        ("candidate,seed,score,score\na,0,1,2\n", {}, "line 1: the column 'score' appears twice. Rename one"),
         ("candidate,seed,SCORE,Score\na,0,1,2\n", {}, "the column 'score' appears twice: 'SCORE' and 'Score'"),
         (HEADER + "a,0,1\nb,0,1\na,00,1\n", {}, "line 4: candidate 'a', seed 0 already has a score in .*line 2"),
         (HEADER + "a,0,1\nb,0,1\na,0,1\n", {}, "line 4: the same row as in .*line 2. Remove it"),
-        (HEADER + 'a,0,"1,011"\nb,0,1\n', {}, "line 2: '1,011' has a decimal comma. Write a point: 1.011"),
         (HEADER + "a,0,1_000\nb,0,1\n", {}, "line 2: a score must be a number .* '1_000'"),
         (HEADER + "a,0,1e308\nb,0,1\n", {}, r"line 2: a score must be a number of at most 1e\+100 .* '1e308'"),
         (HEADER + "a,0,81%\nb,0,82\n", {}, "line 2: a score must be a number .* '81%'"),
@@ -288,14 +279,11 @@ HEADER = "candidate,seed,score\n"
             {"columns": {"score": "test_accuracy"}},
             "'test_accuracy' is missing. Did you mean 'test_acuracy'.{1,600}$",
         ),
-        ("candidate,seed,score,state\na,0,1,gone\n", {}, "line 2: 'state' is 'gone'"),
         (
             "candidate,seed,score\na,0,1\na,1,2,3\n",
             {},
             "line 3: the line has 4 cells, but the header has 3: candidate, seed, score",
         ),
-        ("candidate,seed,score\na,0\n", {}, "line 2: the line has 2 cells, but the header has 3"),
-        ('candidate,seed,score\n"a\nb",0,1\n\na,1,x\n', {}, "line 5: a score must be a number"),
         (
             "candidate,step,score\na,1,.5\na,1,.6\n",
             {"where": ["step=last"]},
@@ -338,23 +326,18 @@ def test_one_value_in_each_cell_however_odd(tmp_path: Path) -> None:
 
 
 def test_the_last_step_of_a_run_counts() -> None:
-    rows = [
-        {"candidate": name, "seed": 0, "step": step, "score": score}
-        for name in "ab"
-        for step, score in ((1, 0.1), (10, 0.3), (2, 0.9))
-    ]
-    assert told(next_runs(rows, where={"step": "last"})) == {"a": [0.3, 0, 0], "b": [0.3, 0, 0]}
+    def rows_of(*steps: Any) -> List[Dict[str, Any]]:
+        return [{"candidate": name, "seed": 0, "step": step, "score": score} for name in "ab" for step, score in steps]
+
+    rows, last = rows_of((1, 0.1), (10, 0.3), (2, 0.9)), {"a": [0.3, 0, 0], "b": [0.3, 0, 0]}
+    assert told(next_runs(rows, where={"step": "last"})) == last
     assert told(next_runs(rows, where={"step": 2})) == {"a": [0.9, 0, 0], "b": [0.9, 0, 0]}
     with pytest.raises(DataError, match=r"step \(1, 2, 10\).*\n    where=\('step=10',\)\n    ignore=\('step',\)$"):
         next_runs(rows)
     without_seeds = [{name: value for name, value in row.items() if name != "seed"} for row in rows]
-    assert told(next_runs(without_seeds, where={"step": "last"})) == {"a": [0.3, 0, 0], "b": [0.3, 0, 0]}
-
-
-def test_a_last_step_without_a_score_takes_none_away() -> None:
-    steps = [(1, 0.1), (10, None), (5, 0.3), (2, 0.2)]
-    rows = [{"candidate": name, "seed": 0, "step": step, "score": score} for name in "ab" for step, score in steps]
-    assert told(next_runs(rows, where={"step": "last"})) == {"a": [0.3, 0, 0], "b": [0.3, 0, 0]}
+    assert told(next_runs(without_seeds, where={"step": "last"})) == last
+    unscored = rows_of((1, 0.1), (10, None), (5, 0.3), (2, 0.2))
+    assert told(next_runs(unscored, where={"step": "last"})) == last, "a step without a score takes none away"
 
 
 def test_a_score_replaces_other_rows_of_its_run(tmp_path: Path) -> None:
@@ -401,31 +384,23 @@ def test_a_point_of_a_grid_search_is_a_candidate_whatever_else_is_listed_of_it()
 
 
 def test_a_candidate_that_drops_out_with_scores_is_noted() -> None:
-    rows = [{"candidate": name, "seed": seed, "score": 0.8 + seed / 100} for name in "ab" for seed in range(5)]
-    rows += [{"candidate": "a", "seed": seed, "score": "failed"} for seed in range(5, 8)]
+    scores = [0.80, 0.81, 0.82, 0.83, 0.84]
+    rows = score_rows({"a": [*scores, *["failed"] * 3], "b": scores})
     note = "a was dropped after 3 failed runs, although it has 5 scores."
     assert any(text.startswith(note) for text in next_runs(rows).notes)
     assert not any("was dropped" in text for text in next_runs(rows, max_failures=4).notes)
 
 
 def test_a_report_drops_a_candidate_as_fiesta_next_does() -> None:
-    rows = [
-        {"candidate": name, "seed": seed, "score": score + int(seed) / 100}
-        for name, score in (("a", 0.9), ("b", 0.7), ("c", 0.6))
-        for seed in "123"
-    ]
-    rows += [{"candidate": "a", "seed": seed, "score": "failed"} for seed in "456"]
+    rows = score_rows({"a": [0.91, 0.92, 0.93, *["failed"] * 3], "b": [0.71, 0.72, 0.73], "c": [0.61, 0.62, 0.63]})
     assert next_runs(rows).decision.best == "b"
-    report_of_all = report(rows)
-    assert (
-        report_of_all.result.leading == "b"
-        and {c.name: c.state for c in report_of_all.result.candidates}["a"] == "failed"
-    )
+    dropped = report(rows)
+    assert (dropped.result.leading, dropped.candidate("a").state) == ("b", "failed")
     assert report(rows, max_failures=4).result.leading == "a"
 
 
 def test_the_target_of_ones_own_strategy_is_told() -> None:
-    rows = [{"candidate": name, "seed": seed, "score": seed / 10} for name in "ab" for seed in range(3)]
+    rows = score_rows({"a": [0.0, 0.1, 0.2], "b": [0.0, 0.1, 0.2]})
     assert next_runs(rows, strategy={"type": "top_two", "confidence": 0.8}).confidence == 0.8
     assert next_runs(rows, budget=9).confidence is None
 
@@ -455,13 +430,12 @@ def test_the_metric_column_names_the_metric_or_else_the_score_column(
 ) -> None:
     end = ",auc" * (text.count(",") - 2)
     rows = "".join(f"{name},{k},0.{digit}{k}{end}\n" for name, digit in (("a", 9), ("b", 1)) for k in range(3))
-    path = tmp_path / "table.csv"
-    path.write_text(text + rows)
+    path = write(tmp_path / "table.csv", text + rows)
     reported = report(path, output=tmp_path / "report", **settings)
     assert reported.result.metric_text == metric.display_name and f"by {metric.display_name}" in reported.title
     assert f"by {metric.display_name}, over" in compose_paragraph(reported)
     assert next_runs(path, **settings).result.metric == metric.option_text
-    assert open_scores(ReplaySettings(scores=str(path), **settings)).metric == metric
+    assert open_scores(ReplaySettings(scores=path, **settings)).metric == metric
     assert report(tmp_path / "report" / "scores.csv").result.metric_text == metric.display_name
 
 

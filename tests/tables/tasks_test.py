@@ -115,11 +115,8 @@ def test_a_candidate_that_lacks_a_task_is_refused_or_gets_its_runs() -> None:
     rows = make_rows({**MEANS, "c": {"easy": 0.7}})
     with pytest.raises(DataError, match="candidate 'c' has no run on the task 'hard'") as error:
         next_runs(rows)
-    assert str(error.value).splitlines()[1:] == [
-        "    where=('task=easy',)",
-        "    where=('candidate=a,b',)",
-        "    candidates=('c',)",
-    ]
+    commands = ["where=('task=easy',)", "where=('candidate=a,b',)", "candidates=('c',)"]
+    assert [line.strip() for line in str(error.value).splitlines()[1:]] == commands
     answer = next_runs(rows, candidates=["c", "d"], workers=9)
     assert {(run.candidate, run.task) for run in answer.runs} == {("c", "hard"), ("d", "easy"), ("d", "hard")}
     assert len(answer.runs) == 9 and answer.result.tasks == ()
@@ -133,12 +130,7 @@ def test_each_run_has_a_task_the_one_whose_variance_falls_most() -> None:
     assert [run.seed for run in answer.runs] == ["6", "7", "8", "9", "10", "11"]
     assert [run.task for run in answer.runs].count("hard") >= 4
     first = next_runs(make_rows({"a": dict.fromkeys(SDS, 0.7)}, num_seeds=1), candidates=["b"], workers=4)
-    assert [(run.candidate, run.task) for run in first.runs] == [
-        ("b", "easy"),
-        ("b", "hard"),
-        ("a", "easy"),
-        ("b", "easy"),
-    ]
+    assert [f"{run.candidate} {run.task}" for run in first.runs] == ["b easy", "b hard", "a easy", "b easy"]
 
 
 def test_a_task_where_nothing_varies_gets_no_further_runs() -> None:
@@ -160,16 +152,12 @@ def test_tasks_of_very_different_noise_need_a_scale(tmp_path: Path) -> None:
     scaled = next_runs(rows, scale=f"sd={path}", allow=["units"]).result
     assert scaled.tasks[1].means["a"] == pytest.approx(np.mean([r["score"] for r in rows[5:10]]) / 0.1)
     path.write_text("task,sd\neasy,0.01\nwild,-1\n")
-    for scale, reason in (
-        (f"sd={path}", "above 0"),
-        ("sd=none.csv", "cannot read"),
-        ("range", "must be none or sd=FILE"),
-    ):
+    missing = tmp_path / "missing.csv"
+    missing.write_text("task,sd\neasy,0.01\n")
+    wrong = {f"sd={path}": "above 0", "sd=none.csv": "cannot read", "range": "must be none or sd=FILE"}
+    for scale, reason in {**wrong, f"sd={missing}": "has no sd of the task wild"}.items():
         with pytest.raises(ConfigError, match=reason):
             next_runs(rows, scale=scale, allow=["units"])
-    path.write_text("task,sd\neasy,0.01\n")
-    with pytest.raises(ConfigError, match="has no sd of the task wild"):
-        next_runs(rows, scale=f"sd={path}", allow=["units"])
 
 
 def test_what_is_about_one_task_refuses_several(tmp_path: Path) -> None:
