@@ -42,7 +42,6 @@ TABLE_SCRIPTS = (
     "documents",
     "pairs",
     "real_tables",
-    "paper_variants",
     "reproduce_paper",
     "reproduce_fiesta_ner",
 )

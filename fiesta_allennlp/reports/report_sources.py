@@ -31,7 +31,7 @@ from fiesta_allennlp.selecting.results.result_words import failed_notes
 from fiesta_allennlp.selecting.results.verdict import judge, with_preference
 from fiesta_allennlp.selecting.store import Meta, open_for_reading
 from fiesta_allennlp.tables.table_settings import NextSettings, done_note, refuse_table_options
-from fiesta_allennlp.tables.tasks import check_tasks
+from fiesta_allennlp.tables.task_average import check_tasks
 
 Judging = Tuple[Any, Strategy, Callable[[History, Decision], Result]]
 """The settings and the strategy of a selection, and what makes its result."""

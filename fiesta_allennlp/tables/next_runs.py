@@ -25,7 +25,7 @@ from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.run_table import RunTable, read_run_table
 from fiesta_allennlp.tables.table_files import Content
 from fiesta_allennlp.tables.table_settings import NO_SECONDS, NextSettings, done_note
-from fiesta_allennlp.tables.tasks import check_tasks, choose_tasks
+from fiesta_allennlp.tables.task_average import check_tasks, choose_tasks
 
 FRESH_SEEDS = (10**5, 10**6)
 """The range of the first seed to propose where those of the rows are unknown."""

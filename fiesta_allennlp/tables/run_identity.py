@@ -13,7 +13,7 @@ from fiesta_allennlp.tables.columns import NAMES, TIME, Roles
 from fiesta_allennlp.tables.corrections import Change, TableError, keep_rows, shown_cell, shown_cells, without_lines
 from fiesta_allennlp.tables.run_rows import RunRow, group_rows
 from fiesta_allennlp.tables.table_files import cell_number, cell_order
-from fiesta_allennlp.tables.tasks import refuse_missing_tasks
+from fiesta_allennlp.tables.task_average import refuse_missing_tasks
 
 MAX_SETTINGS = 12
 """The most values of a setting. A column with more numbers is more likely one of items or folds."""

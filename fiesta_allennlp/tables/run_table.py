@@ -22,7 +22,7 @@ from fiesta_allennlp.tables.run_identity import identify_runs
 from fiesta_allennlp.tables.run_rows import RunRow, group_rows, read_rows
 from fiesta_allennlp.tables.table_files import STANDARD_INPUT, STANDARD_INPUT_NAME, Content, cell_number, read_records
 from fiesta_allennlp.tables.table_settings import BroughtSettings, NextSettings
-from fiesta_allennlp.tables.tasks import scale_rows
+from fiesta_allennlp.tables.task_average import scale_rows
 
 
 @dataclass(frozen=True)

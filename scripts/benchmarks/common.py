@@ -144,20 +144,17 @@ def print_table(
 
 
 def replace_tables(
-    page: str, block: "re.Pattern[str]", rows: Callable[["re.Match[str]"], Optional[Sequence[Sequence[str]]]]
+    page: str, block: "re.Pattern[str]", rows: Callable[["re.Match[str]"], Sequence[Sequence[str]]]
 ) -> str:
     """The page with a new table in each block, whose first group is kept, and whose last group ends it. The first row
-    has the headings. A block stays as it is where `rows` returns None.
+    has the headings.
 
     # Raises
         ValueError: if a table has no other row; the message has its marker.
     """
 
     def table(match: "re.Match[str]") -> str:
-        table_rows = rows(match)
-        if table_rows is None:
-            return match[0]
-        headings, *other_rows = table_rows
+        headings, *other_rows = rows(match)
         if not other_rows:
             raise ValueError(f"{match[1].strip()} has no results whose rule is in {FINAL_RULE.name}. Measure it again.")
         lines = (f"| {' | '.join(row)} |\n" for row in (headings, ("---",) * len(headings), *other_rows))

@@ -2,11 +2,10 @@
 
     python scripts/benchmarks/random_kills.py --engine slurm --number 20
 
-Runs the real command with programs that sleep, whose scores follow from their seeds, or with AllenNLP configs, as local
-processes, in jobs of a Slurm of one node, or on a Ray cluster of two nodes, all on this machine. It kills (SIGKILL) the
-command, the process of a run, the job above one or a node, equally often and at random moments; resumes the selection
-with `--recover` until it is done; and compares the final store with that of an undisturbed selection with the same
-seed.
+Runs the real command with programs that sleep, whose scores follow from their seeds, as local processes, in jobs of a
+Slurm of one node, or on a Ray cluster of two nodes, all on this machine. It kills (SIGKILL) the command, the process of
+a run, the job above one or a node, equally often and at random moments; resumes the selection with `--recover` until it
+is done; and compares the final store with that of an undisturbed selection with the same seed.
 """
 
 import itertools
@@ -21,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, ContextManager, Dict, Iterator, List, Sequence, Tuple
@@ -35,6 +34,7 @@ from fiesta_allennlp.selecting.store import RunStore
 
 MARK = "KILLED_SELECTION"  # the variable by which the processes of a selection are found
 KILLS_PER_SELECTION = 10
+NUM_RUNS = 24  # of each selection
 MAX_RUNS_BETWEEN = 3  # finished runs between two kills
 LONGEST_WAIT = 2.0  # seconds after the last of them: about as long as two runs
 LONGEST_END = 30.0  # seconds in which the processes of a selection that has ended may end
@@ -182,20 +182,20 @@ def num_twice(directory: RunDirectory) -> int:
     return len(keys) - len(set(keys))
 
 
-def write_programs(directory: Path, work: str = SLEEP) -> List[str]:
-    """Write four candidates that do this work in a shell. Return their paths."""
-    directory.mkdir(parents=True, exist_ok=True)
+def write_programs(directory: Path) -> List[str]:
+    """Write four candidates that sleep in a shell. Return their paths."""
+    directory.mkdir()
     paths = [directory / f"program{number}.json" for number in range(4)]
     for number, path in enumerate(paths):
-        command = ["sh", "-c", f"{work}; {SCORE}", "sh", "{seed}", "{split_seed}", str(number)]
+        command = ["sh", "-c", f"{SLEEP}; {SCORE}", "sh", "{seed}", "{split_seed}", str(number)]
         path.write_text(json.dumps({"type": "program", "command": command, "metrics": "stdout"}))
     return [str(path) for path in paths]
 
 
-def kill_many(number: int, engine: Engine, root: Path, *, candidates: Sequence[str], runs: int) -> Counts:
+def kill_many(number: int, engine: Engine, root: Path) -> Counts:
     """Kill so often in all, every target equally often, over as many selections as it takes."""
-    told = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", str(runs), "--seed", "5"]
-    options = [*candidates, *told, "--max-failures", "1000"]
+    told = ["--metric", "accuracy", "--strategy", "non_adaptive_fb", "--budget", str(NUM_RUNS), "--seed", "5"]
+    options = [*write_programs(root / "programs"), *told, "--max-failures", "1000"]
     whole = KilledSelection(RunDirectory(root / "whole"), [*options, "--workers", "4"])
     whole.run([])
     counts, waiting = Counts(), Counter(itertools.islice(itertools.cycle(engine.targets), number))
@@ -207,7 +207,7 @@ def kill_many(number: int, engine: Engine, root: Path, *, candidates: Sequence[s
         hit = killed.run(kills)
         waiting -= Counter(hit)
         count(counts, killed, hit, finished_in(whole.directory))
-        show(f"{len(hit)} kills, {runs} runs; {counts}")
+        show(f"{len(hit)} kills, {NUM_RUNS} runs; {counts}")
     return counts
 
 
@@ -222,26 +222,14 @@ def count(counts: Counts, killed: KilledSelection, hit: Sequence[str], reference
     counts.left += killed.num_left()
 
 
-@contextmanager
-def _root(directory: "Path | None") -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as scratch:
-        root = directory or Path(scratch)
-        root.mkdir(parents=True, exist_ok=True)
-        yield root
-
-
 def main() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     parser = make_parser(__doc__)
     parser.add_argument("--engine", choices=ENGINES, default="processes", help="what makes the runs")
     parser.add_argument("--number", type=int, default=20, help="kills in all (default 20)")
-    parser.add_argument("--runs", type=int, default=24, help="of each selection that is killed (default 24)")
-    parser.add_argument("--configs", nargs="+", help="with `accuracy` among their metrics (default: programs)")
-    parser.add_argument("--directory", type=Path, help="where to keep the runs (default: a temporary one)")
     args = parser.parse_args()
-    with _root(args.directory) as root, ENGINES[args.engine]() as engine:
-        candidates = args.configs or write_programs(root / "programs")
-        show(str(kill_many(args.number, engine, root, candidates=candidates, runs=args.runs)))
+    with tempfile.TemporaryDirectory() as scratch, ENGINES[args.engine]() as engine:
+        show(str(kill_many(args.number, engine, Path(scratch))))
 
 
 if __name__ == "__main__":

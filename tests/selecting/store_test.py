@@ -5,6 +5,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Callable, Iterator
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings
@@ -120,10 +121,7 @@ def test_released_requests_are_forgotten_unless_they_finished_or_failed(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            "PRAGMA user_version = 99",
-            f"has format 99, but .* reads format 3. Use the version that wrote it: {__version__}",
-        ),
+        ("PRAGMA user_version = 99", f"has format 99, but .* reads format 3. Use .* wrote it: {__version__}"),
         ("PRAGMA user_version = 0; DELETE FROM meta", "has format 0, .*: unknown"),
         ("DROP TABLE meta", "cannot be read as a store: .*no such table: meta"),
     ],
@@ -189,13 +187,9 @@ def test_a_change_that_is_interrupted_leaves_file_and_memory_alike(
     store: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C between the file and the memory: the file counts."""
-
-    def interrupted(*args: object, **kwargs: object) -> None:
-        raise KeyboardInterrupt
-
     store.reserve([request("a", 0)])
     with monkeypatch.context() as patched:
-        patched.setattr(History, "with_finished", interrupted)
+        patched.setattr(History, "with_finished", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             store.record(Evaluation(request("a", 0), 0.5, "f1"))
     assert store.history(max_failures=3).pending == (request("a", 0),)

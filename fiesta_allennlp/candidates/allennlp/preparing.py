@@ -65,10 +65,15 @@ def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
 def coverage_of(rows: Sequence[str], counts: Mapping[str, int]) -> float:
     """Return the share of tokens with a row; 1 if there are no tokens. `counts` is how often each word occurs. A row of
     another width than most does not count, because AllenNLP skips it."""
-    width = Counter(row.rstrip().count(" ") for row in rows).most_common(1)[0][0]
+    width = width_of(rows)
     words = {row.split(" ", 1)[0] for row in rows if row.rstrip().count(" ") == width}
     total = sum(counts.values())
     return sum(number for word, number in counts.items() if word in words) / total if total else 1.0
+
+
+def width_of(rows: Sequence[str]) -> int:
+    """Return the numbers in a row, as in most of them."""
+    return Counter(row.rstrip().count(" ") for row in rows).most_common(1)[0][0]
 
 
 def _vectors_digest(uri: str, words: AbstractSet[str]) -> str:
@@ -98,8 +103,10 @@ def prepare_candidate(
         vectors_file = filtered_vectors(uri, pool.words, vectors_directory)
         rows = vectors_file.read_text(encoding="utf-8").splitlines()
         vectors[uri] = str(vectors_file.resolve())
-        namespace = leaves.get(f"{path.rpartition('.')[0]}.vocab_namespace", "tokens")
-        counts = pool.counts.get(namespace, {})
+        holder, width = path.rpartition(".")[0], width_of(rows)
+        if (dim := leaves.get(f"{holder}.embedding_dim", width)) != width:  # AllenNLP would skip every row
+            raise ConfigError(f"'embedding_dim' is {dim}. Set it to {width}, the width of {uri}.")
+        counts = pool.counts.get(leaves.get(f"{holder}.vocab_namespace", "tokens"), {})
         coverage[uri] = coverage_of(rows, counts)
     num_parameters, metrics = build_and_try(config, pool, vectors, division)
     shares = tuple(coverage[uri] for uri in sorted(vectors))

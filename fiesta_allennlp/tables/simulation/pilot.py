@@ -44,7 +44,7 @@ from fiesta_allennlp.tables.table_settings import (
     is_selection,
     refuse_table_options,
 )
-from fiesta_allennlp.tables.tasks import check_tasks
+from fiesta_allennlp.tables.task_average import check_tasks
 
 MIN_RUNS = 2
 """A single run of a candidate gives no estimate of the sd."""

@@ -22,8 +22,3 @@ def test_the_forecast_is_compared_with_the_runs_that_followed(
     monkeypatch.undo()
     simulator = forecasts.make_simulator(forecasts.PROBLEMS["2 candidates, 3 sds apart"])
     assert [one.moment for repetition in range(4) for one in forecasts.outcomes(simulator, repetition)]
-
-
-def test_a_decision_is_timed() -> None:
-    decisions = import_module("decisions")
-    assert all(decisions.time_decision(belief, 2, 20, 2) > 0 for belief in ("student_t", "moderated_t"))
