@@ -11,11 +11,10 @@ from fiesta_allennlp.choosing.beliefs import ModeratedT, StudentT
 from fiesta_allennlp.choosing.strategy import Margin
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.selecting.results.facts import expected_loss
-from tests.choosing.histories import history
+from tests.choosing.histories import THREE_EACH, history
 from tests.choosing.simulation import built
-from tests.score_tables import TDSA_8
+from tests.score_tables import TDSA_8, split_rows
 
-STARTS = {"a": [0.60, 0.62, 0.64], "b": [0.58, 0.63, 0.65], "c": [0.40, 0.45, 0.41]}
 # squares .0008, .0026 and .0014 of 2 degrees of freedom each: the pooled sd is sqrt(.0048 / 6)
 POOLED = 0.0008**0.5
 
@@ -32,16 +31,16 @@ def test_texts() -> None:
 
 def test_a_share_follows_the_noise_of_all_runs() -> None:
     strategy = built("top_two", margin="0.5sd")
-    waiting = history({**STARTS, "c": STARTS["c"][:2]}, pending=["c"])
+    waiting = history({**THREE_EACH, "c": THREE_EACH["c"][:2]}, pending=["c"])
     assert strategy.recommend(waiting).margin == 0.0
     expected = pytest.approx(POOLED / 2)
-    assert strategy.recommend(history(STARTS)).margin == expected
-    assert strategy.recommend(replace(history(STARTS), sign=-1)).margin == expected
+    assert strategy.recommend(history(THREE_EACH)).margin == expected
+    assert strategy.recommend(replace(history(THREE_EACH), sign=-1)).margin == expected
     # 0.62 adds nothing to the squares of a: .0048 of 7 degrees of freedom
-    assert strategy.recommend(history({**STARTS, "a": [*STARTS["a"], 0.62]})).margin == pytest.approx(
+    assert strategy.recommend(history({**THREE_EACH, "a": [*THREE_EACH["a"], 0.62]})).margin == pytest.approx(
         (0.0048 / 7) ** 0.5 / 2
     )
-    noisier = {**STARTS, "d": [0.1, 0.5, 0.9]}
+    noisier = {**THREE_EACH, "d": [0.1, 0.5, 0.9]}
     assert strategy.recommend(history(noisier)).margin > 0.05
     assert strategy.recommend(history(noisier, withdrawn=["d"])).margin == expected
 
@@ -65,10 +64,7 @@ def test_refused_where_there_is_no_such_sd() -> None:
 
 
 def test_tables_and_simulations_take_a_share() -> None:
-    rows = [
-        {"candidate": name, "split": k, "seed": k, "score": x} for name, xs in STARTS.items() for k, x in enumerate(xs)
-    ]
-    found = next_runs(rows, margin="0.5sd", belief="student_t")
+    found = next_runs(split_rows(THREE_EACH), margin="0.5sd", belief="student_t")
     assert found.decision.margin == pytest.approx(POOLED / 2)
     planned = plan(gap=0.03, sd=0.03, candidates=2, margin="0.25sd", repetitions=2, seed=1)
     assert all(margin > 0.25 * 0.03 for margin in planned.margins)
@@ -79,14 +75,14 @@ def test_tables_and_simulations_take_a_share() -> None:
 
 
 def test_choosing_now_costs_at_least_what_the_nearest_rival_could_add() -> None:
-    now = history(STARTS)
+    now = history(THREE_EACH)
     rule = built("top_two", belief={"type": "moderated_t"})
     lead = rule.belief.posterior(now).lead(1)
     assert lead is not None and lead.difference == pytest.approx(0)
     # E[max(0, -D)] with D = 0: the standard error times the density of t at 0 and df / (df - 1)
     expected = lead.standard_error * stats.t.pdf(0, lead.df) * lead.df / (lead.df - 1)
     assert expected_loss(now, rule.recommend(now)) == pytest.approx(expected)
-    unfinished = history({**STARTS, "c": []})
+    unfinished = history({**THREE_EACH, "c": []})
     assert expected_loss(unfinished, rule.recommend(unfinished)) is None
     logit = built("top_two", belief={"type": "logit_student_t"})
     assert expected_loss(now, logit.recommend(now)) is None

@@ -8,8 +8,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 
-import fiesta_allennlp
-from fiesta_allennlp import confirm, report
+from fiesta_allennlp import confirm, report, select
 from fiesta_allennlp.confirming.confirmation import Confirmation
 from fiesta_allennlp.confirming.fresh_runs import read_confirmations
 from fiesta_allennlp.core.directory import RunDirectory
@@ -38,15 +37,22 @@ def decided_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = write_all_reviews(tmp_path_factory.mktemp("decided"))
     for name, script in (("able", GOOD), ("blind", POOR)):
         (root / f"{name}.jsonnet").write_text(json.dumps(program_config(root, script)))
-    paths = [str(root / f"{name}.jsonnet") for name in ("able", "blind")]
     options = {"metric": "accuracy", "strategy": EQUALLY[1], "budget": 6, "seed": SEED}
-    return fiesta_allennlp.select(paths, directory=root / "run", **options).directory
+    return select(sorted(root.glob("*.jsonnet")), directory=root / "run", **options).directory
 
 
 @pytest.fixture
 def decided(decided_once: Path, run: Path) -> Path:
     """A copy of it."""
     return Path(shutil.copytree(decided_once, run))
+
+
+@pytest.fixture
+def slow(write_program: Callable[..., str], call: Call, run: Path) -> Path:
+    """A selection whose runs take long enough to be stopped."""
+    programs = [write_program(name, f"sleep 0.15; {script}") for name, script in (("one", GOOD), ("two", POOR))]
+    call.done(*programs, "-s", run, *EQUALLY, "--budget", 4, "--metric", "accuracy", "--seed", SEED)
+    return run
 
 
 def confirmation_of(run: Path, number: int = 1) -> Path:
@@ -57,10 +63,10 @@ def confirmations_of(run: Path) -> List[Confirmation]:
     return list(read_confirmations(RunDirectory(run)))
 
 
-def states_of(in_process: Callable[[str], Call], run: Path) -> Tuple[bool, List[bool]]:
+def states_of(status: Call, run: Path) -> Tuple[bool, List[bool]]:
     """Whether the selection is running, and each of its confirmations."""
-    status = json.loads(in_process("status").done(run, "--json"))
-    return status["running"], [confirmation["running"] for confirmation in status["confirmations"]]
+    written = json.loads(status.done(run, "--json"))
+    return written["running"], [confirmation["running"] for confirmation in written["confirmations"]]
 
 
 def seeds_of(run: Path, *columns: str) -> "set[str]":
@@ -98,65 +104,59 @@ def test_official_splits_get_new_seeds_and_an_unpaired_test(selections: Selectio
     assert not seeds_of(confirmation_of(selections.run), *columns) & seeds_of(selections.run, *columns)
 
 
-def test_a_confirmation_that_is_killed_recovers_to_the_undisturbed_one(
-    write_program: Callable[..., str], call: Call, confirming: Call, run: Path
-) -> None:
-    slow = [write_program(name, f"sleep 0.15; {script}") for name, script in (("one", GOOD), ("two", POOR))]
-    call.done(*slow, "-s", run, *EQUALLY, "--budget", 4, "--metric", "accuracy", "--seed", SEED)
-    whole = shutil.copytree(run, run.with_name("whole"))
-    process = Command(["-m", "fiesta_allennlp", "confirm", run, "--runs", 4, "--seed", 5])
-    fresh = confirmation_of(run)
+def test_a_confirmation_that_is_killed_recovers_to_the_undisturbed_one(slow: Path, confirming: Call) -> None:
+    whole = shutil.copytree(slow, slow.with_name("whole"))
+    process = Command(["-m", "fiesta_allennlp", "confirm", slow, "--runs", 4, "--seed", 5])
+    fresh = confirmation_of(slow)
     until(lambda: num_finished(fresh) >= 3 or process.poll() is not None)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     recorded = {(e.request.candidate, str(e.request.replicate), str(e.score)) for e in history_of(fresh).evaluations}
     assert 2 <= len(recorded) < 8
-    assert confirmations_of(run)[0].comparisons == (), "nobody looks before the last run"
-    assert "is not finished" in confirming.refused(run)
+    assert confirmations_of(slow)[0].comparisons == (), "nobody looks before the last run"
+    assert "is not finished" in confirming.refused(slow)
     said = "--runs was fixed when the confirmation began"
-    assert said in confirming.refused(run, "--recover", "--runs", 8)
-    confirming.done(run, "--recover", "--workers", 2)
+    assert said in confirming.refused(slow, "--recover", "--runs", 8)
+    confirming.done(slow, "--recover", "--workers", 2)
     confirming.done(whole, "--runs", 4, "--seed", 5)
     assert recorded <= scores_of(fresh) == scores_of(confirmation_of(whole))
-    assert confirmations_of(run)[0].comparisons == confirmations_of(whole)[0].comparisons
-    confirming.done(run, "--recover")
+    assert confirmations_of(slow)[0].comparisons == confirmations_of(whole)[0].comparisons
+    confirming.done(slow, "--recover")
     assert num_finished(fresh) == 8, "there is nothing left to do"
 
 
-def test_an_interrupted_confirmation_says_how_to_continue(
-    write_program: Callable[..., str], call: Call, in_process: Callable[[str], Call], run: Path
-) -> None:
-    slow = [write_program(name, f"sleep 0.15; {script}") for name, script in (("one", GOOD), ("two", POOR))]
-    call.done(*slow, "-s", run, *EQUALLY, "--budget", 4, "--metric", "accuracy")
-    process = Command(["-m", "fiesta_allennlp", "confirm", run, "--runs", 40])
-    until(lambda: num_finished(confirmation_of(run)) >= 1 or process.poll() is not None)
-    assert states_of(in_process, run) == (False, [True])
-    assert " is running and has " in in_process("status").done(run)
+def test_an_interrupted_confirmation_says_how_to_continue(slow: Path, in_process: Callable[[str], Call]) -> None:
+    status = in_process("status")
+    process = Command(["-m", "fiesta_allennlp", "confirm", slow, "--runs", 40])
+    until(lambda: num_finished(confirmation_of(slow)) >= 1 or process.poll() is not None)
+    assert states_of(status, slow) == (False, [True])
+    assert " is running and has " in status.done(slow)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate()
-    assert process.returncode == 130 and f"confirm {run} --recover" in output.partition("Continue with: ")[2]
-    assert "so it has no verdict yet." in in_process("status").done(run)
-    assert states_of(in_process, run) == (False, [False]) and not confirmations_of(run)[0].is_over
+    assert process.returncode == 130 and f"confirm {slow} --recover" in output.partition("Continue with: ")[2]
+    assert "so it has no verdict yet." in status.done(slow)
+    assert states_of(status, slow) == (False, [False]) and not confirmations_of(slow)[0].is_over
     said = "resume this selection with allennlp fiesta-confirm .*run --recover"
-    call.refused("-s", confirmation_of(run), "--recover", "--budget", 6, said=said)
-    assert " of 80 fresh runs, so it has no verdict yet." in in_process("status").done(confirmation_of(run))
-    assert "fresh runs, so it has no verdict yet." in compose_paragraph(report(run))
+    in_process("select").refused("-s", confirmation_of(slow), "--recover", "--budget", 6, said=said)
+    assert " of 80 fresh runs, so it has no verdict yet." in status.done(confirmation_of(slow))
+    assert "fresh runs, so it has no verdict yet." in compose_paragraph(report(slow))
 
 
-def test_a_report_lists_every_confirmation(decided: Path, confirming: Call, in_process: Callable[[str], Call]) -> None:
+def test_every_report_lists_every_confirmation_and_the_claim_of_the_paragraph_rests_on_them(
+    decided: Path, confirming: Call, in_process: Callable[[str], Call]
+) -> None:
+    assert "No fresh runs confirm this difference." in compose_paragraph(report(decided))
     confirming.done(decided, "--runs", 3)
     assert "Confirmed: able" in confirming.done(decided, "--runs", 4, "--require-decision")
     made = report(decided)
     assert [confirmation.num_runs for confirmation in made.confirmations] == [3, 4]
-    texts = [
-        " ".join(made.decision),
-        in_process("status").done(decided),
-        compose_paragraph(made),
-        render_html(made, {}),
-    ]
-    for text in texts:
-        assert "Confirmed: able is better than blind. Over 3 fresh runs each, " in text
-        assert "Confirmed: able is better than blind. Over 4 fresh runs each, " in text
+    paragraph, page = compose_paragraph(made), render_html(made, {})
+    for text in (" ".join(made.decision), in_process("status").done(decided), paragraph, page):
+        for num_runs in (3, 4):
+            assert f"Confirmed: able is better than blind. Over {num_runs} fresh runs each, " in text
+    assert "No fresh runs" not in paragraph and 'id="confirmation"' in page and "verdict" in render_latex(made)
+    said = f"this is a confirmation. Pass the directory of its selection, {decided}."
+    assert said in in_process("report").refused(confirmation_of(decided))
 
 
 def test_named_rivals_are_compared_together(
@@ -194,9 +194,13 @@ def test_an_undecided_selection_can_be_confirmed_and_equal_models_are_not(
     assert f"{only.comparisons[0].verdict.capitalize()}: " in output
 
 
-def test_a_selection_without_its_result_can_be_confirmed(decided: Path, confirming: Call) -> None:
-    (decided / "selection.json").unlink()  # as after a kill
-    assert "Confirmed: able" in confirming.done(decided, "--runs", 3)
+def test_a_confirmation_needs_neither_the_result_of_its_selection_nor_the_configs(
+    selections: Selections, confirming: Call
+) -> None:
+    selections.begin(*EQUALLY, "--budget", 4)
+    (selections.run / "selection.json").unlink()  # as after a kill
+    Path(selections.candidates[0]).write_text("{}")
+    assert "Confirmed: able" in confirming.done(selections.run, "--runs", 3)
 
 
 def test_what_cannot_be_confirmed_is_refused(
@@ -219,31 +223,22 @@ def test_what_cannot_be_confirmed_is_refused(
     assert not confirmation_of(tmp_path / "other").joinpath("evaluations").exists()
 
 
-def test_the_configs_are_those_of_the_selection_whatever_their_files_say(
-    selections: Selections, confirming: Call
-) -> None:
-    selections.begin(*EQUALLY, "--budget", 4)
-    Path(selections.candidates[0]).write_text("{}")
-    assert "Confirmed: able" in confirming.done(selections.run, "--runs", 3)
-
-
 def test_a_candidate_whose_fresh_runs_fail_is_not_dropped_in_silence(
     confirming: Call, candidates: List[str], write_program: Callable[..., str], call: Call, run: Path
 ) -> None:
     broken = run.with_name("broken")
     fragile = write_program("fragile", f"[ ! -e {broken} ] || exit 3; {GOOD}; true")
-    other = run.with_name("other")
-    call.done(fragile, candidates[1], "-s", other, *EQUALLY, "--budget", 6, "--metric", "accuracy")
+    call.done(fragile, candidates[1], "-s", run, *EQUALLY, "--budget", 6, "--metric", "accuracy")
     broken.touch()
-    output = confirming.done(other, "--runs", 4)
+    output = confirming.done(run, "--runs", 4)
     assert "Not confirmed: fragile against blind. Too few of the 4 fresh runs each have a score." in output
     assert "fragile has 0 of 4 scores (3 fresh runs failed), so nothing about it is confirmed." in output
     broken.unlink()
-    assert "Confirmed: fragile" in confirming.done(other, "--recover", "--max-failures", 6)
-    (only,) = confirmations_of(other)
+    assert "Confirmed: fragile" in confirming.done(run, "--recover", "--max-failures", 6)
+    (only,) = confirmations_of(run)
     assert [candidate.failures for candidate in only.result.candidates] == [3, 0]
     assert only.comparisons[0].num_pairs == 0, "no shared splits are left"
-    assert "3 fresh runs of fragile failed" in " ".join(report(other).decision)
+    assert "3 fresh runs of fragile failed" in " ".join(report(run).decision)
 
 
 def test_equal_fresh_runs_are_no_failures_but_asked_about(
@@ -259,20 +254,6 @@ def test_equal_fresh_runs_are_no_failures_but_asked_about(
     assert [candidate.sd for candidate in only.result.candidates if candidate.name == "constant"] == [0.0]
     call.done("-s", run, "--recover", "--allow", "unseeded")
     assert "Confirmed: able" in confirming.done(run, "--runs", 5)
-
-
-def test_every_report_has_it_and_the_claim_of_the_paragraph_rests_on_it(
-    decided: Path, confirming: Call, in_process: Callable[[str], Call]
-) -> None:
-    assert "No fresh runs confirm this difference." in compose_paragraph(report(decided))
-    confirming.done(decided, "--runs", 4)
-    made = report(decided)
-    paragraph = compose_paragraph(made)
-    assert "Confirmed: able is better than blind. Over 4 fresh runs each, " in paragraph
-    assert "No fresh runs" not in paragraph
-    assert 'id="confirmation"' in render_html(made, {}) and "verdict" in render_latex(made)
-    said = f"this is a confirmation. Pass the directory of its selection, {decided}."
-    assert said in in_process("report").refused(confirmation_of(decided))
 
 
 def test_a_new_selection_in_the_directory_has_no_confirmation(

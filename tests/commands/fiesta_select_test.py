@@ -144,8 +144,9 @@ def test_a_selection_goes_on_when_nobody_reads_its_output(candidates: List[str],
 
 
 def test_data_that_change_in_the_middle_end_the_selection(
-    selections: Selections, reviews: Path, monkeypatch: pytest.MonkeyPatch
+    selections: Selections, reviews: Path, in_process: Callable[[str], Call], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The error is in the log, and shown until the selection goes on."""
     options = [*EQUALLY, "--seed", 5, "--budget", 4]
     train = reviews / "train.jsonl"
     text, on_outcome = train.read_text(), LiveTable.on_outcome
@@ -157,12 +158,17 @@ def test_data_that_change_in_the_middle_end_the_selection(
     with monkeypatch.context() as patched:
         patched.setattr(LiveTable, "on_outcome", change)
         said = f"{train} has changed since the selection began.*--recover"
-        selections.refused(*selections.candidates, "--metric", "accuracy", *options, said=said)
+        output = selections.refused(*selections.candidates, "--metric", "accuracy", *options, said=said)
+    status, log = in_process("status"), selections.run / "selection.log"
+    assert f"ended by an error: {output.partition('error: ')[2].splitlines()[0]}" in log.read_text()
+    assert "The last session ended with an error: " in status.done(selections.run)
     history = history_of(selections.run)
     assert (len(history.evaluations), len(history.pending), history.failures) == (1, 1, ())
     assert "Restore the original data" in selections.refused("--recover")
     train.write_text(text)
     selections.resume()
+    assert "ended after 4 runs, stopped by budget" in log.read_text()
+    assert "ended with an error" not in status.done(selections.run)
     assert scores_of(selections.run) == scores_by_seed(5, 4)
 
 

@@ -8,7 +8,7 @@ from typing import Callable, List
 import pytest
 
 from fiesta_allennlp import report
-from tests.commands.conftest import BLIND, EQUALLY, GOOD, POOR, Call, Selections, scores_by_seed
+from tests.commands.conftest import BLIND, EQUALLY, GOOD, POOR, Call, Selections
 from tests.run_files import entry_of, rows_of, scores_of, summary_of
 from tests.running.conftest import until_ended
 
@@ -86,31 +86,21 @@ def test_a_wrong_metric_ends_with_the_command_that_goes_on_without_a_lost_run(
 
 
 def test_equal_runs_of_a_candidate_are_asked_about_before_a_winner_is_named(
-    candidates: List[str], write_program: Write, run: Path, call: Call
+    selections: Selections, write_program: Write, run: Path
 ) -> None:
     same = write_program("same", 'echo \'{"accuracy": 0.5, "loss": 1}\'')
-    output = call.done(*candidates, same, "-s", run, *METRIC, *EQUALLY, "--budget", 9)
+    output = selections.begin(same, *EQUALLY, "--budget", 9)
     assert "All 3 runs of same are equal (accuracy 0.5). Is the seed used" in output and "dropped out" not in output
     assert (summary_of(run)["verdict"], summary_of(run)["best"]) == ("open", None)
     assert entry_of(run, "same")["sd"] == 0.0 and not summary_of(run)["num_failures"]
-    call.done("-s", run, "--recover", "--allow", "unseeded")
+    selections.resume("--allow", "unseeded")
     assert (summary_of(run)["verdict"], summary_of(run)["best"]) == ("best", "able")
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        "true",
-        "echo accuracy 0.5",
-        "echo '[0.5]'",
-        """echo '{"accuracy": "0.5"}'""",
-        """echo '{"accuracy": 0.5}'; echo done""",
-    ],
-)
 def test_a_first_run_without_a_metric_ends_the_selection_until_its_program_is_corrected(
-    candidates: List[str], write_program: Write, run: Path, call: Call, script: str
+    candidates: List[str], write_program: Write, run: Path, call: Call
 ) -> None:
-    wrong = write_program("wrong", script)
+    wrong = write_program("wrong", "echo accuracy 0.5")
     status, output = call(*candidates, wrong, "-s", run, *METRIC, *EQUALLY, "--budget", 6)
     assert status == 2 and "error: wrong-0: the " in output and "No run is lost." in output
     (again,) = re.findall(r"Continue with: \S+ \S+ (-s \S+ --recover)", output)
@@ -119,13 +109,16 @@ def test_a_first_run_without_a_metric_ends_the_selection_until_its_program_is_co
     assert {row[0] for row in scores_of(run)} == {"able", "blind", "wrong"} and not summary_of(run)["num_failures"]
 
 
-def test_a_later_run_without_the_metric_is_a_failure(
-    candidates: List[str], write_program: Write, run: Path, call: Call
+def test_a_later_run_without_the_metric_is_a_failure_and_finished_runs_leave_few_files(
+    selections: Selections, write_program: Write, run: Path
 ) -> None:
-    flaky = f'tries="$5/../../tries"; echo >> "$tries"; [ "$(wc -l < "$tries")" = 2 ] && exit; {GOOD}'
-    output = call.done(candidates[0], write_program("flaky", flaky), "-s", run, *METRIC, *EQUALLY, "--budget", 6)
+    flaky = f'tries="$5/../../tries"; echo >> "$tries"; [ "$(wc -l < "$tries")" = 2 ] && exit; touch "$5/sure"; {GOOD}'
+    output = selections.begin(write_program("flaky", flaky), *EQUALLY, "--budget", 9)
     assert "failed: flaky-1 metric: the last printed line is ''" in output
-    assert summary_of(run)["num_failures"] == 1 and summary_of(run)["num_evaluations"] == 6
+    assert summary_of(run)["num_failures"] == 1 and summary_of(run)["num_evaluations"] == 9
+    for name, files in (("able-0", []), ("blind-1", []), ("flaky-0", ["output", "output/sure"])):
+        root = run / "evaluations" / name
+        assert sorted(str(path.relative_to(root)) for path in root.rglob("*")) == ["log.txt", "outcome.json", *files]
 
 
 def test_a_corrected_command_continues_until_a_run_of_it_has_finished(
@@ -146,16 +139,6 @@ def test_a_corrected_command_continues_until_a_run_of_it_has_finished(
     call.refused(*candidates, changed, "-s", run, "--recover", "--budget", 15, said="'wrong'.* has changed since")
 
 
-def test_a_program_that_is_killed_runs_again_with_the_same_seeds(
-    candidates: List[str], write_program: Write, run: Path, call: Call
-) -> None:
-    die_once = 'died="$5/../../died"; [ -e "$died" ] || { touch "$died"; kill -9 $$; }'
-    options = [*METRIC, *EQUALLY, "--budget", 4, "--seed", 3]
-    output = call.done(candidates[0], write_program("blind", f"{die_once}; {POOR}"), "-s", run, *options)
-    assert "blind-0 killed: " in output and "signal 9" in output
-    assert scores_of(run) == scores_by_seed(3, 4)
-
-
 def test_an_edited_script_is_noted_and_edited_data_are_refused(
     write_program: Write, reviews: Path, run: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,22 +151,6 @@ def test_an_edited_script_is_noted_and_edited_data_are_refused(
     assert "the code of score.sh has changed" in call.done("-s", run, "--recover", "--budget", 4)
     (reviews / "test.jsonl").write_text('{"text": "x", "label": "y"}\n')
     call.refused("-s", run, "--recover", "--budget", 6, said=f"the content of {reviews / 'test.jsonl'}")
-
-
-def test_an_error_that_ends_a_selection_is_told_and_shown_until_it_goes_on(
-    write_program: Write, reviews: Path, run: Path, call: Call, in_process: Callable[[str], Call]
-) -> None:
-    change = f'[ -e {reviews}/changed ] || {{ touch {reviews}/changed; echo "{{}}" >> {reviews}/test.jsonl; }}'
-    given = [write_program("one", GOOD), write_program("other", f"{change}; {POOR}")]
-    options = (*EQUALLY, *METRIC, "--budget", 4)
-    before = (reviews / "test.jsonl").read_text()
-    error = call.refused(*given, "-s", run, *options, said=r"test\.jsonl").partition("error: ")[2].splitlines()[0]
-    assert f"ended by an error: {error}" in (run / "selection.log").read_text()
-    assert "The last session ended with an error: " in in_process("status").done(run)
-    (reviews / "test.jsonl").write_text(before)
-    call.done("-s", run, "--recover")
-    assert "ended after 4 runs, stopped by budget" in (run / "selection.log").read_text()
-    assert "ended with an error" not in in_process("status").done(run)
 
 
 def test_only_the_winners_best_model_is_kept_by_a_metric_to_minimise(
@@ -217,17 +184,6 @@ def test_a_type_and_a_metric_must_be_named(selections: Selections, write_program
     selections.refused(candidates[0], misnamed, *METRIC, said="'type' is 'progam'.* Did you mean 'program'")
     selections.refused(*candidates, said="--metric is missing")
     assert not (selections.run / "evaluations").exists()
-
-
-def test_a_finished_run_of_a_program_leaves_few_files(selections: Selections, write_program: Write, run: Path) -> None:
-    saving = write_program("saving", f'touch "$5/predictions"; {GOOD}')
-    selections.begin(saving, *EQUALLY, "--budget", 6)
-    files = {
-        root.name: sorted(str(path.relative_to(root)) for path in root.rglob("*"))
-        for root in (run / "evaluations").iterdir()
-    }
-    assert files["able-0"] == files["blind-1"] == ["log.txt", "outcome.json"]
-    assert files["saving-0"] == ["log.txt", "outcome.json", "output", "output/predictions"]
 
 
 def test_a_script_can_require_a_decision(call: Call, write_program: Write, run: Path) -> None:

@@ -15,11 +15,7 @@ import pytest
 
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.running import fork_server
-from fiesta_allennlp.running.fork_server import (
-    OWNER_FILE,
-    mark_temporary_directory,
-    start_call,
-)
+from fiesta_allennlp.running.fork_server import OWNER_FILE, mark_temporary_directory, start_call
 from tests.conftest import REPOSITORY, still_runs, until
 
 LOADS_FOR_EVER = """

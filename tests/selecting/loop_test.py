@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import time
 from collections import Counter, deque
 from dataclasses import dataclass, field, replace
@@ -47,11 +48,15 @@ class Normal(Evaluator):
 
 @dataclass
 class Inline(Executor):
-    """Works when it is asked for an outcome, on the last one submitted: so outcomes come out of order."""
+    """Works when it is asked for an outcome, on the last one submitted: so outcomes come out of order.
+
+    `hosts` make the outcomes in turn.
+    """
 
     slots: int = 1
     interrupt_after: Optional[int] = None
-    fail: Any = lambda request, attempt: None
+    fail: Callable[[Request, int, str], Optional[str]] = lambda request, attempt, host: None
+    hosts: Sequence[str] = ()
     queue: Deque[Tuple[Evaluator, Request]] = field(default_factory=deque)
     started: List[Request] = field(default_factory=list)
     abandoned: List[Request] = field(default_factory=list)
@@ -68,8 +73,10 @@ class Inline(Executor):
                 raise KeyboardInterrupt
             self.num_done += 1
             evaluator, request = self.queue.pop()
-            kind = self.fail(request, self.started.count(request))
-            yield Failure(request, kind, "as told") if kind else evaluator.evaluate(request, Path())
+            host = self.hosts[(self.num_done - 1) % len(self.hosts)] if self.hosts else ""
+            kind = self.fail(request, self.started.count(request), host)
+            outcome = Failure(request, kind, "as told") if kind else evaluator.evaluate(request, Path())
+            yield replace(outcome, origin=Origin(host, is_only_machine=False)) if host else outcome
 
     def abandon(self, requests: Sequence[Request]) -> None:
         self.queue = deque((evaluator, request) for evaluator, request in self.queue if request not in requests)
@@ -79,20 +86,15 @@ class Inline(Executor):
         self.queue.clear()
 
 
-@dataclass
-class TwoMachines(Inline):
-    """Inline, on a bad and a good machine in turn."""
+BAD_AND_GOOD = ("bad", "good")
+"""Two machines."""
 
-    kind: str = "error"
-    fails_everywhere: str = ""
 
-    def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
-        for outcome in super().completed(timeout=timeout):
-            is_bad = self.num_done % 2 == 1
-            origin = Origin("bad" if is_bad else "good", is_only_machine=False)
-            if is_bad or outcome.request.candidate == self.fails_everywhere:
-                outcome = Failure(outcome.request, self.kind, "no such library")
-            yield replace(outcome, origin=origin)
+def fails(kind: str, *names: str, tries: float = math.inf) -> Callable[[Request, int, str], Optional[str]]:
+    """What fails so many times in this way: these runs, all runs of these candidates, or all on these hosts."""
+    return lambda request, attempt, host: (
+        kind if attempt <= tries and {request.name, request.candidate, host} & {*names} else None
+    )
 
 
 class Quiet(Listener):
@@ -117,13 +119,11 @@ class Run:
     max_hours: Optional[float] = None
     pauses: Sequence[float] = (0.0, 0.0)
 
-    def go(self, *, resume: bool = False, evaluator: Optional[Evaluator] = None, **executor: Any) -> Decision:
-        return self.go_with(Inline(**executor), resume=resume, evaluator=evaluator)
-
-    def go_with(self, executor: Any, *, resume: bool = False, evaluator: Optional[Evaluator] = None) -> Decision:
+    def go(self, executor: Any = None, *, resume: bool = False, evaluator: Any = None, **inline: Any) -> Decision:
+        """Run it on an executor, which is `Inline` with these options unless it is given."""
         store = RunStore(self.directory, create=not resume)
         store.put_candidates([Candidate(name, name, {}, {}) for name in MEANS])
-        self.executor, self.listener = executor, Quiet()
+        self.executor, self.listener = executor or Inline(**inline), Quiet()
         try:
             self.decision = SelectionLoop(
                 strategy=build(Strategy, {"belief": {"type": "student_t"}, **self.params}),
@@ -187,32 +187,26 @@ def test_a_bad_machine_costs_no_candidate_and_changes_no_score(run: Run, kind: s
     """Also across sessions."""
     other = run.undisturbed()
     if interrupt_after:
-        interrupted = TwoMachines(kind=kind, interrupt_after=interrupt_after)
-        assert run.go_with(interrupted).stopped_by == "interrupted"
-    decision = run.go_with(TwoMachines(kind=kind), resume=bool(interrupt_after))
+        first = run.go(hosts=BAD_AND_GOOD, fail=fails(kind, "bad"), interrupt_after=interrupt_after)
+        assert first.stopped_by == "interrupted"
+    decision = run.go(resume=bool(interrupt_after), hosts=BAD_AND_GOOD, fail=fails(kind, "bad"))
     assert decision == other.decision and run.scores() == other.scores()
     assert {failure.origin.host for failure in run.history.failures} == {"bad"}
     assert run.history.withdrawn == set()
 
 
 def test_a_candidate_that_fails_everywhere_drops_out_beside_a_bad_machine(run: Run) -> None:
-    run.go_with(TwoMachines(fails_everywhere="b"))
+    run.go(hosts=BAD_AND_GOOD, fail=fails("error", "bad", "b"))
     assert run.history.withdrawn == {"b"} and run.decision.best == "a"
     assert run.history.num_counted_failures("b") == 3 and run.history.num_counted_failures("a") == 0
 
 
 def test_a_run_that_waits_for_its_next_try_has_failed_once_its_machine_finishes_a_run(run: Run) -> None:
-    only = Origin("only", is_only_machine=False)
-
-    class OneMachine(Inline):
-        def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
-            return (replace(outcome, origin=only) for outcome in super().completed(timeout=timeout))
-
     run.pauses = (60.0, 60.0)  # it would wait so long, but the other run finishes first
-    executor = OneMachine(slots=2, fail=lambda request, attempt: "error" if request == executor.started[1] else None)
-    run.go_with(executor)
-    failed_run = executor.started[1]
-    assert executor.started.count(failed_run) == 1 and executor.abandoned[0] == failed_run
+    run.go(slots=2, hosts=["only"], fail=fails("error", "b-0"))
+    failed_run = run.executor.started[1]
+    assert failed_run.name == "b-0"
+    assert run.executor.started.count(failed_run) == 1 and run.executor.abandoned[0] == failed_run
     assert run.history.num_counted_failures(failed_run.candidate) == 1 and run.decision.best == "b"
 
 
@@ -256,7 +250,7 @@ def test_what_finishes_at_last_has_the_same_seeds_and_its_failures_do_not_count(
     run: Run, kind: str, failing: Tuple[str, ...], tries: int
 ) -> None:
     """More failures of the winner than a candidate may have."""
-    run.go(fail=lambda request, attempt: kind if request.name in failing and attempt <= tries else None)
+    run.go(fail=fails(kind, *failing, tries=tries))
     assert run.scores() == run.undisturbed().scores()
     failures = [(f.request.name, f.kind) for f in run.history.failures]
     assert Counter(failures) == dict.fromkeys([(name, kind) for name in failing], tries)
@@ -266,7 +260,7 @@ def test_what_finishes_at_last_has_the_same_seeds_and_its_failures_do_not_count(
 
 def test_a_candidate_that_fails_too_often_is_withdrawn_until_more_failures_are_allowed(run: Run) -> None:
     """A run that raises is not tried again; the next replicate is."""
-    decision = run.go(slots=2, fail=lambda request, attempt: "error" if request.candidate == "b" else None)
+    decision = run.go(slots=2, fail=fails("error", "b"))
     assert (decision.best, decision.stopped_by, run.history.withdrawn) == ("a", "confidence", {"b"})
     assert sorted(failure.request.name for failure in run.history.failures) == ["b-0", "b-1", "b-2"]
     run.max_failures = 4
@@ -275,23 +269,23 @@ def test_a_candidate_that_fails_too_often_is_withdrawn_until_more_failures_are_a
 
 
 def test_one_training_is_tried_as_often_as_a_candidate_may_fail_in_all_sessions(run: Run) -> None:
-    run.go(fail=lambda request, attempt: "killed" if request.name == "b-0" else None, interrupt_after=3)
+    run.go(fail=fails("killed", "b-0"), interrupt_after=3)
     deaths = len(run.history.failures)
     assert deaths == 2 and run.history.withdrawn == frozenset()
-    run.go(resume=True, fail=lambda request, attempt: "killed" if request.name == "b-0" else None)
+    run.go(resume=True, fail=fails("killed", "b-0"))
     assert [failure.request.name for failure in run.history.failures] == ["b-0"] * 3
     assert run.history.withdrawn == {"b"}
 
 
 def test_a_machine_that_goes_on_lacking_something_ends_the_selection_in_order(run: Run) -> None:
     with pytest.raises(FiestaError, match="a-2 keeps failing .*as told.*--recover.*--allow removed"):
-        run.go(fail=lambda request, attempt: "machine" if request.name == "a-2" else None)
+        run.go(fail=fails("machine", "a-2"))
     before = run.scores()
     assert [request.name for request in run.history.pending] == ["a-2"]
     assert [failure.request.name for failure in run.history.failures] == ["a-2"] * 3
     assert before and run.history.withdrawn == frozenset()
     with pytest.raises(FiestaError, match="a-2 keeps failing"):
-        run.go(resume=True, fail=lambda request, attempt: "machine" if request.name == "a-2" else None)
+        run.go(resume=True, fail=fails("machine", "a-2"))
     assert run.executor.started.count(run.history.pending[0]) == 3, "a resumed selection has fresh tries"
     run.go(resume=True)
     assert run.scores() == run.undisturbed().scores() > before
@@ -301,7 +295,7 @@ def test_a_withdrawn_candidate_is_not_tried_again(run: Run) -> None:
     run.pauses = (600.0,)
     kinds = {"a-0": "machine", "a-1": "error"}
     run.max_failures = 1
-    decision = run.go(slots=4, fail=lambda request, attempt: kinds.get(request.name))
+    decision = run.go(slots=4, fail=lambda request, attempt, host: kinds.get(request.name))
     assert (run.history.withdrawn, decision.best) == ({"a"}, "b")
     assert run.history.pending == ()
     assert run.executor.started.count(make_request(1, "a", 0, shared_splits=True)) == 1
@@ -314,7 +308,7 @@ def test_an_interrupt_ends_a_pause_at_once(
     stub = SimpleNamespace(sleep=lambda seconds: (asked.append(seconds), ctrl_c()), monotonic=time.monotonic)
     monkeypatch.setattr("fiesta_allennlp.selecting.loop.time", stub)
     run.pauses = (600.0,)
-    decision = run.go(fail=lambda request, attempt: "machine")
+    decision = run.go(fail=fails("machine", *MEANS))
     assert decision.stopped_by == "interrupted"
     assert asked == [1.0], "a signal is looked for every second"
     run.go(resume=True)
@@ -338,7 +332,7 @@ def test_pending_requests_of_a_withdrawn_candidate_are_not_trained_on_resuming(r
 def test_running_trainings_of_a_withdrawn_candidate_are_stopped_and_free_their_slots(run: Run) -> None:
     """Four workers begin with a, b, c and a again; the second a fails first."""
     run.max_failures = 1
-    decision = run.go(slots=4, fail=lambda request, attempt: "error" if request.candidate == "a" else None)
+    decision = run.go(slots=4, fail=fails("error", "a"))
     first, again = (make_request(1, "a", replicate, shared_splits=True) for replicate in (0, 1))
     assert run.executor.started[3] == again
     assert run.executor.abandoned[0] == first
@@ -347,10 +341,10 @@ def test_running_trainings_of_a_withdrawn_candidate_are_stopped_and_free_their_s
 
 
 def test_a_training_that_finished_as_it_was_killed_is_not_trained_again(run: Run) -> None:
-    saved = (make_request(1, "c", 2, shared_splits=True),)
-    run.go(evaluator=Normal(saved=saved), fail=lambda request, attempt: "killed" if request in saved else None)
+    saved = make_request(1, "c", 2, shared_splits=True)
+    run.go(evaluator=Normal(saved=(saved,)), fail=fails("killed", "c-2"))
     assert run.scores() == run.undisturbed().scores()
-    assert run.executor.started.count(saved[0]) == 1
+    assert run.executor.started.count(saved) == 1
     assert run.history.failures == ()
 
 
@@ -365,7 +359,7 @@ def test_a_full_disk_and_changed_data_end_the_selection_and_are_nobodys_failure(
     run: Run, kind: str, error: Type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        run.go(fail=lambda request, attempt: kind if request.name == "c-2" else None)
+        run.go(fail=fails(kind, "c-2"))
     assert [request.name for request in run.history.pending] == ["c-2"]
     assert run.history.failures == ()
     run.go(resume=True)
@@ -391,15 +385,14 @@ class Simulated(Executor):
     slots: int = 4
     now: float = 0.0
     idle: float = 0.0
-    is_lacking: Callable[[Request, float], bool] = lambda request, now: False
-    seconds_of_failure: float = 1.0
+    lacks: Callable[[Request, float], bool] = lambda request, now: False
+    seconds_to_fail: float = 1.0
     begun: List[Tuple[float, Request]] = field(default_factory=list)
     running: List[Tuple[float, Request, Evaluator]] = field(default_factory=list)
-    timeouts: List[Optional[float]] = field(default_factory=list)
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
         assert len(self.running) < self.slots
-        seconds = self.seconds_of_failure if self.is_lacking(request, self.now) else self.seconds
+        seconds = self.seconds_to_fail if self.lacks(request, self.now) else self.seconds
         self.running.append((self.now + seconds, request, evaluator))
         self.begun.append((self.now, request))
 
@@ -407,14 +400,13 @@ class Simulated(Executor):
         while self.running:
             end, request, evaluator = min(self.running, key=lambda work: (work[0], work[1].key))
             wait = end - self.now
-            self.timeouts.append(timeout)
             self.idle += (self.slots - len(self.running)) * (wait if timeout is None else min(wait, timeout))
             if timeout is not None and timeout < wait:
                 self.now += timeout
                 return
             self.now = end
             self.running.remove((end, request, evaluator))
-            if self.is_lacking(request, self.now - self.seconds_of_failure):
+            if self.lacks(request, self.now - self.seconds_to_fail):
                 yield Failure(request, "machine", "as told")
             else:
                 yield replace(evaluator.evaluate(request, Path()), seconds=self.seconds)
@@ -448,10 +440,10 @@ def simulated(run: Run, monkeypatch: pytest.MonkeyPatch) -> Simulate:
     """Makes an executor whose time is that of the selection too, which pauses as long as it does for users."""
     run.pauses = RETRY_PAUSES
 
-    def make(*args: Any, **kwargs: Any) -> Simulated:
+    def make(*args: Any, clock_begins_at: float = 0.0, **kwargs: Any) -> Simulated:
         executor = Simulated(*args, **kwargs)
         for module in ("selecting.failures", "selecting.loop"):
-            monkeypatch.setattr(f"fiesta_allennlp.{module}.time", Hours(executor, 0.0))
+            monkeypatch.setattr(f"fiesta_allennlp.{module}.time", Hours(executor, clock_begins_at))
         # Else each minute is a write.
         monkeypatch.setattr("fiesta_allennlp.selecting.loop.SECONDS_BETWEEN_SAVES", 600.0)
         return executor
@@ -464,8 +456,8 @@ EQUALLY = {"type": "non_adaptive_fb", "budget": 12}
 
 def test_the_others_are_trained_while_one_waits_to_be_tried_again(run: Run, simulated: Simulate) -> None:
     run.params = EQUALLY
-    executor = simulated(3600.0, slots=2, is_lacking=lambda request, now: request.name == "a-0" and now < 2000.0)
-    decision = run.go_with(executor)
+    executor = simulated(3600.0, slots=2, lacks=lambda request, now: request.name == "a-0" and now < 2000.0)
+    decision = run.go(executor)
     tries = [begun for begun, request in executor.begun if request.name == "a-0"]
     assert tries[0] == 0.0 and tries[-1] >= 2000.0
     assert decision.stopped_by == "budget"
@@ -480,21 +472,20 @@ def test_the_pauses_grow_until_the_selection_ends(
     run: Run, simulated: Simulate, works_until: float, tries: List[float]
 ) -> None:
     """After all pauses, or two where no run ever finished."""
-    executor = simulated(9.0, slots=1, is_lacking=lambda request, now: now >= works_until)
+    executor = simulated(9.0, slots=1, lacks=lambda request, now: now >= works_until)
     with pytest.raises(FiestaError, match="keeps failing"):
-        run.go_with(executor)
+        run.go(executor)
     first = executor.begun[int(works_until > 0)][1]
     assert [begun for begun, request in executor.begun if request == first] == tries
 
 
-@pytest.mark.parametrize(("slots", "seconds_of_failure"), [(1, 1.0), (3, 3600.0)])
+@pytest.mark.parametrize(("slots", "seconds"), [(1, 1.0), (3, 3600.0)])
 def test_a_machine_on_which_nothing_works_gets_few_requests(
-    run: Run, simulated: Simulate, slots: int, seconds_of_failure: float
+    run: Run, simulated: Simulate, slots: int, seconds: float
 ) -> None:
-    executor = simulated(9.0, slots=slots, is_lacking=lambda request, now: True)
-    executor.seconds_of_failure = seconds_of_failure
+    executor = simulated(9.0, slots=slots, lacks=lambda request, now: True, seconds_to_fail=seconds)
     with pytest.raises(FiestaError, match="keeps failing"):
-        run.go_with(executor)
+        run.go(executor)
     assert slots < len(run.history.pending) <= 2 * slots
     assert len(run.history.failures) <= 2 * slots * (len(RETRY_PAUSES) + 2)
     assert run.history.withdrawn == frozenset()
@@ -505,8 +496,8 @@ def test_a_candidate_for_which_alone_the_machine_lacks_something_is_withdrawn(
     run: Run, simulated: Simulate, minutes: float
 ) -> None:
     """As with one that is too large for the card: the others are trained all the same."""
-    executor = simulated(60 * minutes, slots=2, is_lacking=lambda request, now: request.candidate == "a")
-    decision = run.go_with(executor)
+    executor = simulated(60 * minutes, slots=2, lacks=lambda request, now: request.candidate == "a")
+    decision = run.go(executor)
     assert (decision.best, decision.stopped_by, run.history.withdrawn) == ("b", "confidence", {"a"})
     assert run.history.pending == ()
     assert [failure.kind for failure in run.history.failures].count("unfit") == 3
@@ -517,9 +508,8 @@ def test_a_candidate_that_fails_after_all_others_have_finished_is_withdrawn_afte
 ) -> None:
     """As with a long batch at the end of an epoch: the strategy waits for it, and nothing else is left to do."""
     run.params = {"type": "top_two", "belief": {"type": "moderated_t"}, "num_starts": 2}
-    executor = simulated(1800.0, slots=6, is_lacking=lambda request, now: request.candidate == "a")
-    executor.seconds_of_failure = 3600.0
-    decision = run.go_with(executor)
+    executor = simulated(1800.0, slots=6, lacks=lambda request, now: request.candidate == "a", seconds_to_fail=3600.0)
+    decision = run.go(executor)
     assert (decision.best, decision.stopped_by, run.history.withdrawn) == ("b", "confidence", {"a"})
     tries = Counter(request.name for _, request in executor.begun if request.candidate == "a")
     assert tries == {"a-0": len(RETRY_PAUSES) + 1, "a-1": len(RETRY_PAUSES) + 1, "a-2": 1, "a-3": 1}
@@ -530,9 +520,8 @@ def test_a_run_for_which_alone_the_machine_lacks_something_fails_after_all_pause
 ) -> None:
     """As with a long batch on one split: else it would be tried again and again, half of the time."""
     run.params = EQUALLY
-    executor = simulated(7200.0, slots=1, is_lacking=lambda request, now: request.name == "a-2")
-    executor.seconds_of_failure = 7200.0
-    assert run.go_with(executor).stopped_by == "budget"
+    executor = simulated(7200.0, slots=1, lacks=lambda request, now: request.name == "a-2", seconds_to_fail=7200.0)
+    assert run.go(executor).stopped_by == "budget"
     assert [request.name for _, request in executor.begun].count("a-2") == len(RETRY_PAUSES) + 1
     kinds = [failure.kind for failure in run.history.failures]
     assert kinds == ["machine"] * len(RETRY_PAUSES) + ["unfit"] and run.history.withdrawn == frozenset()
@@ -542,19 +531,16 @@ def test_a_run_for_which_alone_the_machine_lacks_something_fails_after_all_pause
 def test_a_selection_does_not_end_for_one_while_another_run_goes_on(run: Run, simulated: Simulate) -> None:
     """The first run of b takes longer than all pauses; on the other worker nothing works meanwhile."""
     run.params = EQUALLY
-    executor = simulated(9000.0, slots=2, is_lacking=lambda request, now: request.name != "b-0" and now < 7500.0)
-    assert run.go_with(executor).stopped_by == "budget"
+    executor = simulated(9000.0, slots=2, lacks=lambda request, now: request.name != "b-0" and now < 7500.0)
+    assert run.go(executor).stopped_by == "budget"
     assert run.scores() == run.undisturbed().scores()
 
 
-def test_max_hours_is_a_total_over_all_sessions(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    run.params = EQUALLY
-    run.max_hours, begin, done = 2.5, 500.0, []
-    for resume, hours in ((False, 2.5), (True, 2.5), (True, 4.6), (True, None)):
-        executor = Simulated(3600.0, slots=2)
-        monkeypatch.setattr("fiesta_allennlp.selecting.loop.time", Hours(executor, begin))
-        run.max_hours, begin = hours, -700.0 - begin  # the machine's clock is another one in each session
-        decision = run.go_with(executor, resume=resume)
+def test_max_hours_is_a_total_over_all_sessions(run: Run, simulated: Simulate) -> None:
+    run.params, done = EQUALLY, []
+    for run.max_hours, clock in ((2.5, 500.0), (2.5, -1200.0), (4.6, 500.0), (None, -1200.0)):
+        executor = simulated(3600.0, slots=2, clock_begins_at=clock)
+        decision = run.go(executor, resume=bool(done))
         done.append((decision.stopped_by, len(run.history.evaluations), len(run.history.pending), executor.now / 3600))
     # What ran when the time was over is begun anew: half an hour of two workers is lost, then a tenth.
     assert done[0] == ("max_hours", 4, 2, 2.5)
@@ -577,7 +563,7 @@ def test_the_time_of_a_session_that_is_killed_counts_to_the_last_minute(
 
     monkeypatch.setattr(executor, "completed", killed)
     with pytest.raises(SystemError):
-        run.go_with(executor)
+        run.go(executor)
     store = RunStore(run.directory, create=False)
     assert store.meta().working_seconds == 600.0
     store.close()
