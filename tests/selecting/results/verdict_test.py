@@ -1,20 +1,27 @@
-"""The verdict over all that took part: best, equal or open."""
+"""The verdict over all that took part: best, equal or open, how often such winners are wrong, and who is preferred."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
 import numpy as np
 import pytest
 
+from fiesta_allennlp import next_runs, report
 from fiesta_allennlp.choosing import Strategy
+from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Evaluation, Failure, History
+from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.words import verdict_in_words
 from fiesta_allennlp.selecting.objections import UNSEEDED
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.verdict import judge, smallest_set
+from fiesta_allennlp.selecting.results.verdict import CLASS_ERRORS, class_of, find_class_errors, judge, with_preference
+from tests.choosing import histories
 from tests.choosing.histories import request
+from tests.selections import METRIC, write_selection
 
 STRATEGY = {"type": "top_two", "belief": {"type": "moderated_t"}, "max_evaluations": 60}
 BAD, GOOD = [0.50, 0.52, 0.51, 0.50], [0.80, 0.81, 0.79, 0.80]
@@ -23,8 +30,6 @@ BETTER = [0.90, 0.91, 0.89]
 
 def result_of(scores: Dict[str, Sequence[float]], *, allowed: Sequence[str] = (), **changes: Any) -> Result:
     """The result of a selection of candidates with these scores. `changes` are fields of its history."""
-    from fiesta_allennlp.core.registry import build
-
     runs = [
         Evaluation(make_request(0, name, replicate, shared_splits=False), score, "f1")
         for name, row in scores.items()
@@ -114,11 +119,105 @@ def test_two_candidates_within_half_an_sd_are_equal_only_at_an_end_without_a_win
     assert few.verdict == "open" and few.prob_equal is not None and few.prob_equal < 0.95
 
 
-def test_the_smallest_set_reaches_the_target() -> None:
-    assert smallest_set({"a": 0.3, "b": 0.65, "c": 0.05}, 0.9) == ("b", "a")
-    assert smallest_set({}, 0.9) == ()
-
-
 @pytest.mark.parametrize(("margin", "said"), [(0.0, "b is the best"), (0.4, "b is within 0.4 of the best")])
 def test_a_winner_within_a_margin_is_not_called_the_best(margin: float, said: str) -> None:
     assert sentence(replace(result_of({"a": BAD, "b": GOOD}), margin=margin)).startswith(said)
+
+
+DEFAULT = {"type": "top_two", "belief": {"type": "moderated_t"}}
+NORMAL = np.random.default_rng(0).normal(0, 0.01, (2, 40))
+
+
+@pytest.mark.parametrize(
+    ("sds", "num_runs", "place"), [(0.4, 40, (0, 0)), (1.5, 16, (1, 1)), (6.0, 5, (1, 2)), (0.9, 40, (1, 0))]
+)
+def test_a_winner_has_the_class_of_its_probability_and_its_lead(sds: float, num_runs: int, place: Any) -> None:
+    noise = NORMAL[:, :num_runs] - NORMAL[:, :num_runs].mean(axis=1, keepdims=True)
+    sd = float(np.std(noise[0] - noise[1], ddof=1) / 2**0.5)
+    strategy = build(Strategy, DEFAULT)
+    runs = {"a": (0.8 + noise[0]).tolist(), "b": (0.8 - sds * sd + noise[1]).tolist()}
+    decision = strategy.recommend(histories.history(runs))
+    assert class_of(decision) == place
+    assert find_class_errors(decision, strategy) == CLASS_ERRORS[place[0]][place[1]]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"confidence": 0.9},
+        {"margin": 0.01},
+        {"stop": {"type": "glr"}},
+        {"belief": {"type": "student_t"}},
+        {"type": "non_adaptive_fc"},
+    ],
+)
+def test_nothing_was_measured_of_other_rules(options: Dict[str, Any]) -> None:
+    strategy = build(Strategy, {**DEFAULT, **options})
+    decision = strategy.recommend(histories.history({"a": (0.8 + NORMAL[0]).tolist(), "b": (0.6 + NORMAL[1]).tolist()}))
+    assert decision.stopped_by == "confidence" and find_class_errors(decision, strategy) is None
+
+
+STEPS = (0.002, -0.002, 0.001, -0.001)
+COSTS = {"large": (0.9, 100, 8), "small": (0.898, 10, 4), "tiny": (0.8, 1, 1)}
+
+
+@pytest.fixture
+def rows() -> List[Dict[str, Any]]:
+    """Small is within 0.01 of large, at a tenth of its seconds, and tiny is not."""
+    return [
+        {"candidate": name, "seed": seed, "score": mean + noise, "seconds": seconds, "memory": memory}
+        for name, (mean, seconds, memory) in COSTS.items()
+        for seed, noise in enumerate(STEPS)
+    ]
+
+
+@pytest.mark.parametrize(("by", "cost"), [("seconds", 10), ("memory", 4)])
+def test_the_cheapest_candidate_that_is_good_enough(rows: List[Dict[str, Any]], by: str, cost: float) -> None:
+    for answer in (next_runs(rows, margin=0.01, prefer=by), report(rows, margin=0.01, prefer=by)):
+        preferred = answer.result.preferred
+        assert preferred is not None and (preferred.name, preferred.cost, preferred.by) == ("small", cost, by)
+        assert answer.result.leading == "large"
+    assert f"Preferred by {by}: small ({cost}), within 0.01 of the best with probability" in str(answer)
+
+
+def test_nobody_is_preferred_before_the_target_and_what_is_unknown_is_refused(
+    rows: List[Dict[str, Any]], shared_data: Path
+) -> None:
+    preferred = next_runs(rows, margin=1e-6, prefer="seconds", confidence=0.999).result.preferred
+    assert preferred is not None and preferred.name is None
+    with pytest.raises(ConfigError, match="--prefer seconds needs --margin"):
+        next_runs(rows, prefer="seconds")
+    with pytest.raises(ConfigError, match="nothing tells 'latency' of large"):
+        next_runs(rows, margin=0.01, prefer="latency")
+    cheap = next_runs(shared_data / "inputs" / "gate.csv", margin=0.01, prefer="seconds").result.preferred
+    assert cheap is not None and (cheap.name, cheap.cost) == ("pr", 10)
+
+
+def test_a_cost_of_0_is_the_lowest(rows: List[Dict[str, Any]]) -> None:
+    free = [{**row, "seconds": 0, "memory": 0} if row["candidate"] == "small" else row for row in rows]
+    for by in ("seconds", "memory"):
+        preferred = next_runs(free, margin=0.01, prefer=by).result.preferred
+        assert preferred is not None and (preferred.name, preferred.cost) == ("small", 0)
+    candidates = [
+        CandidateResult(name, prob_within_margin=0.99, num_parameters=number) for name, number in (("a", 7), ("b", 0))
+    ]
+    result = Result("a", "confidence", METRIC, tuple(candidates), margin=0.1)
+    assert with_preference(result, "parameters", {}).preferred.name == "b"
+    with pytest.raises(ConfigError, match="nothing tells 'seconds' of a, b"):
+        with_preference(result, "seconds", {})
+
+
+def test_a_selection_is_asked_for_its_own_costs(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    scores = {name: [mean + noise for noise in rng.permutation(STEPS)] for name, (mean, *_) in COSTS.items()}
+    write_selection(tmp_path / "run", scores, margin=0.01, confidence=0.95).close()
+    for by, cost in (("seconds", 2), ("parameters", 1234)):
+        record = report(tmp_path / "run", prefer=by)
+        preferred = record.result.preferred
+        assert preferred is not None and (preferred.name, preferred.cost) == ("large", cost)
+        assert f"Preferred by {by}: large ({cost}), within 0.01 of the best with probability" in str(record)
+    with pytest.raises(ConfigError, match="nothing tells 'latency' of large, small. Name a column of numbers"):
+        report(tmp_path / "run", prefer="latency")
+    write_selection(tmp_path / "plain", scores).close()
+    with pytest.raises(ConfigError, match="--prefer seconds needs --margin"):
+        report(tmp_path / "plain", prefer="seconds")
