@@ -2,9 +2,8 @@
 
 python scripts/make_pictures.py report runs/digits              # docs/live/example-report.html, pictures/report.png
 python scripts/make_pictures.py recording 20 fiesta select ...  # docs/pictures/recording.svg: a terminal, in 20 s
-python scripts/make_pictures.py splits                          # docs/pictures/splits.svg
 
-`report` needs Chromium, and `recording` needs pyte.
+`report` needs Chromium, and `recording` needs pyte. The script of commit d7aff15e drew docs/pictures/splits.svg.
 """
 
 import argparse
@@ -12,7 +11,6 @@ import contextlib
 import io
 import os
 import pty
-import random
 import re
 import shlex
 import shutil
@@ -20,7 +18,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import Callable, Iterator, List, Optional, Tuple
+from typing import Iterator, List, Tuple
 
 from PIL import Image
 from rich.console import Console
@@ -42,18 +40,6 @@ FRAMES = 40
 
 FIRST_SHARE = 0.12
 """The share of the time for which a recording begins with its last screen."""
-
-SET_COLOURS = {"training": "#a9bcd0", "validation": "#e8a33d", "test": "#b5332e"}
-OFFICIAL_SPLIT = ["training"] * 14 + ["validation"] * 3 + ["test"] * 3
-"""The sets of 20 instances."""
-SPLIT_PANELS = (
-    ("shared (default): run k of A and B has split k", lambda candidate, run: random.Random(run)),
-    ("independent: each run has its own split", lambda candidate, run: random.Random(f"{candidate}{run}")),
-    ("official: one split for all runs", lambda candidate, run: None),
-)
-"""The title of each panel of the picture of splits, and what draws the split of a run; None for the official one."""
-CELL, ROW, PANEL, WIDTH = 7, 18, 100, 360
-"""Sizes in pixels: readable on a phone."""
 
 
 def report_page(selection: str) -> None:
@@ -127,47 +113,14 @@ def recording(seconds: float, command: List[str]) -> None:
     (PICTURES / "recording.svg").write_text(picture.replace("</style>", style), encoding="utf-8")
 
 
-def draw_split(x: int, y: int, rng: Optional[random.Random]) -> Iterator[str]:
-    """A bar with a cell for each instance, coloured by its set."""
-    sets = rng.sample(OFFICIAL_SPLIT, len(OFFICIAL_SPLIT)) if rng else OFFICIAL_SPLIT
-    for name, colour in SET_COLOURS.items():
-        cells = (f"M{x + CELL * i} {y}h{CELL - 1}v13h{1 - CELL}z" for i, cell in enumerate(sets) if cell == name)
-        yield f'<path fill="{colour}" d="{"".join(cells)}"/>'
-
-
-def draw_panel(y: int, title: str, rng_of: Callable[[str, int], Optional[random.Random]]) -> Iterator[str]:
-    """Three runs of two candidates."""
-    yield f'<text x="12" y="{y + 14}" font-weight="bold">{title}</text>'
-    for x, candidate in ((58, "A"), (208, "B")):
-        yield f'<text x="{x + 10 * CELL}" y="{y + 31}" text-anchor="middle">candidate {candidate}</text>'
-        for run in range(3):
-            yield from draw_split(x, y + 36 + ROW * run, rng_of(candidate, run))
-    yield from (f'<text x="12" y="{y + 47 + ROW * run}">run {run}</text>' for run in range(3))
-
-
-def splits() -> None:
-    """Draw the splits of three runs of two candidates, for each kind of splits."""
-    height = PANEL * len(SPLIT_PANELS) + 40
-    parts = [part for i, panel in enumerate(SPLIT_PANELS) for part in draw_panel(8 + PANEL * i, *panel)]
-    for x, (name, colour) in zip((58, 150, 250), SET_COLOURS.items(), strict=True):
-        parts.append(f'<rect x="{x}" y="{height - 26}" width="11" height="11" fill="{colour}"/>')
-        parts.append(f'<text x="{x + 16}" y="{height - 16}">{name}</text>')
-    frame = f'<rect width="{WIDTH}" height="{height}" rx="8" fill="#fff"/>'
-    style = 'font-family="Helvetica, Arial, sans-serif" font-size="13" fill="#222"'
-    svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" {style}>'
-    (PICTURES / "splits.svg").write_text("\n".join([svg, frame, *parts, "</svg>\n"]), encoding="utf-8")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("picture", choices=("report", "recording", "splits"))
+    parser.add_argument("picture", choices=("report", "recording"))
     parser.add_argument(
         "subject", nargs=argparse.REMAINDER, help="the directory of a selection; or seconds and a command"
     )
     args = parser.parse_args()
-    if args.picture == "splits":
-        splits()
-    elif args.picture == "recording":
+    if args.picture == "recording":
         recording(float(args.subject[0]), args.subject[1:])
     else:
         report_page(args.subject[0])

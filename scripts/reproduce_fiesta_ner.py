@@ -24,7 +24,6 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 import numpy as np
 
 from fiesta_allennlp import replay
-from fiesta_allennlp.tables.simulation.outlook import wilson_interval
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
@@ -32,14 +31,13 @@ from common import (
     BENCHMARKS,
     add_page_options,
     append_rows,
-    final_rule,
     last_line,
     make_parser,
     print_table,
-    read_rows,
+    read_final_rows,
     replace_tables,
     rule_id,
-    share_text,
+    share_of,
     split_table,
     write_tables,
 )
@@ -63,13 +61,7 @@ DROPS = (0.152, 0.128, 0.104, 0.050)
 """Of the released test F1: means and standard deviations within and between splits of the runs that converged, the
 correlation of the taggers' means on a split, and how far the four others lie below the mean of theirs."""
 
-PROCEDURES: Tuple[Tuple[str, Mapping[str, Any]], ...] = (
-    ("the default", {}),
-    ("the default, P(best) alone", {"stop": "bayesian"}),
-    ("the paper's TTTS, independent splits", {"preset": "paper"}),
-)
-"""Names and `ReplaySettings`."""
-
+PROCEDURE = "the default"
 UNCONVERGED_LABELS: Mapping[str, Sequence[str]] = {
     "synthetic, all converge": (),
     "4 of 750 of the worse tagger do not": ("cnn",),
@@ -181,31 +173,30 @@ class Measured:
     @property
     def cells(self) -> Tuple[str, ...]:
         """One text for each of `REPLAY_HEADINGS`."""
-        share = share_text(self.correct, wilson_interval(round(self.correct * self.selections), self.selections))
+        share = share_of(round(self.correct * self.selections), self.selections)
         runs = f"{self.mean_runs:.1f} ± {self.error:.1f}"
         return self.scores, self.procedure, runs, share, f"{self.wrong:.3f}", f"{self.inconclusive:.3f}"
 
 
-def measure(label: str, tables: Sequence[Scores], procedure: str, *, repetitions: int, **options: Any) -> Measured:
+def measure(label: str, tables: Sequence[Scores], repetitions: int) -> Measured:
     """Repeat as many selections over each of the tables."""
     results = []
     for number, scores in enumerate(tables):
         content = {name: scores[name].ravel().tolist() for name in TAGGERS}
         source = split_table(content, scores["cnn"].shape[1], f"table {number}")
-        result = replay(source, repetitions=repetitions, seed=SEED, **options)
+        result = replay(source, repetitions=repetitions, seed=SEED)
         results.append(result.default)
     number, means = len(results) * repetitions, [outlook.runs.mean for outlook in results]
     shares = np.mean([(outlook.correct, outlook.wrong, outlook.open) for outlook in results], axis=0)
     error = np.sqrt((np.mean([outlook.runs.sd**2 for outlook in results]) + np.var(means)) / (number - 1))
     numbers = (round(float(value), 4) for value in (np.mean(means), error, *shares))
-    return Measured(rule_id(), label, procedure, SEED, number, *numbers)
+    return Measured(rule_id(), label, PROCEDURE, SEED, number, *numbers)
 
 
 def with_tables(page: str) -> str:
-    """The page with the table of the recorded lines of the final rule, for the default alone."""
-    rule, default = final_rule(), PROCEDURES[0][0]
-    lines = [line for line in read_rows(RESULTS, Measured) if line.rule == rule]
-    rows = [last_line(lines, RESULTS, scores=label, procedure=default).cells for label in UNCONVERGED_LABELS]
+    """The page with the table of the recorded lines of the final rule."""
+    lines = read_final_rows(RESULTS, Measured)
+    rows = [last_line(lines, RESULTS, scores=label, procedure=PROCEDURE).cells for label in UNCONVERGED_LABELS]
     return replace_tables(page, TABLE_PATTERN, lambda match: [REPLAY_HEADINGS, *rows])
 
 
@@ -221,7 +212,7 @@ def synthetic_variants(number: int) -> Dict[str, List[Scores]]:
 
 
 def main() -> None:
-    parser = make_parser(__doc__, repetitions=500, only="procedures whose name")
+    parser = make_parser(__doc__, repetitions=500)
     parser.add_argument("scores", type=Path, nargs="?", help="ner_dataset_and_random_seeds.json")
     parser.add_argument("--synthetic", type=int, metavar="N", help="draw N files instead, each with --repetitions")
     add_page_options(parser)
@@ -242,11 +233,9 @@ def main() -> None:
 
     def rows() -> Iterator[Sequence[str]]:
         for label, tables in variants.items():
-            for name, options in PROCEDURES:
-                if re.search(args.only, name):
-                    line = measure(label, tables, name, repetitions=args.repetitions, **options)
-                    append_rows([asdict(line)], (args.results or args.output) / RESULTS.name)
-                    yield line.cells
+            line = measure(label, tables, args.repetitions)
+            append_rows([asdict(line)], (args.results or args.output) / RESULTS.name)
+            yield line.cells
 
     if variants:
         print_table(REPLAY_HEADINGS, rows(), title="Selections at confidence 0.95")

@@ -1,23 +1,21 @@
 """Tables 1 and 2 of Haffari et al. (2017): queries needed to find the best of several systems by the counts of their
 answers, and by their F-measures alone, beside the paper's figures. As Markdown, a row as soon as it is there.
 
-    python scripts/reproduce_haffari.py                              # all rows, at the setting nearest to the paper's
-    python scripts/reproduce_haffari.py --items 25 --best 0.8 --repetitions 50 --only "hierarchical PETS"
+    python scripts/reproduce_haffari.py --repetitions 500 --look-every 10
+    python scripts/reproduce_haffari.py --repetitions 50 --problems 0.05:5 --only "hierarchical PETS"
 
 The paper does not say which rates its systems have, how many items a document has, or what concentration the documents
-were drawn with: these are options. System i has the F-measure `best` - i margin. Documents are independent of each
-other, as in the paper, unless `--alike` says otherwise. `--look-every N` lets N queries pass between two looks.
+were drawn with: these are constants here. System i has the F-measure `BEST` - i margin. Documents are independent of
+each other, as in the paper. `--look-every N` lets N queries pass between two looks.
 """
 
 import argparse
-import math
 import sys
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
-from scipy.special import gammaincinv, ndtr
 
 from fiesta_allennlp import replay
 from fiesta_allennlp.core.records import Evaluation
@@ -33,6 +31,20 @@ SEED = 2017
 MAX_QUERIES = 2000
 NUM_SAMPLES = 512
 """Half of the default: P(best) differs in the third digit."""
+
+BEST = 0.99
+"""F-measure of the best system."""
+
+NUM_ITEMS = 10**6
+"""Answers in a document."""
+
+SHARE = 0.5
+"""Of the answers that are true positives for a system without errors, and of the errors that are false negatives."""
+
+CONCENTRATION = 1.0
+"""A of the documents and of the hierarchical belief."""
+
+HIERARCHICAL = {"type": "dirichlet_f_measure", "num_samples": NUM_SAMPLES, "concentration": CONCENTRATION}
 
 KINDS = ("tp", "fp", "fn", "tn")
 SAMPLERS = {"TS": 1.0, "PETS": 0.5}
@@ -62,54 +74,17 @@ PAPER_BASELINES: Dict[Tuple[float, int], Tuple[object, object]] = {
 HEADINGS = ("margin", "systems", "method", "paper", "queries", "success", "at the limit")
 
 
-@dataclass(frozen=True)
-class Setting:
-    """What the paper leaves open.
+def rates(f: float) -> np.ndarray:
+    """Rates in the order of `KINDS` with the F-measure `f`. Shape: `(4,)`."""
+    errors = 2 * (1 - f) / f
+    tp = SHARE / (1 + SHARE * errors)
+    wrong = tp * errors
+    return np.array([tp, wrong * (1 - SHARE), wrong * SHARE, 1 - tp - wrong])
 
-    Attributes:
-        items: answers in a document.
-        best: F-measure of the best system.
-        positives: share of the answers that are true positives for a system without errors.
-        misses: share of the errors that are false negatives.
-        concentration: A of the documents.
-        believed: A of the hierarchical belief.
-        alike: correlation of what makes one document harder than another, between systems. Above 0 all systems are
-            asked the same documents, in the same order.
-    """
 
-    items: int = 10**6
-    best: float = 0.99
-    positives: float = 0.5
-    misses: float = 0.5
-    concentration: float = 1.0
-    believed: float = 1.0
-    alike: float = 0.0
-
-    def rates(self, f: float) -> np.ndarray:
-        """Rates in the order of `KINDS` with the F-measure `f`. Shape: `(4,)`."""
-        errors = 2 * (1 - f) / f
-        tp = self.positives / (1 + self.positives * errors)
-        wrong = tp * errors
-        return np.array([tp, wrong * (1 - self.misses), wrong * self.misses, 1 - tp - wrong])
-
-    def documents(
-        self, f: float, number: int, rng: np.random.Generator, shared: Optional[np.ndarray] = None
-    ) -> np.ndarray:
-        """Counts of documents of a system. Shape: `(number, 4)`.
-
-        Args:
-            shared: normal variables of the documents, for `alike` above 0. Shape: `(number, 4)`.
-        """
-        parameters = self.concentration * self.rates(f)
-        if shared is None:
-            return rng.multinomial(self.items, rng.dirichlet(parameters, number))
-        own_effects = rng.normal(size=shared.shape)
-        normal = math.sqrt(self.alike) * shared + math.sqrt(1 - self.alike) * own_effects
-        rates = np.maximum(gammaincinv(parameters, ndtr(normal)), np.finfo(float).tiny)
-        return rng.multinomial(self.items, rates / rates.sum(axis=1, keepdims=True))
-
-    def belief(self) -> Dict[str, Any]:
-        return {"type": "dirichlet_f_measure", "num_samples": NUM_SAMPLES, "concentration": self.believed}
+def draw_documents(f: float, number: int, rng: np.random.Generator) -> np.ndarray:
+    """Counts of documents of a system. Shape: `(number, 4)`."""
+    return rng.multinomial(NUM_ITEMS, rng.dirichlet(CONCENTRATION * rates(f), number))
 
 
 def f_measures(counts: np.ndarray) -> np.ndarray:
@@ -134,7 +109,6 @@ class DrawnDocuments(DrawnScores):
 class SyntheticDocuments(ScoreSource):
     """Documents of systems with F-measures a margin apart, drawn from the paper's model."""
 
-    setting: Setting
     measures: Mapping[str, float]
     name: str = "synthetic documents"
     reports_counts = True
@@ -152,14 +126,8 @@ class SyntheticDocuments(ScoreSource):
     def draw(
         self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
     ) -> DrawnDocuments:
-        shared = split_rng.normal(size=(sampling.length, len(KINDS))) if sampling.shared_splits else None
-        counts = {
-            name: self.setting.documents(f, sampling.length, score_rngs[name], shared)
-            for name, f in self.measures.items()
-        }
-        splits: Mapping[str, np.ndarray] = dict.fromkeys(counts, np.arange(sampling.length))
-        if shared is None:
-            splits = number_splits(dict.fromkeys(counts, sampling.length))
+        counts = {name: draw_documents(f, sampling.length, score_rngs[name]) for name, f in self.measures.items()}
+        splits = number_splits(dict.fromkeys(counts, sampling.length))
         scores = {name: f_measures(rows) for name, rows in counts.items()}
         return DrawnDocuments(splits, scores, self.name, counts=counts)
 
@@ -168,27 +136,24 @@ class SyntheticDocuments(ScoreSource):
 class Row:
     """One method on one problem."""
 
-    setting: Setting
     margin: float
     systems: int
     method: str
-    look_every: int = 1
-    confidence: float = 0.95
+    look_every: int
 
     def source(self) -> SyntheticDocuments:
-        measures = {f"system{i}": self.setting.best - i * self.margin for i in range(self.systems)}
-        return SyntheticDocuments(self.setting, measures)
+        return SyntheticDocuments({f"system{i}": BEST - i * self.margin for i in range(self.systems)})
 
     def run(self, repetitions: int) -> Simulation:
         kind, sampler = self.method.split()
         return replay(
             self.source(),
             strategy={"type": "ttts", "beta": SAMPLERS[sampler]},
-            belief=self.setting.belief() if kind == "hierarchical" else "student_t",
+            belief=HIERARCHICAL if kind == "hierarchical" else "student_t",
             stop="bayesian",
-            confidence=self.confidence,
+            confidence=0.95,
             max_evaluations=MAX_QUERIES,
-            splits="shared" if self.setting.alike > 0 else "independent",
+            splits="independent",
             repetitions=repetitions,
             batch_size=self.look_every,
             seed=SEED,
@@ -198,11 +163,11 @@ class Row:
         """Baseline2 and BaselineK-1, by the F-measures of 100,000 documents of the best two systems."""
         rng = np.random.default_rng(SEED)
         best, second = list(self.source().measures.values())[:2]
-        effect = effect_apart(*(f_measures(self.setting.documents(f, 100_000, rng)) for f in (best, second)))
+        effect = effect_apart(*(f_measures(draw_documents(f, 100_000, rng)) for f in (best, second)))
         return num_documents(effect), num_documents(effect, error=ERROR / (self.systems - 1))
 
 
-def cells(rows: List[Row], args: argparse.Namespace) -> Iterator[Sequence[object]]:
+def cells(rows: List[Row], repetitions: int) -> Iterator[Sequence[object]]:
     """The table, problem by problem."""
     for margin, systems in dict.fromkeys((row.margin, row.systems) for row in rows):
         problem_rows = [row for row in rows if (row.margin, row.systems) == (margin, systems)]
@@ -210,8 +175,7 @@ def cells(rows: List[Row], args: argparse.Namespace) -> Iterator[Sequence[object
         for name, number, paper in zip(("Baseline2", "BaselineK-1"), problem_rows[0].fixed(), papers, strict=True):
             yield margin, systems, name, paper, number, "", ""
         for row in problem_rows:
-            repetitions = args.gaussian_repetitions if row.method.startswith("Gaussian") else args.repetitions
-            result = row.run(repetitions or args.repetitions)
+            result = row.run(repetitions)
             yield (
                 margin,
                 systems,
@@ -229,34 +193,24 @@ METHODS = ("Gaussian TS", "hierarchical TS", "Gaussian PETS", "hierarchical PETS
 
 def parse() -> argparse.Namespace:
     parser = make_parser(__doc__, repetitions=500)
-    default = Setting()
-    parser.add_argument(
-        "--gaussian-repetitions", type=int, help="repetitions of the Gaussian belief (default: --repetitions)"
-    )
     parser.add_argument("--only", default="", metavar="WORDS", help="methods whose names contain all of these words")
     parser.add_argument(
         "--problems", nargs="*", metavar="MARGIN:SYSTEMS", help="problems such as 0.05:5 (default: all)"
     )
     parser.add_argument("--look-every", type=int, default=1, help="queries between two looks of the Gaussian belief")
-    parser.add_argument("--confidence", type=float, default=0.95)
-    parser.add_argument("--items", type=int, default=default.items)
-    for name in ("best", "positives", "misses", "concentration", "believed", "alike"):
-        parser.add_argument(f"--{name}", type=float, default=getattr(default, name))
     return parser.parse_args()
 
 
 def main() -> None:
     args = parse()
-    setting = Setting(**{field.name: getattr(args, field.name) for field in fields(Setting)})
     problems = [(float(m), int(k)) for m, k in (text.split(":") for text in args.problems or ())] or TABLES
     methods = [name for name in METHODS if all(word in name.split() for word in args.only.split())]
-    print(f"\n{setting}\n", flush=True)
     rows = [
-        Row(setting, margin, systems, method, args.look_every if "Gaussian" in method else 1, args.confidence)
+        Row(margin, systems, method, args.look_every if "Gaussian" in method else 1)
         for margin, systems in problems
         for method in methods
     ]
-    print_table(HEADINGS, cells(rows, args))
+    print_table(HEADINGS, cells(rows, args.repetitions))
 
 
 if __name__ == "__main__":

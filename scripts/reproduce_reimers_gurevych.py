@@ -14,7 +14,7 @@ import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
 import numpy as np
 
@@ -69,7 +69,6 @@ HEADINGS_2 = ("task", "paper: configurations", "median", "95%", "max", "here: co
 HEADINGS_3 = ("task", "paper: configurations", "CRF better", "softmax - CRF", "here: configurations", "CRF better",
               "softmax - CRF")  # fmt: skip
 HEADINGS_5 = ("task", "paper: configurations", "none", "CNN", "LSTM", "here: configurations", "none", "CNN", "LSTM")
-HEADINGS_DEVELOPMENT = ("task", "runs", "between all runs", "runs of repeated configurations", "between seeds alone")
 
 Settings = Tuple[str, ...]
 
@@ -81,7 +80,6 @@ class Run:
     task: str
     is_single_task: bool
     settings: Mapping[str, str]
-    dev: float
     test: float
 
     def key(self, *, without: Sequence[str] = ()) -> Settings:
@@ -98,8 +96,8 @@ def read_runs(path: Path) -> List[Run]:
 def _run(row: Dict[str, str]) -> Run:
     settings = {name: value for name, value in row.items() if name not in NOT_SETTINGS}
     settings["Decoder"] = settings["Decoder"].strip("[']")
-    dev, test = (100 * float(row[name]) for name in ("Dev_F1", "Test_F1"))
-    return Run(TASKS[row["Dataset"].removesuffix(".pkl")], row["Setting"] == "SingleTask", settings, dev, test)
+    task, is_single_task = TASKS[row["Dataset"].removesuffix(".pkl")], row["Setting"] == "SingleTask"
+    return Run(task, is_single_task, settings, 100 * float(row["Test_F1"]))
 
 
 def repeated_runs(runs: Iterable[Run]) -> List[List[Run]]:
@@ -163,22 +161,6 @@ def table_5(by_task: Mapping[str, List[Run]]) -> Iterator[Sequence[object]]:
         yield (task, *_cells(PAPER_5[task], "{:.1f}%"), len(scores), *shares)
 
 
-def development(by_task: Mapping[str, List[Run]]) -> Iterator[Sequence[object]]:
-    """Spearman's correlation of development and test score: between all single-task runs, and of what is left of both
-    scores after the means of their configuration are subtracted."""
-    for task, runs in by_task.items():
-        single = [run for run in runs if run.is_single_task]
-        everything = np.array([(run.dev, run.test) for run in single]).reshape(-1, 2)
-        groups = [np.array([(run.dev, run.test) for run in group]) for group in repeated_runs(single)]
-        within = np.concatenate([np.empty((0, 2)), *(group - group.mean(axis=0) for group in groups)])
-        rho, rho_of_seeds = spearman_rho(everything), spearman_rho(within)
-        yield task, len(everything), _rho(rho), len(within), _rho(rho_of_seeds)
-
-
-def _rho(value: Optional[float]) -> str:
-    return "-" if value is None else f"{value:.3f}"
-
-
 def reproduce(path: Path) -> None:
     runs = read_runs(path)
     by_task = {task: [run for run in runs if run.task == task] for task in TASKS.values()}
@@ -186,22 +168,6 @@ def reproduce(path: Path) -> None:
     print_table(HEADINGS_2, table_2(by_task), title="Table 2: runs that differ in the seed, points")
     print_table(HEADINGS_3, table_3(by_task), title="Table 3: softmax and CRF")
     print_table(HEADINGS_5, table_5(by_task), title="Table 5: which characters are best")
-    print_table(
-        HEADINGS_DEVELOPMENT, development(by_task), title="Spearman's correlation of development and test score"
-    )
-
-
-def spearman_rho(pairs: np.ndarray) -> Optional[float]:
-    """Spearman's rho of the two columns. None for fewer than 3 rows, or where a column is constant."""
-    if len(pairs) < 3 or (np.ptp(pairs, axis=0) == 0).any():
-        return None
-    return float(np.corrcoef(*map(rank_values, pairs.T))[0, 1])
-
-
-def rank_values(values: np.ndarray) -> np.ndarray:
-    """Return the rank of each value from 1 on; equal values share the mean of their ranks. Shape: `(num_values,)`."""
-    _, value_indices, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[value_indices]
 
 
 def main() -> None:

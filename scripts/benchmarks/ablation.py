@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
-from calibration import CONFIDENCE, RELEASED_SET, Problem, problems
+from calibration import RELEASED_SET, Problem, problems
 from common import make_parser, print_table, show
 from families import LEAD_OF_7, Family, means_at_gaps, noisier
 from procedures import DEFAULT
@@ -78,7 +78,7 @@ def on_real_problems(num_selections: int, seed: int) -> str:
 
 def on_family(problem: Problem, repetitions: int, seed: int) -> str:
     """Return the cell of the default on a family, or on the released scores."""
-    ends = problem.simulate(range(repetitions), confidence=CONFIDENCE, stop=DEFAULT, seed=seed)
+    ends = problem.simulate(range(repetitions), seed)
     return cell([end.num_evaluations for end in ends], [not end.correct for end in ends if end.is_named])
 
 

@@ -19,35 +19,30 @@ from common import (
     MODELS_8,
     ROOT,
     append_rows,
-    final_rule,
     make_parser,
     print_table,
-    read_rows,
+    read_final_rows,
     released_table,
     replace_tables,
     rule_id,
-    share_text,
+    share_of,
     show,
     write_tables,
 )
 from families import SETS
 
-from fiesta_allennlp.tables.simulation.outlook import Repetition, wilson_interval
+from fiesta_allennlp.tables.simulation.outlook import Repetition
 from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 RESULTS = Path(__file__).parent / "results" / "calibration.csv"
 PAGE = ROOT / "docs" / "evaluation.md"
-TABLE_PATTERN = re.compile(
-    r"(<!-- pooled: (\w+)(?:, highest (\d+))?(?:, stop (\w+))? -->\n).*?(<!-- end -->)", flags=re.S
-)
+TABLE_PATTERN = re.compile(r"(<!-- pooled: (\w+)(?:, highest (\d+))? -->\n).*?(<!-- end -->)", flags=re.S)
 """Place of the table of a set on this page, of all families or of those with the most wrong winners."""
 
 RELEASED_SET = "released"
 CONFIDENCE = 0.95
-"""Target of the pooled tables."""
-
 DEFAULT = "default"
 """The stopping rule that was the default of its commit."""
 
@@ -82,19 +77,21 @@ class Problem:
     settings: Mapping[str, Any]
     source: Optional[ScoreSource] = None
 
-    def simulate(self, repetitions: range, **options: Any) -> List[Repetition]:
-        """Simulate these selections with a confidence, a stopping rule and a seed."""
-        stop = None if options["stop"] == DEFAULT else options["stop"]
-        settings = ReplaySettings(**self.settings, **{**options, "stop": stop})
+    def simulate(self, repetitions: range, seed: int) -> List[Repetition]:
+        """Simulate these selections."""
+        settings = ReplaySettings(**self.settings, confidence=CONFIDENCE, seed=seed)
         return prepare_simulator(settings, self.source).run_all(repetitions)
 
-    def count(self, set_name: str, repetitions: Sequence[Repetition], **options: Any) -> ResultRow:
+    def count(self, set_name: str, repetitions: Sequence[Repetition], seed: int) -> ResultRow:
         """Count the selections that named a winner, and those that named a wrong one."""
         decided = [repetition for repetition in repetitions if repetition.is_named]
         return ResultRow(
-            **options,
+            rule=rule_id(),
             set=set_name,
             family=self.name,
+            confidence=CONFIDENCE,
+            stop=DEFAULT,
+            seed=seed,
             repetitions=len(repetitions),
             named=len(decided),
             wrong=sum(not repetition.correct for repetition in decided),
@@ -115,36 +112,24 @@ def problems(set_name: str) -> List[Problem]:
     ]
 
 
-def pool_rows(
-    results: Sequence[ResultRow],
-    rule: str,
-    set_name: str,
-    highest: Optional[int] = None,
-    stop: str = DEFAULT,
-) -> List[Tuple[str, ...]]:
-    """The counts of every family of a set, added up over the lines of this rule, or only of those with the highest
-    share of wrong winners. One text for each of `HEADINGS`."""
+def pool_rows(results: Sequence[ResultRow], set_name: str, highest: Optional[int] = None) -> List[Tuple[str, ...]]:
+    """The counts of every family of a set, added up, or only of those with the highest share of wrong winners. One text
+    for each of `HEADINGS`."""
     names = {problem.name for problem in problems(set_name)}
     by_family: Dict[str, List[ResultRow]] = defaultdict(list)
     for result in results:
-        if result.rule == rule and result.family in names and (result.confidence, result.stop) == (CONFIDENCE, stop):
+        if result.family in names and (result.confidence, result.stop) == (CONFIDENCE, DEFAULT):
             by_family[result.family].append(result)
     table_rows = [cells(family, group) for family, group in by_family.items()]
     return sorted(table_rows, key=lambda row: row[3], reverse=True)[:highest] if highest else table_rows
 
 
-def update_page(page: str, results: Sequence[ResultRow], rule: str) -> str:
-    """The page with the pooled table of each set in its place."""
-
-    def table(match: "re.Match[str]") -> List[Tuple[str, ...]]:
-        return [HEADINGS, *pool_rows(results, rule, match[2], int(match[3] or 0) or None, match[4] or DEFAULT)]
-
-    return replace_tables(page, TABLE_PATTERN, table)
-
-
 def with_tables(page: str) -> str:
-    """The page with the tables of all recorded lines of the final rule."""
-    return update_page(page, read_rows(RESULTS, ResultRow), final_rule())
+    """The page with the table of each set in its place, of all recorded lines of the final rule."""
+    rows = read_final_rows(RESULTS, ResultRow)
+    return replace_tables(
+        page, TABLE_PATTERN, lambda match: [HEADINGS, *pool_rows(rows, match[2], int(match[3] or 0) or None)]
+    )
 
 
 def cells(family: str, results: Sequence[ResultRow]) -> Tuple[str, ...]:
@@ -155,8 +140,8 @@ def cells(family: str, results: Sequence[ResultRow]) -> Tuple[str, ...]:
         family,
         f"{total:,}",
         f"{mean_runs:.1f}",
-        share_text(wrong / total, wilson_interval(wrong, total)),
-        share_text(wrong / named, wilson_interval(wrong, named)) if named else "-",
+        share_of(wrong, total),
+        share_of(wrong, named),
         f"{1 - named / total:.3f}",
     )
 
@@ -164,8 +149,6 @@ def cells(family: str, results: Sequence[ResultRow]) -> Tuple[str, ...]:
 def main() -> None:
     parser = make_parser(__doc__, repetitions=200, only="families whose name")
     parser.add_argument("--set", choices=[*SETS, RELEASED_SET], default="tuning")
-    parser.add_argument("--confidence", type=float, default=CONFIDENCE)
-    parser.add_argument("--stop", default=DEFAULT, help="stopping rule")
     parser.add_argument("--processes", type=int, help="parallel processes (default: one per core)")
     parser.add_argument(
         "--pool", action="store_true", help="measure nothing, but add up the recorded results on the page"
@@ -174,19 +157,18 @@ def main() -> None:
     args = parser.parse_args()
     if args.pool:
         return write_tables([PAGE], with_tables)
-    rule, seed = rule_id(), secrets.randbits(32)
-    show(f"rule {rule}, seed {seed}")
-    options = {"confidence": args.confidence, "stop": args.stop, "seed": seed}
+    seed = secrets.randbits(32)
+    show(f"rule {rule_id()}, seed {seed}")
     chosen = [problem for problem in problems(args.set) if re.search(args.only, problem.name)]
     starts = range(0, args.repetitions, SELECTIONS_PER_TASK)
     chunks = [range(start, min(start + SELECTIONS_PER_TASK, args.repetitions)) for start in starts]
 
     def rows() -> Iterator[Tuple[str, ...]]:
         with ProcessPoolExecutor(args.processes) as pool:
-            futures = [[pool.submit(problem.simulate, chunk, **options) for chunk in chunks] for problem in chosen]
+            futures = [[pool.submit(problem.simulate, chunk, seed) for chunk in chunks] for problem in chosen]
             for problem, own_futures in zip(chosen, futures, strict=True):
                 repetitions = [repetition for future in own_futures for repetition in future.result()]
-                result = problem.count(args.set, repetitions, rule=rule, **options)
+                result = problem.count(args.set, repetitions, seed)
                 append_rows([asdict(result)], args.results)
                 yield cells(result.family, [result])
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from fiesta_allennlp.core.files import read_json
 from fiesta_allennlp.tables.run_table import read_run_table
-from fiesta_allennlp.tables.simulation.outlook import Distribution
+from fiesta_allennlp.tables.simulation.outlook import Distribution, wilson_interval
 from fiesta_allennlp.tables.simulation.score_sources import TDSA_MEANS, ScorePreset
 from fiesta_allennlp.tables.simulation.score_table import ScoreTable, make_score_table
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
@@ -100,6 +100,12 @@ def read_rows(path: Path, kind: Type[Row]) -> List[Row]:
         return [kind(**{name: types[name](row[name]) for name in types}) for row in csv.DictReader(file)]
 
 
+def read_final_rows(path: Path, kind: Type[Row]) -> List[Row]:
+    """The lines of a results file that the final rule made."""
+    rule = final_rule()
+    return [row for row in read_rows(path, kind) if vars(row)["rule"] == rule]
+
+
 def last_line(lines: Sequence[Row], path: Path, **key: Any) -> Row:
     """The last line with these values. Raise a `ValueError` if there is none; `path` is the file for its message."""
     for line in reversed(lines):
@@ -172,6 +178,11 @@ def write_tables(pages: Iterable[Path], with_tables: Callable[[str], str]) -> No
 def mean_and_error(values: Distribution, number: int) -> str:
     """The mean of so many values and its standard error."""
     return f"{values.mean:.0f} ± {values.sd / np.sqrt(number - 1):.0f}"
+
+
+def share_of(number: float, total: float) -> str:
+    """A share with its 95% Wilson interval; "-" of nothing."""
+    return share_text(number / total, wilson_interval(int(number), int(total))) if total else "-"
 
 
 def share_text(value: float, interval: Sequence[float]) -> str:

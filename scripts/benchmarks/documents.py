@@ -22,10 +22,9 @@ import numpy as np
 from common import (
     BENCHMARKS,
     append_rows,
-    final_rule,
     make_parser,
     print_table,
-    read_rows,
+    read_final_rows,
     replace_tables,
     rule_id,
     show,
@@ -193,7 +192,7 @@ def table_rows(lines: Sequence[ResultRow]) -> Iterator[Tuple[str, ...]]:
 
 def with_tables(page: str) -> str:
     """The page with the table of all recorded lines of the final rule."""
-    lines = [line for line in read_rows(RESULTS, ResultRow) if line.rule == final_rule()]
+    lines = read_final_rows(RESULTS, ResultRow)
     return replace_tables(page, TABLE_PATTERN, lambda match: [HEADINGS, *table_rows(lines)])
 
 

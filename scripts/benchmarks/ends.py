@@ -23,9 +23,8 @@ import numpy as np
 from common import (
     BENCHMARKS,
     append_rows,
-    final_rule,
     make_parser,
-    read_rows,
+    read_final_rows,
     replace_tables,
     rule_id,
     share_text,
@@ -135,7 +134,7 @@ def count_ends(ends: Sequence[End], *, rule: str, set_name: str, seed: int) -> I
 
 def read_ends() -> List[EndRow]:
     """Return the recorded lines of the final rule."""
-    return [row for row in read_rows(RESULTS, EndRow) if row.rule == final_rule()]
+    return read_final_rows(RESULTS, EndRow)
 
 
 def count_classes(rows: Sequence[EndRow]) -> List[List[Tuple[int, int]]]:

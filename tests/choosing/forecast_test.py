@@ -1,5 +1,5 @@
 from dataclasses import replace
-from typing import Dict, Optional, cast
+from typing import Any, Dict, Optional, cast
 
 import numpy as np
 import pytest
@@ -32,6 +32,10 @@ def certain(num_runs: int, *, is_limited: bool = False) -> Forecast:
     return Forecast(num_runs, num_runs, num_runs, is_limited, prob_decided=1.0)
 
 
+def top_two(**options: Any) -> FixedConfidence:
+    return cast(FixedConfidence, built("top_two", **{"belief": "moderated_t", **options}))
+
+
 def forecast_of(rule: Strategy, now: History, seed: int = 0) -> Optional[Forecast]:
     return forecast_selection(rule, now, rule.recommend(now), np.random.default_rng(seed))
 
@@ -46,38 +50,36 @@ def pair(gap: float, num_runs: int, noise_sd: float = 0.01) -> History:
 
 def test_a_sure_winner_needs_only_the_runs_that_are_asked_for() -> None:
     clear = pair(0.5, 4)
-    assert forecast_of(built("top_two", belief="moderated_t", stop="early_looks"), clear) is None, "it is over"
-    asked = built("top_two", belief="moderated_t", stop="early_looks", min_runs=12)
-    assert forecast_of(asked, clear) == certain(16)
-    starting = built("top_two", belief="moderated_t", stop="early_looks", num_starts=5)
-    assert forecast_of(starting, clear) == certain(2)
+    assert forecast_of(top_two(stop="early_looks"), clear) is None, "it is over"
+    assert forecast_of(top_two(stop="early_looks", min_runs=12), clear) == certain(16)
+    assert forecast_of(top_two(stop="early_looks", num_starts=5), clear) == certain(2)
 
 
 def test_an_open_gap_gives_an_interval_that_the_limit_cuts() -> None:
     now = pair(0.004, 12)
-    wide = forecast_of(built("top_two", belief="moderated_t"), now)
+    wide = forecast_of(top_two(), now)
     assert wide is not None and wide.low < wide.median < wide.high
-    cut = forecast_of(built("top_two", belief="moderated_t", max_evaluations=40), now)
+    cut = forecast_of(top_two(max_evaluations=40), now)
     assert cut is not None and (cut.high, cut.is_limited) == (16, True) and 0 < cut.prob_decided < 0.8
     scaled = replace(now, evaluations=tuple(replace(run, score=1000 * run.score) for run in now.evaluations))
-    assert forecast_of(built("top_two", belief="moderated_t"), scaled) == wide, "it does not depend on the unit"
-    shorter = forecast_of(built("top_two", belief="moderated_t", margin=0.001), now)
+    assert forecast_of(top_two(), scaled) == wide, "it does not depend on the unit"
+    shorter = forecast_of(top_two(margin=0.001), now)
     assert shorter is not None and shorter.median < wide.median
 
 
 def test_a_rule_that_gives_up_ends_before_the_limit_without_a_winner() -> None:
-    tie = forecast_of(built("top_two", belief="moderated_t", stop="early_looks", max_evaluations=1000), pair(0.0, 60))
+    tie = forecast_of(top_two(stop="early_looks", max_evaluations=1000), pair(0.0, 60))
     assert tie is not None and tie.high < 880 and tie.prob_decided < 0.8
 
 
 @pytest.mark.parametrize("options", [{"belief": "student_t"}, {"stop": "glr"}])
 def test_rules_that_need_the_history_have_no_forecast(options: Dict[str, str]) -> None:
-    assert forecast_of(built("top_two", **{"belief": "moderated_t", **options}), pair(0.004, 12)) is None
+    assert forecast_of(top_two(**options), pair(0.004, 12)) is None
 
 
 def test_most_forecasts_hold_what_the_selection_then_takes() -> None:
     """90% should, of 60 selections between two candidates half a sd apart, forecast after 5 runs each."""
-    strategy = cast(FixedConfidence, built("top_two", belief="moderated_t", stop="early_looks"))
+    strategy = top_two(stop="early_looks")
     num_inside = num_open = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -96,7 +98,7 @@ def test_most_forecasts_hold_what_the_selection_then_takes() -> None:
 
 def test_only_so_many_runs_are_left_where_each_candidate_is_limited() -> None:
     """Of 8 documents each, 5 and 5 are left, and the two are equal."""
-    rule = built("top_two", belief="moderated_t", stop="early_looks")
+    rule = top_two(stop="early_looks")
     now = history({"a": [0.9, 0.8, 0.85], "b": [0.8, 0.9, 0.85]})
     assert (free := forecast_of(rule, now)) is not None and free.high > 10
     rule.run_limit = RunLimit(8, measure=lambda history, name: 0.0)
@@ -146,11 +148,8 @@ def test_hours_say_what_can_be_decided_by_then() -> None:
 
 
 def test_an_open_selection_is_forecast_within_the_hours_that_are_left() -> None:
-    rule, scores = (
-        built("top_two", belief="moderated_t", stop="early_looks"),
-        {"a": [0.81, 0.82, 0.80], "b": [0.80, 0.81, 0.795]},
-    )
-    untimed = history(scores)
+    rule = top_two(stop="early_looks")
+    untimed = history({"a": [0.81, 0.82, 0.80], "b": [0.80, 0.81, 0.795]})
     timed = replace(untimed, evaluations=tuple(replace(run, seconds=600.0) for run in untimed.evaluations))
 
     def forecast(now: History, seconds_left: float) -> Optional[Forecast]:
@@ -166,11 +165,6 @@ def test_an_open_selection_is_forecast_within_the_hours_that_are_left() -> None:
     assert forecast_text(whole).endswith(")"), "runs of an unknown duration"
     late = forecast(timed, -60.0)
     assert late is not None and (late.low, late.high, late.is_limited, late.prob_decided) == (1, 1, True, 0.0)
-
-
-def model_of(numbers: np.ndarray) -> TwoWayModel:
-    table = Table(numbers[None])
-    return TwoWayModel(table, pool_noise(table))
 
 
 def test_a_live_forecast_is_repeated_until_nine_times_its_duration_have_passed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +191,8 @@ def test_long_pilots_are_continued_as_they_began(unit_sd: float) -> None:
     effects = unit_sd * rng.normal(size=400)
     pilot = means[:, None] + effects + noise_sds[:, None] * rng.normal(size=(3, 400))
     pilot[0, 300:] = np.nan
-    drawn = draw_continuation(model_of(pilot), 200, 300, rng, shares_units=True)
+    table = Table(pilot[None])
+    drawn = draw_continuation(TwoWayModel(table, pool_noise(table)), 200, 300, rng, shares_units=True)
     assert_allclose(drawn.means.mean(axis=0) - drawn.means.mean(), means - means.mean(), atol=0.15)
     known = drawn.numbers[:, 0, :100] - drawn.means[:, [0]]
     assert np.corrcoef(known.mean(axis=0), effects[300:])[0, 1] > 0.9 if unit_sd else True

@@ -16,17 +16,14 @@ from fiesta_allennlp.choosing.gate import WORDS, judge_against
 from fiesta_allennlp.choosing.probability.leads import Leads, PooledNoise
 from fiesta_allennlp.core.errors import ConfigError
 from tests.conftest import REPOSITORY
+from tests.score_tables import score_rows
 
 DROP = 0.005
 
 
 def make_rows(means: Dict[str, float], num_seeds: int = 8, sd: float = 0.003) -> List[Dict[str, Any]]:
-    scores = stats.norm.ppf((np.arange(num_seeds) + 0.5) / num_seeds) * sd
-    return [
-        {"candidate": name, "seed": seed, "score": mean + score}
-        for name, mean in means.items()
-        for seed, score in enumerate(scores)
-    ]
+    noise = stats.norm.ppf((np.arange(num_seeds) + 0.5) / num_seeds) * sd
+    return score_rows({name: mean + noise for name, mean in means.items()})
 
 
 @pytest.fixture
@@ -119,23 +116,10 @@ def test_a_gate_over_two_tasks_asks_about_the_average() -> None:
 def test_the_status_is_that_of_the_verdict(tmp_path: Path) -> None:
     statuses = []
     for mean in (0.91, 0.8995, 0.88, 0.8955):
-        path = tmp_path / "scores.csv"
-        rows = make_rows({"main": 0.9, "pr": mean})
-        path.write_text(
-            "candidate,seed,score\n" + "".join("{candidate},{seed},{score}\n".format(**row) for row in rows)
-        )
-        command = [
-            sys.executable,
-            "-m",
-            "fiesta_allennlp",
-            "next",
-            str(path),
-            "--against",
-            "main",
-            "--max-drop",
-            "0.005",
-        ]
-        statuses.append(subprocess.run(command, capture_output=True).returncode)
+        rows = ["{candidate},{seed},{score}".format(**row) for row in make_rows({"main": 0.9, "pr": mean})]
+        (tmp_path / "scores.csv").write_text("\n".join(["candidate,seed,score", *rows]))
+        command = [sys.executable, "-m", "fiesta_allennlp", "next", "scores.csv", "--against=main", "--max-drop=0.005"]
+        statuses.append(subprocess.run(command, cwd=tmp_path, capture_output=True).returncode)
     assert statuses == [0, 0, 4, 3]
 
 

@@ -123,20 +123,6 @@ class TestEarlyLooks:
         assert [EarlyLooks().is_hopeless(later, decision, 0.95, room) for room in (246, 248)] == [True, False]
         assert not BayesianStop().is_hopeless(now, decision, 0.95, 1)
 
-    def test_two_tied_candidates_end_before_their_limit_and_a_higher_one_continues(self) -> None:
-        rng = np.random.default_rng(3)
-        scores = rng.normal(0.5, 0.01, 60)
-        now = history(
-            {"a": scores[:30].tolist(), "b": (scores[30:] - scores[30:].mean() + scores[:30].mean()).tolist()}
-        )
-        ends = [
-            build(Strategy, {"type": "top_two", "belief": "moderated_t", "max_evaluations": limit})
-            .recommend(now)
-            .stopped_by
-            for limit in (100, 400)
-        ]
-        assert ends == ["max_evaluations", None]
-
 
 class TestGLR:
     def test_is_the_paired_test_at_level_delta_over_n(self) -> None:

@@ -16,6 +16,7 @@ from fiesta_allennlp.choosing.t_tests import (
     tier_letters,
     welch_df,
 )
+from tests.score_tables import score_rows
 
 FIRST, SECOND = np.array([0.84, 0.80, 0.83, 0.86, 0.82]), np.array([0.81, 0.80, 0.78, 0.82])
 
@@ -129,9 +130,8 @@ def test_random_groups_are_those_of_the_pairs() -> None:
 
 
 def test_the_tiers_of_a_table_are_in_its_column_and_in_json() -> None:
-    noise = [0.001, -0.001, 0.002, -0.002]
-    means = {"a": 0.9, "b": 0.899, "c": 0.8}
-    rows = [{"candidate": n, "seed": k, "score": m + noise[k]} for n, m in means.items() for k in range(4)]
+    noise = np.array([0.001, -0.001, 0.002, -0.002])
+    rows = score_rows({"a": 0.9 + noise, "b": 0.899 + noise, "c": 0.8 + noise})
     answer = next_runs(rows, confidence=0.9)
     assert {c.name: c.tier for c in answer.result.candidates} == {"a": "a", "b": "a", "c": "b"}
     assert [entry["tier"] for entry in answer.result.content()["candidates"]] == ["a", "a", "b"]

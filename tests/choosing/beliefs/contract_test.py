@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,23 @@ from tests.choosing.histories import THREE_EACH, history
 @pytest.fixture(params=Belief.available())
 def belief(request: pytest.FixtureRequest) -> Belief:
     return build(Belief, {"type": request.param})
+
+
+@pytest.mark.parametrize(
+    ("belief", "name", "value"),
+    [
+        ("dirichlet_f_measure", "beta", 1.5),
+        ("dirichlet_f_measure", "concentration", 0),
+        ("dirichlet_f_measure", "prior_concentration", -1),
+        ("dirichlet_f_measure", "num_samples", 1000),
+        ("paired_measure", "beta", 1.5),
+        ("paired_measure", "average", "micro"),
+        ("student_t", "prior", "flat"),
+    ],
+)
+def test_parameters_out_of_range_are_refused(belief: str, name: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=f"{name} must be .* '?{value}"):
+        build(Belief, {"type": belief, name: value})
 
 
 class TestEveryBelief:

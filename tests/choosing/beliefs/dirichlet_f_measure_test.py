@@ -1,5 +1,5 @@
 from dataclasses import replace
-from typing import Any, Dict, List, Sequence
+from typing import Dict, List, Sequence
 
 import numpy as np
 import pytest
@@ -7,11 +7,10 @@ from numpy.testing import assert_allclose
 from scipy.stats import beta as beta_distribution
 from scipy.stats import kstest
 
-from fiesta_allennlp.choosing.beliefs import Belief, DirichletFMeasure
+from fiesta_allennlp.choosing.beliefs import DirichletFMeasure
 from fiesta_allennlp.choosing.beliefs.dirichlet_f_measure import log_odds
-from fiesta_allennlp.core.errors import ConfigError, ScoreError
+from fiesta_allennlp.core.errors import ScoreError
 from fiesta_allennlp.core.records import Evaluation, History
-from fiesta_allennlp.core.registry import build
 from tests.choosing.histories import evaluation
 
 BINARY = ("tp", "fp", "fn", "tn")
@@ -85,12 +84,3 @@ def test_quantiles_are_uniform() -> None:
         log_odds = np.log(rates[0]) - np.log((rates[1] + rates[2]) / 2)
         ranks.append(np.interp(log_odds, known.log_odds, known.cdf))
     assert kstest(ranks, "uniform").pvalue > 0.01
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("beta", 1.5), ("concentration", 0), ("prior_concentration", -1), ("num_samples", 1000)],
-)
-def test_parameters_out_of_range_are_refused(name: str, value: Any) -> None:
-    with pytest.raises(ConfigError, match=f"{name} must be .* '?{value}"):
-        build(Belief, {"type": "dirichlet_f_measure", name: value})

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from fiesta_allennlp.choosing.beliefs import Belief, ModeratedT, StudentT
 from fiesta_allennlp.choosing.beliefs.student_t import LogitStudentT
-from fiesta_allennlp.core.errors import ConfigError, ScoreError
+from fiesta_allennlp.core.errors import ScoreError
 from fiesta_allennlp.core.records import History
 from tests.choosing.histories import evaluation, history, request
 
@@ -34,8 +34,6 @@ def test_jeffreys_prior_by_hand() -> None:
     assert_allclose(posterior.location, [0.6, 0.55])
     assert_allclose(posterior.scale, [np.sqrt(0.02 / 6), np.sqrt(0.005 / 2)])
     assert_allclose(posterior.df, [2, 1])
-    with pytest.raises(ConfigError, match="prior must be uniform or jeffreys but is 'flat'"):
-        StudentT(prior="flat")
 
 
 def test_equal_scores_are_a_mean_known_exactly() -> None:
@@ -76,11 +74,10 @@ def test_two_evaluations_are_enough_and_equal_ones_share_equally() -> None:
 
 def test_runs_on_splits_of_their_own_are_two_samples() -> None:
     together = drawn(3, split_sd=0.1)
-    apart = [
-        replace(run, request=replace(run.request, split_seed=100 + number))
-        for number, run in enumerate(together.evaluations)
-    ]
-    paired, unpaired = (ModeratedT().posterior(now) for now in (together, replace(together, evaluations=tuple(apart))))
+    apart = on_splits(
+        {name: [(10 * k + s, x) for s, x in enumerate(together.scores(name))] for k, name in enumerate("abc")}
+    )
+    paired, unpaired = (ModeratedT().posterior(now) for now in (together, apart))
     assert unpaired.noise_sd > 0.1
     assert paired.noise_sd == pytest.approx(0.02, rel=0.3)
     assert unpaired.prob_best().max() < 0.9 < paired.prob_best().max()

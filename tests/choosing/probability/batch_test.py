@@ -1,4 +1,4 @@
-from typing import Any, Tuple
+from typing import Any, Optional, Tuple
 
 import numpy as np
 import pytest
@@ -12,7 +12,6 @@ from fiesta_allennlp.choosing.probability.batch import (
     Batch,
     Ends,
     Rules,
-    allowed_error,
     choose_in_turn,
     choose_next,
     predictive_power,
@@ -24,19 +23,18 @@ LIMIT = 90
 ALL = np.ones((1, 3), dtype=bool)
 
 
-def shared_units(shape: Tuple[int, ...]) -> np.ndarray:
-    return np.broadcast_to(np.arange(shape[2]), shape)
-
-
 def draw(num_selections: int, gaps: Tuple[float, ...], seed: int = 1) -> np.ndarray:
     rng = np.random.default_rng(seed)
     noise = rng.normal(size=(num_selections, len(gaps), LIMIT))
     return rng.normal(size=(num_selections, 1, LIMIT)) + noise - np.array(gaps)[:, None]
 
 
-def select(scores: np.ndarray, **options: Any) -> Ends:
+def select(scores: np.ndarray, num_made: int = 0, is_open: Optional[np.ndarray] = None, **options: Any) -> Ends:
+    """The selections after the first `num_made` scores of each candidate of the first one."""
     rules = Rules(**{"confidence": 0.95, "limit": LIMIT, **options})
-    return Batch(scores, shared_units(scores.shape), rules).run()
+    start = (np.ones((scores.shape[1], num_made)), scores[0, :, :num_made]) if num_made else None
+    units = np.broadcast_to(np.arange(num_made, scores.shape[2]), (*scores.shape[:2], scores.shape[2] - num_made))
+    return Batch(scores[:, :, num_made:], units, rules, is_open=is_open, start=start).run()
 
 
 def select_one_by_one(scores: np.ndarray, confidence: float) -> "Tuple[int, bool, int]":
@@ -110,22 +108,14 @@ def test_a_margin_in_noise_sds_is_the_margin_in_units_of_the_score() -> None:
 def test_a_selection_goes_on_from_the_runs_that_exist() -> None:
     scores = draw(1, (0, 0.4, 0.8), seed=3)
     whole = select(scores)
-    first = 5
-    start = (np.ones((3, first)), scores[0, :, :first])
-    rules = Rules(0.95, LIMIT)
-    rest = scores[:, :, first:]
-    later = Batch(rest, shared_units(scores.shape)[:, :, first:], rules, start=start).run()
-    assert whole.num_runs.min() > first
+    later = select(scores, num_made=5)
+    assert whole.num_runs.min() > 5
     assert later.leader[0] == whole.leader[0]
-    assert_array_equal(later.num_runs + first, whole.num_runs)
+    assert_array_equal(later.num_runs + 5, whole.num_runs)
 
 
 def test_closed_candidates_get_no_runs() -> None:
-    scores = draw(30, (0, 0.5, 0.6))
-    start = (np.ones((3, 4)), scores[0, :, :4])
-    is_open = np.array([False, True, True])
-    rules = Rules(0.95, LIMIT)
-    ends = Batch(scores[:, :, 4:], shared_units(scores.shape)[:, :, 4:], rules, is_open=is_open, start=start).run()
+    ends = select(draw(30, (0, 0.5, 0.6)), num_made=4, is_open=np.array([False, True, True]))
     assert (ends.num_runs[:, 0] == 0).all()
     assert ends.num_runs.sum() > 0
 
@@ -163,10 +153,6 @@ def test_the_next_run_is_of_the_leader_or_its_challenger() -> None:
 def test_a_loop_runs_the_candidate_with_the_fewest() -> None:
     for is_open, chosen in ((ALL, 1), (np.array([[True, False, False]]), 0)):
         assert choose_in_turn(np.zeros((1, 3)), np.array([0]), np.array([[4, 3, 3]]), is_open)[0] == chosen
-
-
-def test_few_units_must_be_surer() -> None:
-    assert_array_equal(allowed_error(np.array([3, 16, 90]), 0.95).round(9), [0.009375, 0.05, 0.05])
 
 
 def test_the_power_to_decide() -> None:

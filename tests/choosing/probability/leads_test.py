@@ -179,13 +179,3 @@ def test_equal_candidates_differ_as_rarely_as_the_level_says(gaps: float) -> Non
     tails = TwoWayModel(Table(numbers), pool_noise(Table(numbers))).leads(first).tails()[:, 1]
     assert np.mean(tails < 0.05) == pytest.approx(0.05, abs=0.02)
     assert np.mean(tails > 0.95) == pytest.approx(0.05, abs=0.02)
-
-
-@pytest.mark.parametrize(("num_units", "num_seeds"), [(6, 5), (10, 10)])
-def test_runs_on_one_unit_are_one_number(num_units: int, num_seeds: int) -> None:
-    """Two equal candidates that suit different folds: more seeds on few folds show no winner."""
-    rng = np.random.default_rng(num_units)
-    of_folds = 2 * rng.normal(size=(4000, 2, num_units)) + 3 * rng.normal(size=(4000, 1, num_units))
-    runs = of_folds[..., None] + rng.normal(size=(4000, 2, num_units, num_seeds))
-    result = compute_leads(runs.mean(axis=3))
-    assert 0.05 <= np.mean(prob_best(result.tails()).max(axis=1) >= 0.95) <= 0.12

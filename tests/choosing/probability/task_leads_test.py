@@ -13,16 +13,14 @@ from fiesta_allennlp.choosing.probability.task_leads import (
     count_independent_units,
     prob_on_new_task,
 )
-from tests.choosing.probability.leads_test import compute_leads
+from tests.choosing.probability.leads_test import compute_leads, two_samples
 
 LIMIT = 300
 
 
 def leads_of(difference: float, variance: float, df: float, *, varied: bool = True) -> Leads:
     noise = PooledNoise(np.array([variance]), np.zeros(1), np.zeros(1), np.array([varied]))
-    return Leads(
-        np.zeros(1, dtype=int), np.array([[0, difference]]), np.array([[0, variance]]), np.array([[df, df]]), noise
-    )
+    return Leads(np.array([0]), np.array([[0, difference]]), np.array([[0, variance]]), np.array([[df, df]]), noise)
 
 
 def average(leads: List[Leads]) -> Leads:
@@ -83,12 +81,6 @@ def select(scores: np.ndarray, num_tasks: int, **options: Any) -> Ends:
     return Batch(scores, np.broadcast_to(units, scores.shape), rules).run()
 
 
-def two_samples(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The numbers of two candidates that share no unit."""
-    missing_first, missing_second = np.full(len(second), np.nan), np.full(len(first), np.nan)
-    return np.array([[np.concatenate([first, missing_first]), np.concatenate([missing_second, second])]])
-
-
 def test_a_selection_over_tasks_is_that_of_the_formulas() -> None:
     """Two candidates on two tasks: the ends of a loop that computes each lead for itself."""
     scores = draw(20, np.array([[0.5, 0.6], [0.0, 0.3]]), (1.0, 0.5))
@@ -129,10 +121,8 @@ def test_the_noisy_task_gets_the_runs() -> None:
 
 def test_the_leader_without_a_task_is_that_of_the_others() -> None:
     numbers = [np.array([[[3.0, 3.2, 3.1], [0.0, 0.1, 0.3]]]), np.array([[[0.0, 0.3, 0.1], [1.0, 1.1, 1.3]]])]
-    assert (
-        TaskModel.from_numbers(numbers).find_leader()[0],
-        TaskModel.from_numbers(numbers[1:]).find_leader()[0],
-    ) == (0, 1)
+    leaders = [TaskModel.from_numbers(tasks).find_leader()[0] for tasks in (numbers, numbers[1:])]
+    assert leaders == [0, 1]
     alone = TaskModel.from_numbers(numbers[:1])
     leads = alone.leads(alone.find_leader())
     assert prob_best(leads.tails()) == pytest.approx(prob_best(compute_leads(numbers[0]).tails()))

@@ -35,9 +35,9 @@ def test_every_call_draws_another_seed_and_appends_its_counts(tmp_path: Path, ru
     calibration, results = import_module("calibration"), tmp_path / "results.csv"
     arguments = ("--set", "tuning", "--only", "^near tie", "--repetitions", 2, "--processes", 1)
     printed = [run_script("calibration", *arguments, "--results", results) for _ in range(2)]
-    first, second = lines = calibration.read_rows(results, calibration.ResultRow)
+    first, second = lines = import_module("common").read_rows(results, calibration.ResultRow)
     assert first.seed != second.seed and f"seed {second.seed}" in printed[1]
     assert all(line.named + line.inconclusive == line.repetitions == 2 for line in lines)
-    (row,) = calibration.pool_rows(lines, first.rule, "tuning")
+    (row,) = calibration.pool_rows(lines, "tuning")
     assert row[:2] == ("near tie, 4", "4")
-    assert not calibration.pool_rows(lines, "another", "tuning")
+    assert not calibration.pool_rows(lines, "reporting")

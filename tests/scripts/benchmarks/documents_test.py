@@ -29,7 +29,7 @@ def test_a_clear_system_is_named_and_its_counts_are_pooled(
     monkeypatch.setattr(module, "BENCHMARKS_OF_DOCUMENTS", cells)
     for _ in range(2):
         run_script("documents", tmp_path, "--repetitions", 2, "--results", results)
-    lines = module.read_rows(results, module.ResultRow)
+    lines = import_module("common").read_rows(results, module.ResultRow)
     assert [(line.fits, line.named, line.wrong) for line in lines] == [("twice", 2, 0)] * 2
     ((title, *counts),) = module.table_rows(lines)
     assert (title, counts[:4]) == ("at most half of the documents", ["4", "4", "0", "0"])

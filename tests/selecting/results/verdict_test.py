@@ -1,4 +1,4 @@
-"""The verdict over all that took part: best, equal or open, how often such winners are wrong, and who is preferred."""
+"""The verdict over all that took part: best, equal or open."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,8 +19,7 @@ from fiesta_allennlp.selecting.objections import UNSEEDED
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import CLASS_ERRORS, class_of, find_class_errors, judge, with_preference
-from tests.choosing import histories
-from tests.choosing.histories import request
+from tests.choosing.histories import history, request
 from tests.selections import METRIC, write_selection
 
 STRATEGY = {"type": "top_two", "belief": {"type": "moderated_t"}, "max_evaluations": 60}
@@ -124,19 +123,18 @@ def test_a_winner_within_a_margin_is_not_called_the_best(margin: float, said: st
     assert sentence(replace(result_of({"a": BAD, "b": GOOD}), margin=margin)).startswith(said)
 
 
-DEFAULT = {"type": "top_two", "belief": {"type": "moderated_t"}}
-NORMAL = np.random.default_rng(0).normal(0, 0.01, (2, 40))
+WITHOUT_LIMIT = {"type": "top_two", "belief": {"type": "moderated_t"}}
+NOISE = np.random.default_rng(0).normal(0, 0.01, (2, 40))
 
 
 @pytest.mark.parametrize(
     ("sds", "num_runs", "place"), [(0.4, 40, (0, 0)), (1.5, 16, (1, 1)), (6.0, 5, (1, 2)), (0.9, 40, (1, 0))]
 )
 def test_a_winner_has_the_class_of_its_probability_and_its_lead(sds: float, num_runs: int, place: Any) -> None:
-    noise = NORMAL[:, :num_runs] - NORMAL[:, :num_runs].mean(axis=1, keepdims=True)
+    noise = NOISE[:, :num_runs] - NOISE[:, :num_runs].mean(axis=1, keepdims=True)
     sd = float(np.std(noise[0] - noise[1], ddof=1) / 2**0.5)
-    strategy = build(Strategy, DEFAULT)
-    runs = {"a": (0.8 + noise[0]).tolist(), "b": (0.8 - sds * sd + noise[1]).tolist()}
-    decision = strategy.recommend(histories.history(runs))
+    strategy = build(Strategy, WITHOUT_LIMIT)
+    decision = strategy.recommend(history({"a": 0.8 + noise[0], "b": 0.8 - sds * sd + noise[1]}))
     assert class_of(decision) == place
     assert find_class_errors(decision, strategy) == CLASS_ERRORS[place[0]][place[1]]
 
@@ -152,13 +150,13 @@ def test_a_winner_has_the_class_of_its_probability_and_its_lead(sds: float, num_
     ],
 )
 def test_nothing_was_measured_of_other_rules(options: Dict[str, Any]) -> None:
-    strategy = build(Strategy, {**DEFAULT, **options})
-    decision = strategy.recommend(histories.history({"a": (0.8 + NORMAL[0]).tolist(), "b": (0.6 + NORMAL[1]).tolist()}))
+    strategy = build(Strategy, {**WITHOUT_LIMIT, **options})
+    decision = strategy.recommend(history({"a": 0.8 + NOISE[0], "b": 0.6 + NOISE[1]}))
     assert decision.stopped_by == "confidence" and find_class_errors(decision, strategy) is None
 
 
-STEPS = (0.002, -0.002, 0.001, -0.001)
-COSTS = {"large": (0.9, 100, 8), "small": (0.898, 10, 4), "tiny": (0.8, 1, 1)}
+DEVIATIONS = (0.002, -0.002, 0.001, -0.001)
+MEANS = {"large": (0.9, 100, 8), "small": (0.898, 10, 4), "tiny": (0.8, 1, 1)}
 
 
 @pytest.fixture
@@ -166,8 +164,8 @@ def rows() -> List[Dict[str, Any]]:
     """Small is within 0.01 of large, at a tenth of its seconds, and tiny is not."""
     return [
         {"candidate": name, "seed": seed, "score": mean + noise, "seconds": seconds, "memory": memory}
-        for name, (mean, seconds, memory) in COSTS.items()
-        for seed, noise in enumerate(STEPS)
+        for name, (mean, seconds, memory) in MEANS.items()
+        for seed, noise in enumerate(DEVIATIONS)
     ]
 
 
@@ -209,7 +207,7 @@ def test_a_cost_of_0_is_the_lowest(rows: List[Dict[str, Any]]) -> None:
 
 def test_a_selection_is_asked_for_its_own_costs(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
-    scores = {name: [mean + noise for noise in rng.permutation(STEPS)] for name, (mean, *_) in COSTS.items()}
+    scores = {name: [mean + noise for noise in rng.permutation(DEVIATIONS)] for name, (mean, *_) in MEANS.items()}
     write_selection(tmp_path / "run", scores, margin=0.01, confidence=0.95).close()
     for by, cost in (("seconds", 2), ("parameters", 1234)):
         record = report(tmp_path / "run", prefer=by)
