@@ -120,12 +120,9 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
         ({"belief": 3}, "--belief"),
         ({"belief": "student"}, "--belief student.*'student_t'"),
         ({"belief": "dirichlet_f_measure"}, "--belief dirichlet_f_measure needs counts"),
-        ({"stop": "glr", "budget": 20}, "--stop cannot be combined with --budget"),
-        ({"confidence": 0.9, "budget": 20}, "--confidence cannot be combined with --budget"),
         ({"strategy": {"type": "top_two", "betta": 0.5}}, "betta"),
         ({"strategy": {"type": "top_two", "belief": None}}, "--strategy: 'belief' must be a name or a JSON object"),
         ({"strategy": "sequential_halving"}, "--strategy sequential_halving needs --budget N"),
-        ({"strategy": "top_two", "budget": 20}, "--budget cannot be combined with"),
     ],
 )
 def test_values_that_cannot_work_are_refused(given: Dict[str, Any], message: str) -> None:

@@ -1,6 +1,10 @@
 """The figures of a report: what they show, and that nothing in them is cut or overlaps."""
 
 import itertools
+import os
+import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, List
@@ -13,10 +17,13 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from scipy.stats import gaussian_kde
 
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.reports import record
 from fiesta_allennlp.reports.drawing import ReportFigure, figure_style
 from fiesta_allennlp.reports.figures import _violin_outline, draw_all, find_start_of_lead, space_out
 from fiesta_allennlp.reports.record import PathPoint, Report
+from tests.conftest import REPOSITORY
 from tests.reports.made_up import (
     TOP_TWO,
     all_made_up,
@@ -26,6 +33,7 @@ from tests.reports.made_up import (
     made_up,
     of_table,
 )
+from tests.selections import write_selection
 
 
 @pytest.fixture(autouse=True)
@@ -158,3 +166,32 @@ def test_the_caption_of_the_path_says_who_leads_since_when() -> None:
     path = tuple(PathPoint(number, {"a": a, "b": b}) for number, (a, b) in enumerate(chances, start=2))
     assert find_start_of_lead(path, "a") == 4
     assert "model_0 has led since run " in caption("path", made_up(2))
+
+
+def write_page(output: Path, *options: str) -> str:
+    """Return the page of a report that the command wrote."""
+    run = output / "run"
+    write_selection(run, {"a": [0.8, 0.9, 0.85], "b": [0.6, 0.7, 0.65]}).close()
+    command = [sys.executable, "-m", "fiesta_allennlp", "report", str(run), "--output", str(output), *options]
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY / "examples" / "figure")})
+    return (output / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_figure_from_a_package_is_on_the_page_and_in_the_files(tmp_path: Path) -> None:
+    page = write_page(tmp_path, "--include-package", "cost_figure")
+    section = next(part for part in page.split("</section>") if 'id="pictures"' in part)
+    assert len(re.findall("<figure>", section)) == len(re.findall("<figure>", page)) == 4
+    assert (tmp_path / "figures" / "cost.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_a_drawing_of_another_type_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class Wrong(ReportFigure):
+        def draw(self, report: Report) -> Any:
+            return "a drawing"
+
+        def caption(self, report: Report) -> str:
+            return "A caption."
+
+    monkeypatch.setitem(Registrable._registered, ReportFigure, {"wrong": Wrong})
+    with pytest.raises(ConfigError, match="figure 'wrong': draw must return a matplotlib Figure .* got 'a drawing'"):
+        draw_all(made_up(2), tmp_path)

@@ -100,13 +100,9 @@ def test_a_running_selection_says_so_and_what_was_changed_on_the_way(tmp_path: P
 def test_the_checklist_has_every_session_and_a_command_to_type(tmp_path: Path) -> None:
     sessions = [{**ENVIRONMENT, "code": {"a.py": "abc"}}, {**ENVIRONMENT, "code": {"a.py": "def"}}]
     meta = {"environments": sessions, "working_seconds": 61.0}
-    options = {
-        "workers": 2,
-        "belief": {"type": "student_t"},
-        "executor_option": ("num_threads=2",),
-        "confidence": 0.975,
-    }
-    write_selection(tmp_path, SCORES, meta=meta, include_package=("my models",), **options).close()
+    options = {"workers": 2, "executor_option": ("num_threads=2",), "include_package": ("my models",)}
+    choice = {"belief": {"type": "student_t"}, "confidence": 0.975}
+    write_selection(tmp_path, SCORES, meta=meta, **options, **choice).close()
     found = dict(report(tmp_path).checklist)
     assert found["command to repeat it all"] == (
         'python -m fiesta_allennlp select 0.jsonnet 1.jsonnet 2.jsonnet -s NEW --belief \'{"type": "student_t"}\' '

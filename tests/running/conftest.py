@@ -5,7 +5,6 @@ import pytest
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
-from fiesta_allennlp.documents.queries import ThreadExecutor
 from fiesta_allennlp.running.executor import Evaluator, Executor
 from tests.conftest import until
 from tests.running.light import PACKAGES, Light, is_running, request
@@ -25,8 +24,7 @@ def build(directory: RunDirectory) -> Iterator[Build]:
     made: List[Executor] = []
 
     def build_one(kind: Callable[..., Executor], **options: Any) -> Executor:
-        packages = {} if kind is ThreadExecutor else {"packages": PACKAGES}
-        made.append(kind(directory, **{**packages, **options}))
+        made.append(kind(directory, **{"packages": PACKAGES, **options}))
         return made[-1]
 
     yield build_one

@@ -64,6 +64,7 @@ def lost_and_found(executor: SlurmExecutor, directory: RunDirectory, place: Path
     (place / "go").touch()
     assert scores(executor.completed()) == [0]
     assert not list(directory.jobs.iterdir())
+    (place / "go").unlink()
 
 
 def test_each_run_is_a_job_that_tells_what_came_of_it(make: Make, directory: RunDirectory) -> None:
@@ -91,7 +92,6 @@ def test_a_run_whose_job_is_taken_away_starts_again_with_the_same_seeds(
 ) -> None:
     executor = make()
     lost_and_found(executor, directory, tmp_path, lambda number: run_slurm_command("scancel", number))
-    (tmp_path / "go").unlink()
 
     def preempt(number: str) -> None:
         """Requeued jobs would work in the folder of the first attempt: a preempted one is cancelled."""
@@ -116,7 +116,6 @@ def test_a_node_that_goes_down_costs_nothing(
 
     executor = make()
     lost_and_found(executor, directory, tmp_path, fail)
-    (tmp_path / "go").unlink()
     begun(executor, "wait", place=tmp_path, first=1)
     attempt_of(directory, "a-1", has_begun=True)
     slurm.end("slurmd", signal.SIGKILL)

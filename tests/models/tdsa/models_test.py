@@ -68,12 +68,24 @@ def test_the_initializer_reaches_every_parameter(workbench, name):
     assert all((parameter == 0.5).all() for parameter in model.parameters())
 
 
-def test_dropout_is_for_training_only_and_has_one_mask_for_all_words_of_a_text(workbench):
-    for kind in ("dropout", "variational_dropout"):
-        model, tensors = workbench.model("td_lstm", **{kind: 0.5}), workbench.tensors()
-        assert torch.equal(model(**tensors)["logits"], model(**tensors)["logits"])
-        model.train()
-        assert not torch.equal(model(**tensors)["logits"], model(**tensors)["logits"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("td_lstm", "dropout"),
+        ("td_lstm", "variational_dropout"),
+        ("atae_lstm", "state_dropout"),
+        ("ian", "state_dropout"),
+    ],
+)
+def test_dropout_is_for_training_only(workbench, name, kind):
+    model, tensors = workbench.model(name, **{kind: 0.5}), workbench.tensors()
+    assert torch.equal(model(**tensors)["logits"], model(**tensors)["logits"])
+    model.train()
+    assert not torch.equal(model(**tensors)["logits"], model(**tensors)["logits"])
+
+
+def test_variational_dropout_has_one_mask_for_all_words_of_a_text(workbench):
+    model, tensors = workbench.model("td_lstm", variational_dropout=0.5).train(), workbench.tensors()
     dropped = model._embed("text", tensors["text"]).vectors
     kept = dropped != 0
     assert torch.equal(kept, kept[:, :1].expand_as(kept))
@@ -163,14 +175,6 @@ def test_the_target_is_embedded_apart_on_request(workbench, name):
     before = workbench.logits(model)
     model._target_field_embedder.token_embedder_tokens.weight.data.zero_()
     assert not torch.equal(workbench.logits(model), before)
-
-
-@pytest.mark.parametrize("name", ["atae_lstm", "ian"])
-def test_hidden_states_are_dropped_in_training_only(workbench, name):
-    model, tensors = workbench.model(name, state_dropout=0.5), workbench.tensors()
-    assert torch.equal(model(**tensors)["logits"], model(**tensors)["logits"])
-    model.train()
-    assert not torch.equal(model(**tensors)["logits"], model(**tensors)["logits"])
 
 
 def test_ian_has_a_tanh_before_the_softmax_on_request(workbench):

@@ -67,7 +67,7 @@ def test_a_name_is_no_markup() -> None:
     assert "[bold]a" in on_terminal(Table(("name", "n"), [("[bold]a", "1")]))
 
 
-@pytest.mark.parametrize(("sds", "decimals"), [((), 4), ((0.02,), 4), ((0.000034, 0.5), 6), ((1e-20,), 4)])
+@pytest.mark.parametrize(("sds", "decimals"), [((), 4), ((0.02,), 4), ((3.4e-5, 0.5), 6), ((1e-9,), 10), ((1e-20,), 4)])
 def test_the_smallest_sd_has_two_digits(sds: Any, decimals: int) -> None:
     assert num_decimals([CandidateResult("a", mean=0.5, sd=sd) for sd in sds]) == decimals
 

@@ -17,10 +17,8 @@ from fiesta_allennlp.core.files import write_json_file
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.settings.metrics import Metric
-from fiesta_allennlp.core.texts import number_text
 from fiesta_allennlp.reports.words import selection_in_words, state_in_words
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
-from fiesta_allennlp.selecting.results.candidate_table import num_decimals
 from fiesta_allennlp.selecting.results.facts import LeadOverRival
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.result_words import describe_collapsed_runs
@@ -150,14 +148,7 @@ def test_what_is_written_is_read(tmp_path: Path, history: History) -> None:
     made.write()
     assert Result.read(tmp_path) == made
     written = json.loads((tmp_path / "selection.json").read_text())
-    told = {
-        "best": "a",
-        "leading": "a",
-        "confidence": 0.97,
-        "num_evaluations": 4,
-        "seconds": 8.0,
-        "metric": "-loss",
-    }
+    told = {"best": "a", "leading": "a", "confidence": 0.97, "num_evaluations": 4, "seconds": 8.0, "metric": "-loss"}
     assert told.items() <= written.items() and written["sets"] == ["train", "test"]
     c = written["candidates"][2]
     assert (c["failures"], c["state"]) == (1, "failed")
@@ -208,18 +199,6 @@ def test_a_budget_that_ends_names_who_leads_and_a_reached_confidence_the_best(hi
     assert ended.startswith("a leads with P(best) 0.468, by f1, after 4 runs")
     decided = state_in_words(result(history, stopped_by="confidence", prob_within_margin={"a": 0.968}))
     assert decided.startswith("a is the best with probability 0.968")
-
-
-@pytest.mark.parametrize(
-    ("scale", "means"),
-    [(1e-9, ["0.8500000110", "0.8500000210"]), (1e-2, ["0.9600", "1.0600"]), (0.0, ["0.8500", "0.8500"])],
-)
-def test_the_smallest_sd_of_a_table_has_two_significant_digits(scale: float, means: List[str]) -> None:
-    scores = {
-        name: [0.85 + scale * step for step in steps] for name, steps in {"a": (10, 11, 12), "b": (20, 21, 22)}.items()
-    }
-    candidates = result(History(("a", "b"), runs(scores))).candidates
-    assert [number_text(each.mean, num_decimals(candidates)) for each in candidates] == means
 
 
 def test_the_best_set_is_the_smallest_that_reaches_the_target() -> None:

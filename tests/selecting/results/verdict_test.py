@@ -18,14 +18,7 @@ from fiesta_allennlp.reports.words import verdict_in_words
 from fiesta_allennlp.selecting.objections import UNSEEDED
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.verdict import (
-    CLASS_ERRORS,
-    class_of,
-    find_class_errors,
-    judge,
-    smallest_set,
-    with_preference,
-)
+from fiesta_allennlp.selecting.results.verdict import CLASS_ERRORS, class_of, find_class_errors, judge, with_preference
 from tests.choosing.histories import history, request
 from tests.selections import METRIC, write_selection
 
@@ -123,11 +116,6 @@ def test_two_candidates_within_half_an_sd_are_equal_only_at_an_end_without_a_win
     assert replace(made, stopped_by=None).verdict == "open"
     few = result_of({"a": noise[:12].tolist(), "b": noise[11::-1].tolist()})
     assert few.verdict == "open" and few.prob_equal is not None and few.prob_equal < 0.95
-
-
-def test_the_smallest_set_reaches_the_target() -> None:
-    assert smallest_set({"a": 0.3, "b": 0.65, "c": 0.05}, 0.9) == ("b", "a")
-    assert smallest_set({}, 0.9) == ()
 
 
 @pytest.mark.parametrize(("margin", "said"), [(0.0, "b is the best"), (0.4, "b is within 0.4 of the best")])

@@ -132,10 +132,8 @@ def test_a_pilot_goes_on_from_its_runs(pilot: Path) -> None:
 
 def test_no_way_to_choose_runs_a_candidate_that_is_done(tmp_path: Path) -> None:
     """Wide gaps: each way takes the fewest runs, and those of the published model are the six that it has."""
-    rows = [f"{name},{seed},{mean + seed / 1000}" for name, mean in (("a", 0.7), ("b", 0.6)) for seed in range(2)]
-    rows += [f"base,{seed},{0.5 + seed / 1000}" for seed in range(6)]
-    table = tmp_path / "scores.csv"
-    table.write_text("\n".join(["candidate,seed,score", *rows]))
+    scores = {"a": [0.7, 0.701], "b": [0.6, 0.601], "base": [0.5, 0.501, 0.502, 0.503, 0.504, 0.505]}
+    table = write_split_table(tmp_path / "scores.csv", scores)
     estimate = plan(table, done=["base"], splits="official", repetitions=2, seed=1)
     assert (estimate.default.runs.mean, estimate.equal.runs.mean) == (12, 12)
 

@@ -1,16 +1,19 @@
 import threading
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Iterable, Iterator, List
+from typing import Callable, Iterable, Iterator, List
 
 import pytest
 
+from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome, Request
 from fiesta_allennlp.documents.queries import ThreadExecutor
 from fiesta_allennlp.documents.system import Unanswered
 from fiesta_allennlp.running.executor import Evaluator
 from tests.conftest import until
-from tests.running.conftest import Build
+
+Build = Callable[..., ThreadExecutor]
 
 RAISED = {
     "broken": ValueError("it broke"),
@@ -58,8 +61,15 @@ def evaluator() -> Iterator[Scripted]:
     scripted.gate.set()
 
 
+@pytest.fixture
+def build(tmp_path: Path) -> Iterator[Build]:
+    """Build executors that are closed after the test."""
+    with ExitStack() as stack:
+        yield lambda **options: stack.enter_context(closing(ThreadExecutor(RunDirectory(tmp_path), **options)))
+
+
 def test_outcomes_in_order_of_finishing_and_no_more_at_once_than_workers(build: Build, evaluator: Scripted) -> None:
-    executor = build(ThreadExecutor, workers=2)
+    executor = build(workers=2)
     submit(executor, evaluator, "a", "b")
     first = next(executor.completed())
     assert isinstance(first, Evaluation) and (first.request.candidate, first.score) == ("b", 7.0)
@@ -68,7 +78,7 @@ def test_outcomes_in_order_of_finishing_and_no_more_at_once_than_workers(build: 
     evaluator.gate.set()
     assert names(executor.completed()) == ["a"]
     evaluator.gate.clear()
-    alone = build(ThreadExecutor, workers=1)
+    alone = build(workers=1)
     submit(alone, evaluator, "a", "b")
     assert list(alone.completed(timeout=0.2)) == []
     assert sorted(evaluator.begun[:2]) == ["a", "b"] and evaluator.begun[2:] == ["c", "d", "a"]
@@ -77,7 +87,7 @@ def test_outcomes_in_order_of_finishing_and_no_more_at_once_than_workers(build: 
 
 
 def test_errors_are_failures_of_their_kind_unless_they_cannot_be_recorded(build: Build, evaluator: Scripted) -> None:
-    executor = build(ThreadExecutor)
+    executor = build()
     submit(executor, evaluator, "broken", "late", "half", "good")
     *failures, good = executor.completed()
     assert isinstance(good, Evaluation)
@@ -92,13 +102,13 @@ def test_errors_are_failures_of_their_kind_unless_they_cannot_be_recorded(build:
 
 
 def test_what_is_abandoned_or_closed_does_not_begin(build: Build, evaluator: Scripted) -> None:
-    executor = build(ThreadExecutor, workers=1)
+    executor = build(workers=1)
     submit(executor, evaluator, "a", "b", "c")
     executor.abandon([request("a", 7), request("b", 7)])
     evaluator.gate.set()
     assert names(executor.completed()) == evaluator.begun[1:] == ["c"]
     evaluator.gate.clear()
-    closed, evaluator.begun = build(ThreadExecutor, workers=1, on_stop=evaluator.gate.set), []
+    closed, evaluator.begun = build(workers=1, on_stop=evaluator.gate.set), []
     submit(closed, evaluator, "a", "b")
     for _ in range(2):
         closed.close()  # waits for what is under way
@@ -106,7 +116,7 @@ def test_what_is_abandoned_or_closed_does_not_begin(build: Build, evaluator: Scr
 
 
 def test_closing_waits_for_an_abandoned_run_whose_answer_may_be_paid_for(build: Build, evaluator: Scripted) -> None:
-    executor = build(ThreadExecutor, workers=1, on_stop=evaluator.gate.set)
+    executor = build(workers=1, on_stop=evaluator.gate.set)
     submit(executor, evaluator, "a")
     executor.abandon([request("a", 7)])
     executor.close()

@@ -1,18 +1,22 @@
-"""Margins in units of the run-to-run sd, and what it costs to choose now."""
+"""Margins in units of the run-to-run sd, what is minimised, and what a class of a user's own returns."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from fiesta_allennlp import next_runs, plan, replay
-from fiesta_allennlp.choosing.beliefs import ModeratedT, StudentT
+from fiesta_allennlp.choosing import StoppingRule, Strategy
+from fiesta_allennlp.choosing.beliefs import Belief, ModeratedT, StudentT
 from fiesta_allennlp.choosing.strategy import Margin
-from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.choosing.thompson import PosteriorSampling
+from fiesta_allennlp.core.errors import ConfigError, ScoreError
+from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.selecting.results.facts import expected_loss
 from tests.choosing.histories import THREE_EACH, history
-from tests.choosing.simulation import built
+from tests.choosing.simulation import Simulation, built
 from tests.score_tables import TDSA_8, split_rows
 
 # squares .0008, .0026 and .0014 of 2 degrees of freedom each: the pooled sd is sqrt(.0048 / 6)
@@ -86,3 +90,86 @@ def test_choosing_now_costs_at_least_what_the_nearest_rival_could_add() -> None:
     assert expected_loss(unfinished, rule.recommend(unfinished)) is None
     logit = built("top_two", belief={"type": "logit_student_t"})
     assert expected_loss(now, logit.recommend(now)) is None
+
+
+ERRORS = {"weak": 3.45, "best": 3.35, "fair": 3.40}
+LIMITS = {"budget": 24, "max_evaluations": 40, "confidence": 0.9}
+
+
+@dataclass
+class Signed(Simulation):
+    """Errors, or their negatives: `-sign` times an error comes out."""
+
+    def score(self, done: Request) -> float:
+        return -self.sign * super().score(done)
+
+
+@pytest.mark.parametrize("name", Strategy.available())
+@pytest.mark.parametrize("stop", ["bayesian", "glr", "early_looks"])
+def test_every_strategy_chooses_as_by_negated_scores(name: str, stop: str) -> None:
+    ends = []
+    for sign in (-1, 1):
+        strategy = built(name, belief="moderated_t", stop=stop, **LIMITS)
+        decision, end = Signed(strategy, ERRORS, num_workers=2, shuffled=True, seed=3, sign=sign).run()
+        ends.append((decision, [(e.request, -sign * e.score) for e in end.evaluations]))
+        assert decision.best == "best"
+    assert ends[0] == ends[1]
+
+
+def test_the_scores_that_choose_are_signed_and_the_runs_keep_theirs() -> None:
+    reported = history(THREE_EACH)
+    errors = replace(reported, sign=-1)
+    for name, scores in THREE_EACH.items():
+        assert errors.scores(name).tolist() == [-score for score in scores]
+        assert [run.score for run in errors.evaluations_of(name)] == scores
+    later = errors.with_finished(
+        [replace(run, request=replace(run.request, replicate=9)) for run in errors.evaluations]
+    )
+    assert later.scores("a").tolist() == [-score for score in [*THREE_EACH["a"], *THREE_EACH["a"]]]
+
+
+def test_the_logit_of_an_error_rate_is_minus_that_of_what_is_right() -> None:
+    errors = {key: [1 - score for score in scores] for key, scores in THREE_EACH.items()}
+    belief = Belief.by_name("logit_student_t")()
+    right = belief.posterior(history(THREE_EACH)).prob_best()
+    assert belief.posterior(replace(history(errors), sign=-1)).prob_best() == pytest.approx(right, abs=1e-9)
+    with pytest.raises(ScoreError, match="'a' has 35.5"):
+        belief.posterior(replace(history({**errors, "a": [35.5, 34.0, 36.0]}), sign=-1))
+
+
+def proposal(*, missing: Any = None, chosen: Any = (), posterior: Any = None) -> Any:
+    class Rule(StoppingRule):
+        def missing_runs(self, *_: Any) -> Any:
+            return missing
+
+    class Sampling(PosteriorSampling):
+        def choose(self, *_: Any) -> Any:
+            return chosen
+
+    class Known(StudentT):
+        def posterior(self, now: Any) -> Any:
+            return posterior or super().posterior(now)
+
+    return Sampling(belief=Known(), stop=Rule()).propose(history(THREE_EACH), 2, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ({"missing": True}, "Rule.missing_runs must be a list but got true"),
+        ({"missing": ["a", "x"]}, "Rule.missing_runs must be candidates, a, b, c, but one is 'x'"),
+        ({"chosen": "a"}, 'Sampling.choose must be a list but got "a"'),
+        ({"chosen": None}, "Sampling.choose must be a list but got null"),
+        ({"chosen": ["x"]}, "Sampling.choose must be candidates, a, b, c, but one is 'x'"),
+        ({"posterior": [0.5]}, r"Known.posterior must be a Posterior but got \[0.5\]"),
+    ],
+)
+def test_a_wrong_value_is_named(returned: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        proposal(**returned)
+
+
+def test_right_values_are_taken() -> None:
+    assert proposal(chosen=np.array(["b", "a"]).tolist()) == ["b", "a"]
+    assert proposal(missing=("c", "c"), chosen=["b"]) == ["c", "c"]
+    assert proposal(missing=(), chosen=["b"]) == []
