@@ -17,7 +17,7 @@ scripts/benchmarks/results` appends.
 import json
 import re
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
@@ -234,7 +234,7 @@ def main() -> None:
     def rows() -> Iterator[Sequence[str]]:
         for label, tables in variants.items():
             line = measure(label, tables, args.repetitions)
-            append_rows([asdict(line)], (args.results or args.output) / RESULTS.name)
+            append_rows([line], (args.results or args.output) / RESULTS.name)
             yield line.cells
 
     if variants:

@@ -5,12 +5,12 @@
 
 Tables are printed as Markdown and kept in `reproduced/tables.md`, with the lines that they are made of and the figures
 beside it. `--results scripts/benchmarks/results` appends these lines to the recorded ones, of which `--table` makes the
-tables of `reproduce.md`. Given the directory of a selection instead of the table, the script draws figure 3 of it.
+tables of `reproduce.md`.
 """
 
 import re
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
@@ -18,7 +18,6 @@ import numpy as np
 from scipy.stats import gaussian_kde
 
 from fiesta_allennlp import replay
-from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.tables.simulation.outlook import wilson_interval
 from fiesta_allennlp.tables.simulation.score_sources import ScorePreset, ScoreSource
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
@@ -339,19 +338,18 @@ def distributions(scores: Mapping[str, Sequence[float]]) -> List[Tuple[str, ...]
     rows = []
     for name in by_mean(scores):
         values = np.array(scores[name])
-        sd = values.std(ddof=1) if len(values) > 1 else np.nan
-        numbers = (values.mean(), sd, values.min(), np.median(values), values.max())
+        numbers = (values.mean(), values.std(ddof=1), values.min(), np.median(values), values.max())
         rows.append((name, str(len(values)), *(f"{number:.4f}" for number in numbers)))
     return rows
 
 
 def by_mean(scores: Mapping[str, Sequence[float]]) -> List[str]:
-    """The candidates that have scores, best mean first."""
-    return sorted((name for name in scores if len(scores[name])), key=lambda name: -float(np.mean(scores[name])))
+    """The candidates, best mean first."""
+    return sorted(scores, key=lambda name: -float(np.mean(scores[name])))
 
 
-def draw_figure_3(scores: Mapping[str, Sequence[float]], metric: str, path: Path) -> None:
-    """The distribution of every candidate's scores, with its mean; every score too, where they are few."""
+def draw_figure_3(scores: Mapping[str, Sequence[float]], path: Path) -> None:
+    """The distribution of every candidate's scores, with its mean."""
     from matplotlib.figure import Figure
 
     names = by_mean(scores)[::-1]
@@ -359,16 +357,13 @@ def draw_figure_3(scores: Mapping[str, Sequence[float]], metric: str, path: Path
     axes = figure.add_subplot()
     for position, name in enumerate(names):
         values = np.array(scores[name])
-        if len(np.unique(values)) > 2:
-            grid = np.linspace(values.min(), values.max(), 200)
-            density = gaussian_kde(values)(grid)
-            half = 0.4 * density / density.max()
-            axes.fill_between(grid, position - half, position + half, color="C0", alpha=0.4, linewidth=0)
-        if len(values) <= 50:
-            axes.plot(values, np.full(len(values), position), "|", color="0.3", markersize=10)
+        grid = np.linspace(values.min(), values.max(), 200)
+        density = gaussian_kde(values)(grid)
+        half = 0.4 * density / density.max()
+        axes.fill_between(grid, position - half, position + half, color="C0", alpha=0.4, linewidth=0)
         axes.plot(values.mean(), position, "o", color="black", markersize=5)
     axes.set_yticks(range(len(names)), names)
-    axes.set_xlabel(f"{metric}; the dot is the mean")
+    axes.set_xlabel("test macro-F1; the dot is the mean")
     axes.grid(axis="x", alpha=0.3)
     figure.savefig(path, dpi=150)
 
@@ -417,42 +412,32 @@ def draw_figure_4(curves: Mapping[str, Sequence[Measured]], path: Path) -> None:
 
 def measure(reproduction: Reproduction, directory: Path) -> None:
     """Repeat all procedures, and append a line for each as soon as it is known."""
-    append_rows([asdict(line) for line in reproduction.traces()], directory / TRACED)
+    append_rows(list(reproduction.traces()), directory / TRACED)
     for procedure in PROCEDURES:
         for goal in procedure.goals:
             line = reproduction.measure(procedure, goal)
-            append_rows([asdict(line)], directory / MEASURED)
+            append_rows([line], directory / MEASURED)
             show(f"{line.table}, {line.procedure}, {goal:g}: {line.mean:.1f} runs, {line.correct:.3f} correct")
 
 
 def main() -> None:
     parser = make_parser(__doc__, repetitions=500)
-    parser.add_argument(
-        "source", type=Path, nargs="?", help="the table of scores (.json), or the directory of a selection"
-    )
+    parser.add_argument("source", type=Path, nargs="?", help="the table of scores (.json)")
     add_page_options(parser)
     args = parser.parse_args()
     if args.table:
         return write_tables([PAGE], with_tables)
     if args.source is None:
-        parser.error("pass the table of scores, the directory of a selection, or --table")
+        parser.error("pass the table of scores, or --table")
     args.output.mkdir(parents=True, exist_ok=True)
-    if args.source.is_dir():
-        selection = Result.read(args.source)
-        scores: Mapping[str, Sequence[float]] = selection.scores()
-        metric, tables = selection.metric, {}
-    else:
-        scores, metric = released_table(args.source).scores, "test macro-F1"
-        directory = args.results or args.output
-        measure(Reproduction(args.source, args.repetitions), directory)
-        results = Results.read(directory, rule_id())
-        draw_figure_2(
-            {"synthetic": results.trace("figure 2"), "released scores": results.trace("figure 2, released")},
-            args.output / "figure2.png",
-        )
-        draw_figure_4(results.curves(), args.output / "figure4.png")
-        tables = {title: rows(results) for title, rows in TABLES.items()}
-    draw_figure_3(scores, metric, args.output / "figure3.png")
+    scores, directory = released_table(args.source).scores, args.results or args.output
+    measure(Reproduction(args.source, args.repetitions), directory)
+    results = Results.read(directory, rule_id())
+    traces = {"synthetic": results.trace("figure 2"), "released scores": results.trace("figure 2, released")}
+    draw_figure_2(traces, args.output / "figure2.png")
+    draw_figure_3(scores, args.output / "figure3.png")
+    draw_figure_4(results.curves(), args.output / "figure4.png")
+    tables = {title: rows(results) for title, rows in TABLES.items()}
     tables["figure 3"] = [("candidate", "scores", "mean", "sd", "min", "median", "max"), *distributions(scores)]
     with (args.output / "tables.md").open("w", encoding="utf-8") as file:
 

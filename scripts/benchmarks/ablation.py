@@ -9,7 +9,6 @@ printed.
 """
 
 import re
-import secrets
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from typing import Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 from calibration import RELEASED_SET, Problem, problems
-from common import make_parser, print_table, show
+from common import make_parser, print_table, start_call
 from families import LEAD_OF_7, Family, means_at_gaps, noisier
 from procedures import DEFAULT
 from published_scores import TIE, read_problems
@@ -108,8 +107,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--processes", type=int, help="parallel processes (default: one per core)")
     parser.add_argument("--seed", type=int, help="repeat a call, instead of a new seed")
     args = parser.parse_args(arguments)
-    seed = secrets.randbits(32) if args.seed is None else args.seed
-    show(f"seed {seed}")
+    seed = start_call(args.seed)
     settings: List[Tuple[Optional[str], float]] = [(None, 0.0)]
     for label, constant in CONSTANTS.items():
         settings += [(label, value) for value in constant.values if re.search(args.only, label)]

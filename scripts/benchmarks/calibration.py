@@ -8,16 +8,16 @@ adds up all lines whose rule is in `results/final_rule.txt`, good and bad, and w
 """
 
 import re
-import secrets
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from common import (
     MODELS_8,
     ROOT,
+    add_record_options,
     append_rows,
     make_parser,
     print_table,
@@ -26,7 +26,7 @@ from common import (
     replace_tables,
     rule_id,
     share_of,
-    show,
+    start_call,
     write_tables,
 )
 from families import SETS
@@ -150,15 +150,11 @@ def main() -> None:
     parser = make_parser(__doc__, repetitions=200, only="families whose name")
     parser.add_argument("--set", choices=[*SETS, RELEASED_SET], default="tuning")
     parser.add_argument("--processes", type=int, help="parallel processes (default: one per core)")
-    parser.add_argument(
-        "--pool", action="store_true", help="measure nothing, but add up the recorded results on the page"
-    )
-    parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
+    add_record_options(parser, RESULTS)
     args = parser.parse_args()
     if args.pool:
         return write_tables([PAGE], with_tables)
-    seed = secrets.randbits(32)
-    show(f"rule {rule_id()}, seed {seed}")
+    seed = start_call(args.seed)
     chosen = [problem for problem in problems(args.set) if re.search(args.only, problem.name)]
     starts = range(0, args.repetitions, SELECTIONS_PER_TASK)
     chunks = [range(start, min(start + SELECTIONS_PER_TASK, args.repetitions)) for start in starts]
@@ -169,7 +165,7 @@ def main() -> None:
             for problem, own_futures in zip(chosen, futures, strict=True):
                 repetitions = [repetition for future in own_futures for repetition in future.result()]
                 result = problem.count(args.set, repetitions, seed)
-                append_rows([asdict(result)], args.results)
+                append_rows([result], args.results)
                 yield cells(result.family, [result])
 
     print_table(HEADINGS, rows())

@@ -5,7 +5,8 @@ import csv
 import hashlib
 import os
 import re
-from dataclasses import fields
+import secrets
+from dataclasses import asdict, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
@@ -83,14 +84,14 @@ def final_rule() -> str:
     return FINAL_RULE.read_text(encoding="utf-8").strip()
 
 
-def append_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Append rows, at least one, to a results file."""
+def append_rows(rows: Sequence[Any], path: Path) -> None:
+    """Append records of one dataclass, at least one, to a results file."""
     is_new = not path.exists()
     with path.open("a", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer = csv.DictWriter(file, [field.name for field in fields(rows[0])], lineterminator="\n")
         if is_new:
             writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows(map(asdict, rows))
 
 
 def read_rows(path: Path, kind: Type[Row]) -> List[Row]:
@@ -125,6 +126,20 @@ def make_parser(
     if only is not None:
         parser.add_argument("--only", default="", metavar="PATTERN", help=f"{only} matches this regular expression")
     return parser
+
+
+def add_record_options(parser: argparse.ArgumentParser, results: Optional[Path] = None) -> None:
+    """Add the options of a script that appends its counts to a results file, and pools the lines on a page."""
+    parser.add_argument("--seed", type=int, help="repeat a recorded call, instead of a new seed")
+    parser.add_argument("--pool", action="store_true", help="measure nothing, but write the pooled results")
+    parser.add_argument("--results", type=Path, default=results, help="file to append to")
+
+
+def start_call(seed: Optional[int]) -> int:
+    """Return the seed of a call, a new one for None, and print it with the id of the rule."""
+    seed = secrets.randbits(32) if seed is None else seed
+    show(f"rule {rule_id()}, seed {seed}")
+    return seed
 
 
 def add_page_options(parser: argparse.ArgumentParser) -> None:

@@ -1,32 +1,32 @@
 """Measure what `fiesta confirm` claims about two models, after selections by the default rule.
 
     OMP_NUM_THREADS=1 python scripts/benchmarks/confirmation.py --repetitions 1000
-    python scripts/benchmarks/confirmation.py --table
+    python scripts/benchmarks/confirmation.py --pool
 
 Scores are normal, with a run-to-run sd of 1 on one split; random splits have an effect with an sd of 1, too. Each
 selection ends, decided or not, and then its leader and the other model have ten fresh runs each. The verdicts come from
 the code of the command. Every call draws a new seed, prints it, and appends its counts to `results/confirmation.csv`.
-`--table` prints the table of all lines; docs/report.md has that of shared splits.
+`--pool` prints the table of all lines; docs/report.md has that of shared splits.
 """
 
 import itertools
 import re
-import secrets
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
 from common import (
     ROOT,
+    add_record_options,
     append_rows,
     make_parser,
     print_table,
     read_rows,
     replace_tables,
     share_of,
-    show,
+    start_call,
     write_tables,
 )
 from real_problems import last_history
@@ -199,19 +199,17 @@ def main() -> None:
     parser = make_parser(__doc__, repetitions=1000)
     parser.add_argument("--splits", nargs="*", default=SPLITS, choices=SPLITS)
     parser.add_argument("--gaps", type=float, nargs="*", default=GAPS, help="gaps in run-to-run sds")
-    parser.add_argument("--table", action="store_true", help="measure nothing, but print the table, and write the page")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
+    add_record_options(parser, RESULTS)
     args = parser.parse_args()
-    if args.table:
+    if args.pool:
         print_table(HEADINGS, table_rows(read_rows(args.results, ResultRow)))
         return write_tables([PAGE], with_tables)
-    seed = secrets.randbits(32)
-    show(f"seed {seed}")
+    seed = start_call(args.seed)
 
     def rows() -> Iterator[Tuple[str, ...]]:
         for splits, gap in itertools.product(args.splits, args.gaps):
             row = measure(splits, gap, args.repetitions, seed)
-            append_rows([asdict(row)], args.results)
+            append_rows([row], args.results)
             yield cells([row])
 
     print_table(HEADINGS, rows())

@@ -8,14 +8,13 @@ Every call draws a new seed. With `--record`, it appends a line for each cell to
 """
 
 import re
-import secrets
 from collections import defaultdict
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
-from common import BENCHMARKS, append_rows, make_parser, print_table, rule_id, show
+from common import BENCHMARKS, append_rows, make_parser, print_table, rule_id, start_call
 from published_scores import Problem, read_problems
 from real_results import SETS, TUNED
 from scipy import stats
@@ -352,13 +351,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--seed", type=int, help="repeat a recorded call, instead of a new seed")
     parser.add_argument("--record", action="store_true", help="append the lines to the results")
     args = parser.parse_args(arguments)
-    seed = secrets.randbits(32) if args.seed is None else args.seed
-    show(f"rule {rule_id()}, seed {seed}")
+    seed = start_call(args.seed)
     problems = read_problems(SETS[TUNED].scores)
     for new in measure(problems, args.only, args.selections, seed):
         print_table(HEADINGS, [row.cells for row in new])
         if args.record:
-            append_rows([asdict(row) for row in new], RESULTS)
+            append_rows(new, RESULTS)
 
 
 if __name__ == "__main__":

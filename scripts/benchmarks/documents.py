@@ -11,7 +11,6 @@ and writes the table of the page.
 """
 
 import re
-import secrets
 from collections import defaultdict
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -21,13 +20,14 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 import numpy as np
 from common import (
     BENCHMARKS,
+    add_record_options,
     append_rows,
     make_parser,
     print_table,
     read_final_rows,
     replace_tables,
     rule_id,
-    show,
+    start_call,
     write_tables,
 )
 from power_analysis import num_documents
@@ -199,19 +199,17 @@ def with_tables(page: str) -> str:
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser = make_parser(__doc__, repetitions=40, only="cells whose name")
     parser.add_argument("directory", type=Path, nargs="?")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
-    parser.add_argument("--pool", action="store_true", help="measure nothing, but write the pooled tables")
+    add_record_options(parser, RESULTS)
     args = parser.parse_args(arguments)
     if args.pool:
         return write_tables([PAGE], with_tables)
-    seed = secrets.randbits(32)
-    show(f"rule {rule_id()}, seed {seed}")
+    seed = start_call(args.seed)
 
     def rows() -> Iterator[Tuple[object, ...]]:
         for benchmark in BENCHMARKS_OF_DOCUMENTS:
             if re.search(args.only, benchmark.name):
                 lines = list(measure(benchmark, args.directory, args.repetitions, seed))
-                append_rows([asdict(line) for line in lines], args.results)
+                append_rows(lines, args.results)
                 yield from (tuple(asdict(line).values())[2:] for line in lines)
 
     print_table(("cell", "the test fits", *HEADINGS[1:-1], "queries"), rows())

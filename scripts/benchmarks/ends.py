@@ -11,10 +11,9 @@ them are more than half a run-to-run sd apart.
 """
 
 import re
-import secrets
 from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
@@ -22,6 +21,7 @@ from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 import numpy as np
 from common import (
     BENCHMARKS,
+    add_record_options,
     append_rows,
     make_parser,
     read_final_rows,
@@ -29,6 +29,7 @@ from common import (
     rule_id,
     share_text,
     show,
+    start_call,
     write_tables,
 )
 from published_scores import TIE, read_problems
@@ -224,24 +225,21 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--set", choices=("tuned", "opened"), default="tuned", help="problems to simulate")
     parser.add_argument("--selections", type=int, default=24, help="selections of each problem")
-    parser.add_argument("--seed", type=int, help="repeat a recorded call, instead of a new seed")
     parser.add_argument("--scores", type=Path, help="another file of problems")
     parser.add_argument("--processes", type=int, help="parallel processes (default: one per core)")
-    parser.add_argument("--pool", action="store_true", help="measure nothing, but write the pooled tables")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
+    add_record_options(parser, RESULTS)
     args = parser.parse_args(arguments)
     if args.pool:
         show(f"By class of P(best), then of the lead, wrong winners and all: {count_classes(read_ends())}")
         return write_tables([PAGE], with_tables)
-    seed = secrets.randbits(32) if args.seed is None else args.seed
+    seed, rule = start_call(args.seed), rule_id()
     problems = read_problems(args.scores or SETS[args.set].scores)
-    show(f"rule {rule_id()}, seed {seed}, {len(problems)} problems")
     with ProcessPoolExecutor(args.processes) as pool:
         groups = group_problems(problems, args.selections, seed)
         futures = [pool.submit(judge_ends, group, args.selections) for group in groups]
         ends = [end for future in futures for end in future.result()]
-    rows = list(count_ends(ends, rule=rule_id(), set_name=args.set, seed=seed))
-    append_rows([asdict(row) for row in rows], args.results)
+    rows = list(count_ends(ends, rule=rule, set_name=args.set, seed=seed))
+    append_rows(rows, args.results)
     for verdict in ("best", "equal", "open"):
         found = [row for row in rows if row.verdict == verdict]
         show(f"{verdict}: {sum(row.selections for row in found)}, {sum(row.wrong for row in found)} wrong")

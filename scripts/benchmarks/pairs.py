@@ -10,14 +10,14 @@ new seed, prints it, and appends its counts to `results/pairs.csv`. `--pool` add
 
 import itertools
 import re
-import secrets
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 from common import (
     ROOT,
+    add_record_options,
     append_rows,
     make_parser,
     print_table,
@@ -25,7 +25,7 @@ from common import (
     replace_tables,
     rule_id,
     share_of,
-    show,
+    start_call,
     write_tables,
 )
 from real_problems import last_history
@@ -125,18 +125,16 @@ def with_tables(page: str) -> str:
 def main() -> None:
     parser = make_parser(__doc__, repetitions=400, only="stopping rules whose name")
     parser.add_argument("--gaps", type=float, nargs="*", default=GAPS, help="gaps in run-to-run sds")
-    parser.add_argument("--pool", action="store_true", help="measure nothing, but write the pooled table")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
+    add_record_options(parser, RESULTS)
     args = parser.parse_args()
     if args.pool:
         return write_tables([PAGE], with_tables)
-    seed = secrets.randbits(32)
-    show(f"rule {rule_id()}, seed {seed}")
+    seed = start_call(args.seed)
 
     def rows() -> Iterator[List[str]]:
         for stop, gap in itertools.product(filter(re.compile(args.only).search, STOPS), args.gaps):
             row = measure(stop, gap, args.repetitions, seed)
-            append_rows([asdict(row)], args.results)
+            append_rows([row], args.results)
             yield [stop, *cells([row])]
 
     print_table(("stop", *HEADINGS), rows())

@@ -13,16 +13,15 @@ go into `results/problems_apart.csv`.
 """
 
 import re
-import secrets
 from collections import defaultdict
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from baselines import BASELINES, MAX_RUNS
 from calibration import CONFIDENCE
-from common import append_rows, make_parser, print_table, rule_id, show, write_tables
+from common import add_record_options, append_rows, make_parser, print_table, rule_id, start_call, write_tables
 from procedures import GLR, PAPER_PROCEDURE, PROCEDURES, SELECTIONS
 from published_scores import Problem, read_problems
 from real_bars import write_bars
@@ -115,7 +114,7 @@ def measure(
         for name, futures in futures_by_name.items():
             outcomes = [outcome for future in futures for outcome in future.result()]
             lines = list(count_outcomes(outcomes, rule=rule_id(), procedure=name, seed=seed))
-            append_rows([asdict(line) for line in lines], path)
+            append_rows(lines, path)
             yield name, *cells(lines)
 
 
@@ -126,20 +125,17 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument(
         "--problems", metavar="PATTERN", help="simulate problems whose name matches, apart from all others"
     )
-    parser.add_argument("--seed", type=int, help="repeat a recorded call, instead of a new seed")
     parser.add_argument("--scores", type=Path, help="another file of problems")
     parser.add_argument("--processes", type=int, help="parallel processes (default: one per core)")
-    parser.add_argument("--pool", action="store_true", help="measure nothing, but write the pooled tables and picture")
-    parser.add_argument("--results", type=Path, help="file to append to")
+    add_record_options(parser)
     args = parser.parse_args(arguments)
     if args.pool:
         write_bars()
         return write_tables(PAGES, with_tables)
     chosen_set = SETS[APART if args.problems else args.set]
-    seed = secrets.randbits(32) if args.seed is None else args.seed
+    seed = start_call(args.seed)
     all_problems = read_problems(args.scores or chosen_set.scores)
     problems = [problem for problem in all_problems if re.search(args.problems or "", problem.name)]
-    show(f"rule {rule_id()}, seed {seed}, {len(problems)} problems")
     rows = measure(
         [name for name in PROCEDURES if re.search(args.only, name)],
         problems,

@@ -7,15 +7,15 @@ from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 import numpy as np
 from common import ROOT, final_rule, replace_tables, share_text
 from procedures import PROCEDURES
-from real_results import APART, GAPS, REPORTED, SETS, TUNED, ResultRow, class_label, read_results
+from real_results import GAPS, SETS, ResultRow, class_label, read_results
 
 from fiesta_allennlp.tables.simulation.outlook import wilson_interval
 
 PAGES = (ROOT / "docs" / "evaluation.md", ROOT / "README.md")
 TABLE_PATTERN = re.compile(
-    rf"(<!-- real: (?:({'|'.join(SETS)}) )?(\w+)(?:, ([^;]+?))?(; brief)? -->\n).*?(<!-- end -->)", flags=re.S
+    rf"(<!-- real: ({'|'.join(SETS)}) (\w+)(?:, ([^;]+?))?(; brief)? -->\n).*?(<!-- end -->)", flags=re.S
 )
-"""Place of a table on these pages: its set where that is not the usual one, its kind, the procedures in it where these
+"""Place of a table on these pages: its set, its kind, the procedures in it where these
 are not all, and whether it is brief."""
 
 NUM_RESAMPLES = 2000
@@ -30,35 +30,14 @@ HEADINGS = (
     "by over 0.25 sd",
     "loss, sds",
 )
-BRIEF_COLUMNS = {"reported": (0, 1, 4, 6)}
-"""Places of the `HEADINGS` of a brief table, by its kind."""
+BRIEF_COLUMNS = (1, 2, 4, 6)
+"""Places of the `HEADINGS` of a brief table."""
 
-DEFAULT_BRIEF_COLUMNS = (1, 2, 4, 6)
-
-FIELDS_BY_TABLE: Mapping[str, Tuple[str, ...]] = {
-    "procedures": (),
-    "sources": ("source",),
-    "gaps": ("gap",),
-    "reported": ("reported",),
-    "problems": ("problem",),
-}
+FIELDS_BY_TABLE: Mapping[str, Tuple[str, ...]] = {"procedures": (), "gaps": ("gap",)}
 """Tables on the pages, and the fields that have a row each beside the procedure."""
 
-ORDER = tuple(class_label(value, limits) for limits in (GAPS, REPORTED) for value in (0, *limits))
-HEADING_OF = {"gap": "gap, sds", "reported": "P(best) at the end"}
-SOURCES = {
-    "atari100k": "Atari 100k (RL)",
-    "automl": "AutoML systems",
-    "blum2015": "graph optimization",
-    "dl4tsc_uea": "deep nets, time series",
-    "recycling": "language models",
-    "rlstats": "RL, one task",
-    "simba": "SimBa (RL)",
-    "tser": "time series, regression",
-    "ucr": "time series, classes",
-    "uea": "multivariate time series",
-}
-"""How the pages name the sources."""
+HEADING_OF = {"gap": "gap, sds"}
+ORDER = tuple(class_label(value, GAPS) for value in (0, *GAPS))
 
 
 def sum_of(results: Sequence[ResultRow], key: str) -> float:
@@ -128,7 +107,7 @@ def pool_rows(
 ) -> List[Tuple[str, ...]]:
     """Return a row for each group of `group_rows`."""
     groups = group_rows(results, rule, kind, names)
-    return [(*(SOURCES.get(text, text) for text in key), *cells(group)) for key, group in groups.items()]
+    return [(*key, *cells(group)) for key, group in groups.items()]
 
 
 def update_page(page: str, results_by_set: Mapping[str, Sequence[ResultRow]], rule: str) -> str:
@@ -142,10 +121,10 @@ def update_page(page: str, results_by_set: Mapping[str, Sequence[ResultRow]], ru
         kind, names = match[3], tuple(match[4].split(", ")) if match[4] else PROCEDURES
         if unknown := [name for name in names if name not in PROCEDURES]:
             raise ValueError(f"{match[1].strip()} has an unknown procedure: {unknown[0]}.")
-        results = results_by_set[match[2] or (APART if kind == "problems" else TUNED)]
-        key_headings = ("procedure", *(HEADING_OF.get(field, field) for field in FIELDS_BY_TABLE[kind]))
+        results = results_by_set[match[2]]
+        key_headings = ("procedure", *(HEADING_OF[field] for field in FIELDS_BY_TABLE[kind]))
         rows = [(*key_headings, *HEADINGS), *pool_rows(results, rule, kind, names)]
-        columns = BRIEF_COLUMNS.get(kind, DEFAULT_BRIEF_COLUMNS) if match[5] else range(len(HEADINGS))
+        columns = BRIEF_COLUMNS if match[5] else range(len(HEADINGS))
         return [(*row[: len(key_headings)], *(row[len(key_headings) + column] for column in columns)) for row in rows]
 
     return replace_tables(page, TABLE_PATTERN, table)
