@@ -2,17 +2,25 @@
 that have been trained, by the protocols of the paper and beside the exact values of random search."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 import numpy as np
 from scipy.special import gammaln
-from searchers import NUM_INITIAL, Points, Searcher, SearchHistory
+from searchers.base import NUM_INITIAL, Points, Searcher, SearchHistory
+from searchers.covariances import pareto_front
 
 from fiesta_allennlp.core.seeding import replay_rng
+from fiesta_allennlp.core.settings.metrics import Metric
 
 SEARCH_STREAM = 7
 """The key of a trial's random points, among the streams of `core/seeding.py`."""
+
+OBJECTIVES = ("dev_bleu", "dev_gpu_time", "dev_ppl", "num_updates", "gpu_memory", "num_param")
+"""The columns of `.evals`."""
+
+UNKNOWN_AS_ZERO = "gpu_memory"
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,30 +28,43 @@ class SearchTable:
     """Runs that have finished, one for each point.
 
     Attributes:
-        scores: higher is better; NaN is a run that failed. Shape: `(num_points,)`.
+        objectives: what is optimised, `-NAME` what is minimised.
+        scores: higher is better, so those of a minimised objective are negated; NaN is a run that failed. Shape:
+            `(num_points, num_objectives)`.
     """
 
     name: str
     points: Points
+    objectives: Tuple[str, ...]
     scores: np.ndarray
 
-    @property
-    def best(self) -> int:
-        """The row of the best score."""
-        return int(np.nanargmax(self.scores))
+    @cached_property
+    def succeeded(self) -> np.ndarray:
+        """Which runs have all scores. Shape: `(num_points,)`."""
+        return np.asarray(np.isfinite(self.scores).all(axis=1))
+
+    @cached_property
+    def front(self) -> np.ndarray:
+        """The rows that no other one dominates, ascending. Shape: `(num_front,)`."""
+        rows = np.flatnonzero(self.succeeded)
+        return rows[pareto_front(self.scores[rows])]
 
 
-def read_files(stem: Path) -> SearchTable:
-    """The inputs in STEM.hyps_scaled and the BLEU in STEM.evals. Row i of each is the same system."""
+def read_files(stem: Path, objectives: Sequence[str]) -> SearchTable:
+    """The table in STEM.hyps_scaled and STEM.evals. Row i of each is the same system."""
     inputs, evals = (np.loadtxt(f"{stem}{ending}", delimiter="\t", ndmin=2) for ending in (".hyps_scaled", ".evals"))
-    return SearchTable(stem.name, Points(inputs), evals[:, 0])
+    values = dict(zip(OBJECTIVES, evals.T, strict=True))
+    values[UNKNOWN_AS_ZERO] = np.where(values[UNKNOWN_AS_ZERO] == 0, np.nan, values[UNKNOWN_AS_ZERO])
+    metrics = [Metric.parse(objective) for objective in objectives]
+    scores = np.column_stack([metric.sign * values[metric.name] for metric in metrics])
+    return SearchTable(stem.name, Points(inputs), tuple(objectives), scores)
 
 
 # The protocols.
 
 BLEU_TOLERANCE = 0.5
-BUDGET = 20
-"""The paper's."""
+BUDGET, FRONT_BUDGET = 20, 50
+"""The paper's, with one objective and with two."""
 
 
 @dataclass(frozen=True)
@@ -52,40 +73,66 @@ class Protocol:
 
     Attributes:
         tolerance: of `ftc`, in units of the score.
-        budget: the first runs, of `fb`.
+        budget: the first runs, of `fb` and `fbp`.
+        num_initial: the number of random points at the beginning.
     """
 
     tolerance: float = BLEU_TOLERANCE
     budget: int = BUDGET
+    num_initial: int = NUM_INITIAL
 
     def measures(self, order: Sequence[int], table: SearchTable) -> Dict[str, float]:
-        """The protocols by name. `order` has every row that they ask for."""
-        scores, best = table.scores, np.nanmax(table.scores)
+        """The protocols of one objective, or those of two, by name. `order` has every row that they ask for."""
+        if table.scores.shape[1] > 1:
+            return self._of_front(order, table)
+        scores = table.scores[:, 0]
+        best = np.nanmax(scores)
         return {
-            "ftb": self._num_runs_until(order, [table.best]),
-            "ftc": self._num_runs_until(order, np.flatnonzero(scores >= best - self.tolerance).tolist()),
+            "ftb": self._num_runs_until(order, [int(np.nanargmax(scores))]),
+            "ftc": self._num_runs_until(order, np.flatnonzero(scores >= best - self.tolerance)),
             "fb": float(best - np.nanmax(scores[list(order[: self.budget])], initial=-np.inf)),
         }
 
     def is_settled(self, order: Sequence[int], table: SearchTable) -> bool:
         """Whether further runs cannot change a measure."""
-        return len(order) >= max(self.budget, NUM_INITIAL) and table.best in order
+        if len(order) < max(self.budget, self.num_initial):
+            return False
+        targets = table.front if table.scores.shape[1] > 1 else [int(np.nanargmax(table.scores[:, 0]))]
+        return set(order).issuperset(targets)
+
+    def _of_front(self, order: Sequence[int], table: SearchTable) -> Dict[str, float]:
+        front = table.front
+        return {
+            "fto": self._num_runs_until(order, front),
+            "fta": max(self._num_runs_until(order, [row]) for row in front),
+            "fbp": len(set(order[: self.budget]).intersection(front.tolist())),
+        }
 
     def _num_runs_until(self, order: Sequence[int], targets: Sequence[int]) -> int:
         """The number of runs after which one of the targets was run."""
-        return max(NUM_INITIAL, 1 + next(position for position, row in enumerate(order) if row in targets))
+        target_rows = set(np.asarray(targets).tolist())
+        return max(self.num_initial, 1 + next(position for position, row in enumerate(order) if row in target_rows))
 
 
 def exact_random_search(table: SearchTable, protocol: Protocol) -> Dict[str, Tuple[float, float]]:
     """Mean and standard deviation of every measure, with each order of the n points equally probable.
 
-    The first of m targets is at place k with probability C(n - k, m - 1) / C(n, m). The best of the first B points is
-    the one with rank r with probability C(n - r, B - 1) / C(n, B).
+    The first of m targets is at place k with probability C(n - k, m - 1) / C(n, m), the last with C(k - 1, m - 1) /
+    C(n, m). The best of the first B points is the one with rank r with probability C(n - r, B - 1) / C(n, B).
     """
     num_points = len(table.points)
     places = np.arange(1, num_points + 1)
-    runs = np.maximum(places, NUM_INITIAL)
-    scores = np.sort(table.scores[np.isfinite(table.scores)])[::-1]
+    runs = np.maximum(places, protocol.num_initial)
+    if table.scores.shape[1] > 1:
+        num_front, budget = len(table.front), protocol.budget
+        share = num_front / num_points
+        variance = budget * share * (1 - share) * (num_points - budget) / (num_points - 1)
+        return {
+            "fto": _mean_and_sd(runs, _choose(num_points - places, num_front - 1) / _choose(num_points, num_front)),
+            "fta": _mean_and_sd(runs, _choose(places - 1, num_front - 1) / _choose(num_points, num_front)),
+            "fbp": (budget * share, float(np.sqrt(variance))),
+        }
+    scores = np.sort(table.scores[table.succeeded, 0])[::-1]
     num_close = int((scores >= scores[0] - protocol.tolerance).sum())
     best = _choose(num_points - places[: len(scores)], protocol.budget - 1) / _choose(num_points, protocol.budget)
     return {

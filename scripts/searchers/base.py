@@ -34,12 +34,12 @@ class SearchHistory:
 
     Attributes:
         seen: the row of each run. No row is there twice.
-        scores: higher is better. Shape: `(num_seen,)`.
+        scores: higher is better in every objective. Shape: `(num_seen, num_objectives)`.
     """
 
     points: Points
     seen: Tuple[int, ...] = ()
-    scores: np.ndarray = field(default_factory=lambda: np.empty(0))
+    scores: np.ndarray = field(default_factory=lambda: np.empty((0, 1)))
 
     @cached_property
     def open(self) -> np.ndarray:
@@ -53,6 +53,8 @@ class Searcher(ABC):
     The first points are random. Then the searcher proposes the point with the highest criterion, and a random one if
     several are equal.
     """
+
+    num_objectives: int = 1
 
     def propose(self, history: SearchHistory, rng: np.random.Generator) -> int:
         """Return the row to run next."""

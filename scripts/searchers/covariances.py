@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Sequence
+from typing import List, Sequence
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
@@ -83,31 +83,65 @@ class Prediction:
 
 def predict(
     covariance: np.ndarray, rows: np.ndarray, *, seen: Sequence[int], values: np.ndarray, noise: float
-) -> Prediction:
-    """Compute the posterior of a Gaussian process with mean 0.
+) -> List[Prediction]:
+    """Compute the posterior of one Gaussian process for each objective, all with mean 0 and the same covariance.
 
     It uses equations 1 and 2 of Zhang and Duh (2020).
 
     Args:
         covariance: the prior's covariance. Shape: `(num_all, num_all)`.
         rows: the rows to predict. Shape: `(num_points,)`.
-        values: the values of the rows `seen`. Shape: `(num_seen,)`.
+        values: the values of the rows `seen`. Shape: `(num_seen, num_objectives)`.
         noise: the variance of a value's noise, above 0.
     """
     noisy_covariance = covariance[np.ix_(seen, seen)] + noise * np.eye(len(seen))
     factor, cross = cholesky(noisy_covariance, lower=True, check_finite=False), covariance[np.ix_(seen, rows)]
-    mean = cross.T @ cho_solve((factor, True), values, check_finite=False)
+    means = cross.T @ cho_solve((factor, True), values, check_finite=False)
     explained = solve_triangular(factor, cross, lower=True, check_finite=False)
     variance = covariance[rows, rows] - np.einsum("ij,ij->j", explained, explained)
-    return Prediction(mean, np.sqrt(np.maximum(variance, MIN_VARIANCE)))
+    sd = np.sqrt(np.maximum(variance, MIN_VARIANCE))
+    return [Prediction(mean, sd) for mean in means.T]
 
 
-def expected_improvement(prediction: Prediction, best: float) -> np.ndarray:
+def expected_improvement(prediction: Prediction, best: "float | np.ndarray") -> np.ndarray:
     """Compute E max(f - best, 0) = (mu - best) Phi(z) + s phi(z) with z = (mu - best) / s.
 
-    Shape: `(num_points,)`.
+    Shape: that of `best` and the prediction together.
     """
     mean_improvement = prediction.mean - best
     z = mean_improvement / prediction.sd
     density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
     return np.maximum(mean_improvement * ndtr(z) + prediction.sd * density, 0)
+
+
+def pareto_front(scores: np.ndarray) -> np.ndarray:
+    """Return which points no other point dominates.
+
+    A point dominates another if it is at least as high in every objective and higher in one. Shapes: `(num_points,
+    num_objectives)` to `(num_points,)`.
+    """
+    is_as_high = (scores[:, None] >= scores[None]).all(axis=2)
+    is_higher = (scores[:, None] > scores[None]).any(axis=2)
+    return ~(is_as_high & is_higher).any(axis=0)
+
+
+def expected_hypervolume_improvement(
+    first: Prediction, second: Prediction, scores: np.ndarray, reference: np.ndarray
+) -> np.ndarray:
+    """Compute by how much each point is expected to increase the hypervolume of two independent objectives.
+
+    This is the closed form of Emmerich et al. (2011). The front cuts the plane into strips along the first objective.
+    In a strip from a to b above which the front has height h, a point adds E[max(f1 - a, 0) - max(f1 - b, 0)] E max(f2
+    - h, 0).
+
+    Args:
+        scores: the scores of the points seen. Shape: `(num_seen, 2)`.
+        reference: the lower bound of both objectives. Only the area above it counts. Shape: `(2,)`.
+    """
+    front = scores[pareto_front(scores)]
+    front = np.unique(front[(front > reference).all(axis=1)], axis=0)
+    # Shape: (num_strips,), the left ends and the heights; the last strip has no right end
+    strip_edges, strip_heights = np.append(reference[0], front[:, 0]), np.append(front[:, 1], reference[1])
+    widths = expected_improvement(first, strip_edges[:, None])
+    widths[:-1] -= widths[1:].copy()
+    return np.asarray((widths * expected_improvement(second, strip_heights[:, None])).sum(axis=0))

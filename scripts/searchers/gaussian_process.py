@@ -10,6 +10,7 @@ from scipy.linalg import inv
 from searchers.base import Points, Searcher, SearchHistory
 from searchers.covariances import (
     LAPLACIAN_JITTER,
+    expected_hypervolume_improvement,
     expected_improvement,
     graph_covariance,
     kernel_matrix,
@@ -23,9 +24,10 @@ lower it is, the longer the search stays near the best points that it knows."""
 
 
 class GaussianProcess(Searcher):
-    """A Gaussian process with fixed parameters that are not fitted.
+    """A Gaussian process for each objective, with fixed parameters that are not fitted.
 
-    The criterion is the expected improvement on the best score seen.
+    The criterion is the expected improvement of the first objective on the best score seen; or, for two objectives, of
+    the hypervolume above a reference 1 below the worst value seen or predicted, in the units of the scores.
 
     Args:
         scores: `standardised`, by the mean and the standard deviation of the scores seen, or `raw`, as in Zhang and Duh
@@ -48,19 +50,29 @@ class GaussianProcess(Searcher):
         """Compute the prior covariance of all points. Shape: `(num_points, num_points)`."""
 
     def values(self, history: SearchHistory) -> np.ndarray:
-        """Compute the values that the process models, with prior mean 0. Shape: `(num_seen,)`."""
+        """Compute the values that the process models, with prior mean 0. Shape: `(num_seen, num_objectives)`."""
         scores = history.scores if self.scores == "raw" else standardise(history.scores)
         return scores - self.prior_mean
 
     def criterion(self, history: SearchHistory) -> np.ndarray:
-        values, covariance = self.values(history), self.covariance(history.points)
-        prediction = predict(covariance, history.open, seen=history.seen, values=values, noise=self.noise)
-        return expected_improvement(prediction, values.max())
+        values = self.values(history)[:, : self.num_objectives]
+        first, *second = predict(
+            self.covariance(history.points),
+            history.open,
+            seen=history.seen,
+            values=values,
+            noise=self.noise,
+        )
+        if not second:
+            return expected_improvement(first, values.max())
+        worst = np.minimum(values.min(axis=0), [first.mean.min(), second[0].mean.min()])
+        return expected_hypervolume_improvement(first, second[0], values, worst - 1)
 
 
 def standardise(scores: np.ndarray) -> np.ndarray:
-    """Scale scores to mean 0 and standard deviation 1, or to 0 if all are equal."""
-    return (scores - scores.mean()) / (scores.std() or 1)
+    """Scale each objective to mean 0 and standard deviation 1, or to 0 if all scores are equal."""
+    sd = scores.std(axis=0)
+    return (scores - scores.mean(axis=0)) / np.where(sd > 0, sd, 1)
 
 
 class GpEi(GaussianProcess):
@@ -80,6 +92,15 @@ class GpEi(GaussianProcess):
 
     def covariance(self, points: Points) -> np.ndarray:
         return kernel_matrix(points, self.kernel, self.length_scale)
+
+
+class GpEhvi(GpEi):
+    """Bayesian optimisation of two objectives with a Gaussian process for each.
+
+    The criterion is the expected improvement of the hypervolume (Emmerich et al., 2011).
+    """
+
+    num_objectives = 2
 
 
 class GraphEi(GaussianProcess):
@@ -115,6 +136,15 @@ class GraphEi(GaussianProcess):
         return graph_covariance(points, *self.graph, self.beta, self.sigma)
 
 
+class GraphEhvi(GraphEi):
+    """Expected improvement of the hypervolume of two objectives over the finite-set Gaussian process of a graph.
+
+    This is GB of table 4 of Zhang and Duh (2020).
+    """
+
+    num_objectives = 2
+
+
 class GraphEif(Searcher):
     """Expected influence on a graph of near points (Zhang and Duh, 2020, section 5.2).
 
@@ -137,7 +167,7 @@ class GraphEif(Searcher):
 
     def criterion(self, history: SearchHistory) -> np.ndarray:
         delta = laplacian(history.points, *self.graph)
-        return expected_influence(delta, history.open, list(history.seen), scale_to_unit(history.scores))
+        return expected_influence(delta, history.open, list(history.seen), scale_to_unit(history.scores[:, 0]))
 
 
 def scale_to_unit(scores: np.ndarray) -> np.ndarray:

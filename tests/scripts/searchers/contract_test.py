@@ -4,13 +4,14 @@ from typing import List, Optional
 
 import numpy as np
 import pytest
-from searchers import GpEi, GraphEi, GraphEif, Points, Random, Searcher, SearchHistory
+from searchers import GpEhvi, GpEi, GraphEhvi, GraphEi, GraphEif, Points, Random, Searcher, SearchHistory
 
 POINTS = Points(np.random.default_rng(5).random((40, 2)))
-SCORES = -((POINTS.inputs - 0.3) ** 2).sum(axis=1)
+HILL = -((POINTS.inputs - 0.3) ** 2).sum(axis=1)
+SCORES = np.column_stack([HILL, -HILL + POINTS.inputs[:, 0]])
 
 
-@pytest.fixture(params=[Random, GpEi, GraphEi, GraphEif])
+@pytest.fixture(params=[Random, GpEi, GpEhvi, GraphEi, GraphEhvi, GraphEif])
 def searcher(request: pytest.FixtureRequest) -> Searcher:
     return request.param()
 
@@ -42,4 +43,4 @@ def test_units_play_no_part(searcher: Searcher) -> None:
         return searcher.propose(history(*seen, scores=scores), np.random.default_rng(1))
 
     assert proposed(SCORES[list(seen)] * 37 + 5) == proposed(SCORES[list(seen)])
-    assert proposed(np.ones(5)) not in seen, "equal scores are no error"
+    assert proposed(np.ones((5, 2))) not in seen, "equal scores are no error"

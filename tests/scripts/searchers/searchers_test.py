@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 from scipy.stats import norm
-from searchers import GpEi, Points, SearchHistory
+from searchers import GpEhvi, GpEi, Points, SearchHistory
 from searchers.covariances import (
     Prediction,
     are_neighbours,
+    expected_hypervolume_improvement,
     expected_improvement,
     graph_covariance,
     kernel_matrix,
     laplacian,
+    pareto_front,
     predict,
 )
 from searchers.gaussian_process import expected_influence, predict_harmonic, scale_to_unit
@@ -49,9 +51,17 @@ def test_the_posterior_is_that_of_scikit_learn(kernel: str) -> None:
     seen, values, at = [4, 0, 7], np.array([0.5, -1.0, 2.0]), np.array([1, 2, 3, 8])
     fit = theirs.GaussianProcessRegressor(their_kernel, alpha=0.01, optimizer=None).fit(points.inputs[seen], values)
     mean, sd = fit.predict(points.inputs[at], return_std=True)
-    ours = predict(kernel_matrix(points, kernel, 0.7), at, seen=seen, values=values, noise=0.01)
+    (ours,) = predict(kernel_matrix(points, kernel, 0.7), at, seen=seen, values=values[:, None], noise=0.01)
     assert ours.mean == pytest.approx(mean)
     assert ours.sd == pytest.approx(sd)
+
+
+def test_two_objectives_are_predicted_apart() -> None:
+    covariance, rows = kernel_matrix(Points(np.linspace(0, 1, 5)[:, None]), "matern", 0.5), np.array([1, 2])
+    values = np.array([[5.0, 1.0], [2.0, 3.0]])
+    for objective, together in enumerate(predict(covariance, rows, seen=[0, 3], values=values, noise=1e-6)):
+        (alone,) = predict(covariance, rows, seen=[0, 3], values=values[:, [objective]], noise=1e-6)
+        assert together.mean == pytest.approx(alone.mean) and together.sd == pytest.approx(alone.sd)
 
 
 LINE = Points(np.linspace(0, 1, 5)[:, None])
@@ -59,7 +69,7 @@ LINE = Points(np.linspace(0, 1, 5)[:, None])
 
 def test_what_is_known_and_not_is_told_by_the_prior_mean() -> None:
     # Both ends are seen. A length scale far below the distances leaves the prior for all others.
-    history = SearchHistory(LINE, (0, 4), np.array([2.0, 6.0]))
+    history = SearchHistory(LINE, (0, 4), np.array([[2.0], [6.0]]))
     found = GpEi(length_scale=1e-3).criterion(history)
     prior = Prediction(np.full(3, -1.0), np.ones(3))  # in standard deviations; the best seen is at 1
     assert found == pytest.approx(expected_improvement(prior, 1.0))
@@ -67,6 +77,10 @@ def test_what_is_known_and_not_is_told_by_the_prior_mean() -> None:
     assert GpEi(length_scale=1e-3, prior_mean=0).criterion(history) == pytest.approx(expected_improvement(neutral, 1.0))
     raw = GpEi(length_scale=1e-3, scores="raw").criterion(history)
     assert raw == pytest.approx(expected_improvement(neutral, 6.0))
+
+
+FRONT = np.array([[1.0, 4.0], [2.0, 3.0], [4.0, 1.0], [1.5, 2.0]])
+"""The last one is dominated by the second."""
 
 
 def prediction(mean: float, sd: float) -> Prediction:
@@ -82,6 +96,40 @@ def test_expected_improvement_at_known_means_and_deviations() -> None:
         (2.0, 1e-9, 2.5, 0.0),
     ):
         assert expected_improvement(prediction(mean, sd), best) == pytest.approx([expected], abs=1e-12)
+
+
+def hypervolume(scores: np.ndarray) -> float:
+    """The area that scores dominate above 0, from the right on."""
+    area, height = 0.0, 0.0
+    for x, y in sorted(map(tuple, np.maximum(scores, 0)), reverse=True):
+        area, height = area + x * max(0.0, y - height), max(height, y)
+    return area
+
+
+CERTAIN = (1e-9, 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("mean", "sd"),
+    [
+        ((2.5, 2.5), (1.0, 0.5)),
+        ((0.5, 5.0), CERTAIN),
+        ((1.2, 1.2), CERTAIN),
+        ((-1.0, 9.0), CERTAIN),
+    ],
+)
+def test_ehvi_is_the_mean_of_hypervolume_differences(mean: "tuple[float, float]", sd: "tuple[float, float]") -> None:
+    assert pareto_front(FRONT).tolist() == [True, True, True, False]
+    assert pareto_front(np.array([[1.0, 1.0], [1.0, 1.0], [1.0, 0.0]])).tolist() == [True, True, False]
+    assert hypervolume(FRONT) == 4 + 3 + 1 + 1
+    draws = np.random.default_rng(3).normal(mean, sd, (2_000, 2))
+    gains = [hypervolume(np.vstack([FRONT, draw])) - hypervolume(FRONT) for draw in draws]
+    first, second = (prediction(*pair) for pair in zip(mean, sd, strict=True))
+    found = expected_hypervolume_improvement(first, second, FRONT, np.array([0.0, 0.0]))
+    assert found[0] == pytest.approx(np.mean(gains), abs=1e-7 + 4 * np.std(gains) / np.sqrt(len(gains)))
+    below = np.array([[-1.0, 1.0], [5.0, -1.0]])  # neither is above the reference
+    alone = expected_hypervolume_improvement(prediction(0, 1), prediction(0, 1), below, np.array([0.0, 0.0]))
+    assert alone == pytest.approx([1 / (2 * np.pi)]), "above nothing it is the product of improvements"
 
 
 def test_the_prediction_on_a_path_of_three() -> None:
@@ -109,3 +157,11 @@ def test_the_expected_influence_is_that_of_new_predictions() -> None:
             sums[label] = again.sum() + labels.sum() + label
         expected.append((1 - f[place]) * (6 - sums[0.0]) + f[place] * sums[1.0])
     assert expected_influence(delta, free, labelled, labels) == pytest.approx(expected)
+
+
+def test_two_objectives_are_traded_off_above_a_reference_below_all() -> None:
+    # Scores of 0 and 1 are -1 and 1 in standard deviations. A short length scale leaves the prior for the others.
+    history = SearchHistory(LINE, (0, 4), np.array([[0.0, 1.0], [1.0, 0.0]]))
+    seen, prior = np.array([[-1.0, 1.0], [1.0, -1.0]]), Prediction(np.full(3, -2.0), np.ones(3))
+    expected = expected_hypervolume_improvement(prior, prior, seen, np.array([-3.0, -3.0]))
+    assert GpEhvi(length_scale=1e-3, prior_mean=-2).criterion(history) == pytest.approx(expected)
