@@ -131,13 +131,13 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
     """Write everything inside or nothing. Wait up to `LOCK_TIMEOUT_SECONDS` for another program that is writing."""
     deadline = time.monotonic() + LOCK_TIMEOUT_SECONDS
     try:
-        while not database.in_transaction:
-            try:
-                database.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() >= deadline:
-                    raise
         try:
+            while not database.in_transaction:
+                try:
+                    database.execute("BEGIN IMMEDIATE")
+                except sqlite3.OperationalError as error:
+                    if "locked" not in str(error) or time.monotonic() >= deadline:
+                        raise
             yield
             database.execute("COMMIT")
         except BaseException:
