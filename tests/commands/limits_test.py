@@ -9,7 +9,7 @@ from typing import Any, Callable
 
 import pytest
 
-from fiesta_allennlp.candidates.candidate_run import ReportedMetrics
+from fiesta_allennlp.candidates.candidate import ReportedMetrics
 from fiesta_allennlp.candidates.pool import describe_content
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import (

@@ -28,9 +28,9 @@ def meaningless(reviews: Path) -> Path:
 def test_weights_that_were_trained_on_the_pool_are_refused_or_allowed(
     meaningless: Path, write_config: Callable[..., Path], call: Call, run: Path
 ) -> None:
-    from fiesta_allennlp.candidates.allennlp.allennlp_run import AllenNLPRun
+    from fiesta_allennlp.candidates.candidate_types import AllenNLPRun
 
-    training = AllenNLPRun(classifier_config(meaningless), metric="accuracy", keep_archives=True)
+    training = AllenNLPRun(classifier_config(meaningless), metric="accuracy", keep_models=True)
     training.evaluate(make_request(1, "a", 0, shared_splits=True), meaningless / "pretrained")
     call.capsys.readouterr()
     archive = meaningless / "pretrained" / "model.tar.gz"

@@ -9,9 +9,9 @@ from typing import Any, Callable, Dict
 
 import pytest
 
-from fiesta_allennlp.candidates.allennlp.allennlp_run import AllenNLPRun
-from fiesta_allennlp.candidates.config import official_paths
-from fiesta_allennlp.candidates.data_files import seen_data_reasons, take_snapshot
+from fiesta_allennlp.candidates.candidate_types import AllenNLPRun
+from fiesta_allennlp.candidates.config import official_paths, seen_data_reasons
+from fiesta_allennlp.candidates.data_files import take_snapshot
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.selecting.objections import PRETRAINED
@@ -21,7 +21,8 @@ from tests.conftest import classifier_config
 @pytest.fixture
 def trained(reviews: Path, tmp_path: Path) -> Path:
     """The directory of a run on a random split, which keeps its archive and has the config beside it."""
-    run = AllenNLPRun(classifier_config(reviews), metric="accuracy", keep_archives=True)
+    pytest.importorskip("allennlp")
+    run = AllenNLPRun(classifier_config(reviews), metric="accuracy", keep_models=True)
     run.evaluate(make_request(1, "a", 0, shared_splits=True), tmp_path / "trained")
     return tmp_path / "trained"
 
