@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict
@@ -12,7 +13,8 @@ from allennlp.models.archival import load_archive
 from fiesta_allennlp.candidates.allennlp.allennlp_run import AllenNLPRun, to_number, to_plain_metrics
 from fiesta_allennlp.candidates.candidate_run import ReportedMetrics
 from fiesta_allennlp.candidates.config import official_paths
-from fiesta_allennlp.candidates.data_files import take_snapshot
+from fiesta_allennlp.candidates.data_files import seen_data_reasons, take_snapshot
+from fiesta_allennlp.candidates.splits import SET_NAMES
 from fiesta_allennlp.core.errors import DataChangedError, FiestaError
 from fiesta_allennlp.core.seeding import make_request
 from tests.conftest import classifier_config
@@ -69,7 +71,9 @@ def test_numbers_of_other_libraries_are_metrics(reviews: Path, tmp_path: Path, m
     assert type(evaluation.score) is type(evaluation.metrics["test_x"]) is float
 
 
-def test_changed_files_give_no_score_and_a_kept_archive_predicts(reviews: Path, tmp_path: Path) -> None:
+def test_changed_files_give_no_score_and_a_kept_archive_predicts_and_names_its_data(
+    reviews: Path, tmp_path: Path
+) -> None:
     data = take_snapshot(official_paths(classifier_config(reviews)))
     here = make_evaluator(reviews, data=data, keep_archives=True)
     here.evaluate(REQUEST, tmp_path / "1")
@@ -77,6 +81,10 @@ def test_changed_files_give_no_score_and_a_kept_archive_predicts(reviews: Path, 
     instance = archive.dataset_reader.text_to_instance("lovely food")
     archive.dataset_reader.apply_token_indexers(instance)
     assert archive.model.forward_on_instance(instance)["probs"].sum() == pytest.approx(1, abs=1e-6)
+    weights = {"archive_file": str(tmp_path / "1" / "model.tar.gz")}
+    for model in ({"type": "from_archive", **weights}, {"embedder": {"_pretrained": {**weights, "module_path": "x"}}}):
+        reasons = " ".join(seen_data_reasons({"model": model}, data))
+        assert re.findall(r"trained on (\S+),", reasons) == [str(reviews / f"{part}.jsonl") for part in SET_NAMES]
     train = reviews / "train.jsonl"
     train.write_text(train.read_text().replace("food", "fare", 1))
     with pytest.raises(DataChangedError, match="train.jsonl has changed"):

@@ -2,9 +2,9 @@
 
 import json
 import shutil
-import subprocess
-import sys
+from argparse import Namespace
 from pathlib import Path
+from tarfile import ReadError
 from typing import Any, Dict
 
 import pytest
@@ -13,8 +13,9 @@ from allennlp.common import Params
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.registry import build
-from fiesta_allennlp.documents.document_selection import ARCHIVE_SERVER, parse_systems
-from fiesta_allennlp.documents.system import System, Unanswered
+from fiesta_allennlp.documents.archive_server import load_predictor, predict_annotation
+from fiesta_allennlp.documents.document_selection import parse_systems
+from fiesta_allennlp.documents.system import System
 from tests.commands.documents.conftest import DEFAULT
 from tests.conftest import classifier_config, write_reviews
 from tests.run_files import summary_of
@@ -55,15 +56,19 @@ def test_the_better_archive_is_found(archives: Dict[str, Path], tmp_path: Path, 
     assert 0 <= summary["num_queries"] - summary["num_evaluations"] <= 1  # one was under way when it was decided
 
 
-def test_the_server_answers_with_the_annotation_alone(archives: Dict[str, Path]) -> None:
-    server = subprocess.run(
-        [sys.executable, "-m", ARCHIVE_SERVER, archives["able"], "--predictor", "text_classifier"],
-        input='{"sentence": "lovely fresh food"}\n{"text": "awful rude food"}\n{"review": "lovely"}\n',
-        capture_output=True,
-        text=True,
-    )
-    answers = list(map(json.loads, server.stdout.splitlines()))
-    assert answers == [{"label": "good"}, {"label": "bad"}, {"error": "KeyError: 'sentence'"}], server.stderr
+def test_the_server_answers_with_the_annotation_alone_and_names_what_does_not_load(
+    archives: Dict[str, Path], tmp_path: Path
+) -> None:
+    options = {"predictor": "text_classifier", "overrides": "", "cuda_device": -1, "num_threads": 1}
+    args = Namespace(archive=str(archives["able"]), include_package=[], **options)
+    predictor = load_predictor(args)
+    questions = ({"sentence": "lovely fresh food"}, {"text": "awful rude food"}, {"review": "lovely"})
+    answers = [predict_annotation(predictor, question) for question in questions]
+    assert answers == [{"label": "good"}, {"label": "bad"}, {"error": "KeyError: 'sentence'"}]
+    args.archive = str(tmp_path / "model.tar.gz")
+    Path(args.archive).write_bytes(b"no archive")
+    with pytest.raises(ReadError, match="gzip"):
+        load_predictor(args)
 
 
 def test_an_archive_is_a_command_and_its_content_is_its_identity(archives: Dict[str, Path], tmp_path: Path) -> None:
@@ -77,13 +82,3 @@ def test_an_archive_is_a_command_and_its_content_is_its_identity(archives: Dict[
     assert identities[0] != identities[1]
     with pytest.raises(ConfigError, match="nowhere.tar.gz: file not found"):
         parse_systems(["nowhere.tar.gz", f"other={path}"])
-
-
-def test_an_archive_that_does_not_load_is_named_with_the_reason(tmp_path: Path) -> None:
-    path = tmp_path / "model.tar.gz"
-    path.write_bytes(b"no archive")
-    system = build(System, parse_systems([str(path), f"other={path}"])["model"].config)
-    system.open(tmp_path / "log.txt", time_limit=60.0)
-    with pytest.raises(Unanswered, match="The last line of .*log.txt is: .*(tar|gzip|archive|file could not)"):
-        system.ask({"sentence": "lovely"})
-    system.close()
