@@ -102,9 +102,9 @@ def read_brought_runs(
     runs: Sequence[Union[Evaluation, Failure]] = (*history.evaluations, *history.failures)
     outcomes = []
     for run in runs:
-        num_runs[run.request.candidate] += 1
-        numbers = {"replicate": -num_runs[run.request.candidate], "split_seed": -1 - run.request.split_seed}
-        request = replace(run.request, **numbers)
+        own = run.request
+        num_runs[own.candidate] += 1
+        request = replace(own, replicate=-num_runs[own.candidate], split_seed=-1 - own.split_seed)
         outcomes.append(replace(run, request=request, origin=Origin(file=path.name), seconds=0.0))
     digest = file_digest(path) if content is None else ""
     return BroughtRuns(path.name, digest, table.has_splits, tuple(outcomes)), table
