@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Collection, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.candidates.candidate_types import type_of
-from fiesta_allennlp.candidates.config import SEED_KEYS, Config, first_difference
+from fiesta_allennlp.candidates.config import SEED_KEYS, Config, first_difference, seen_data_reasons
 from fiesta_allennlp.candidates.data_files import DataSnapshot, files_behind, take_snapshot
 from fiesta_allennlp.candidates.points import (
     TRIAL_KEY,
@@ -64,7 +64,7 @@ class CandidateSet:
     def seen_data_reasons(self, candidates: Mapping[str, Candidate]) -> Iterator[str]:
         """Yield which weights, that some of the candidates start from, were trained on the data of the selection."""
         for name, candidate in candidates.items():
-            for reason in type_of(candidate.config).seen_data_reasons(self.snapshots[name]):
+            for reason in seen_data_reasons(dict(candidate.config), self.snapshots[name]):
                 yield f"candidate '{name}': {reason}"
 
     def notes(self, metric: Metric) -> Iterator[str]:

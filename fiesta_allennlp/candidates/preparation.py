@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from rich.console import Console
 
-from fiesta_allennlp.candidates.candidate_run import CandidateRun
+from fiesta_allennlp.candidates.candidate import CandidateRun
 from fiesta_allennlp.candidates.candidate_set import CandidateSet
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.config import Config

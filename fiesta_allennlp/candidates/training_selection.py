@@ -153,8 +153,10 @@ class TrainingSelection(SelectionFamily):
         """Return the evaluator of all candidates, removed ones too. The runs of a trial have one epoch, or few
         records."""
         settings, candidate_set = self.settings, self.candidate_set
+        types = {name: type_of(config) for name, config in candidate_set.configs.items()}
         runs = {
-            name: type_of(config).evaluator(
+            name: candidate.run_class(
+                candidate.absolute(),
                 metric=settings.scored_by.name,
                 group_by=self.preparations[name].pool.group_by,
                 data=candidate_set.snapshots.get(name, DataSnapshot()),
@@ -164,7 +166,7 @@ class TrainingSelection(SelectionFamily):
                 free_device=self.executor.gives_devices,
                 is_trial=is_trial,
             )
-            for name, config in candidate_set.configs.items()
+            for name, candidate in types.items()
         }
         return CandidateEvaluator(runs)
 

@@ -11,9 +11,9 @@ from allennlp.models import BasicClassifier, Model
 from allennlp.training import TrainerCallback
 from rich.console import Console
 
-from fiesta_allennlp.candidates.allennlp.allennlp_run import AllenNLPRun
 from fiesta_allennlp.candidates.allennlp.instances import read_pool
-from fiesta_allennlp.candidates.allennlp.preparing import prepare_candidate
+from fiesta_allennlp.candidates.allennlp.training import prepare_candidate
+from fiesta_allennlp.candidates.candidate_types import AllenNLPRun
 from fiesta_allennlp.candidates.pool import Preparation, preparation_from_facts
 from fiesta_allennlp.candidates.preparation import resolve_metric
 from fiesta_allennlp.candidates.select_settings import Settings

@@ -13,8 +13,8 @@ from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.paragraph import compose_paragraph
 from fiesta_allennlp.selecting.workspace import write_csv
 from fiesta_allennlp.tables.next_runs import NextRuns
-from fiesta_allennlp.tables.run_table import read_brought_runs
 from fiesta_allennlp.tables.simulation.score_table import open_scores
+from fiesta_allennlp.tables.table_reader import read_brought_runs
 from fiesta_allennlp.tables.table_settings import BroughtSettings, ReplaySettings, parse_columns
 from tests.score_tables import score_rows, split_rows
 from tests.selections import write_selection
@@ -119,9 +119,9 @@ def test_published_forms_are_read_as_they_are(
     path = write(tmp_path / "t.csv", text)
     answer = next_runs(path, max_failures=9, **settings)
     assert told(answer) == expected
-    assert answer.read_back.lines[-1] == f"columns: {columns}"
+    assert answer.table.lines[-1] == f"columns: {columns}"
     made = report(path, **settings)
-    assert made.read_back == answer.read_back
+    assert made.read_back is not None and made.read_back.data == answer.table.data
     assert {each.name: each.num_evaluations for each in made.result.candidates} == {
         name: len(row) - 2 for name, row in expected.items()
     }
@@ -147,16 +147,14 @@ def test_published_forms_are_read_as_they_are(
 )
 def test_what_was_read_is_told(tmp_path: Path, text: str, settings: Dict[str, Any], runs: str, splits: str) -> None:
     path = write(tmp_path / "t.csv", text)
-    assert next_runs(path, **settings).read_back.lines[:2] == (f"{path}: {runs}", splits)
+    assert next_runs(path, **settings).table.lines[:2] == (f"{path}: {runs}", splits)
 
 
 def test_a_file_for_each_candidate_with_a_column_for_each_split(tmp_path: Path) -> None:
     files = [write(tmp_path / f"{name}.csv", text) for name, text in UCR.items()]
     given: Dict[str, Any] = {"score": "{split}", "where": ["folds:=ArrowHead"]}
     found = next_runs(files, confidence=0.9999, **given)
-    assert found.read_back.lines[0].startswith(
-        f"{files[0]}, {files[1]}: 6 runs of 2 candidates (HC2 3, ROCKET 3), score"
-    )
+    assert found.table.lines[0].startswith(f"{files[0]}, {files[1]}: 6 runs of 2 candidates (HC2 3, ROCKET 3), score")
     assert told(found) == {"HC2": [0.87, 0.88, 0.86, 0, 0], "ROCKET": [0.81, 0.83, 0.82, 0, 0]}
     assert found.history.split_seeds("HC2").tolist() == found.history.split_seeds("ROCKET").tolist() == [0, 1, 2]
     assert found.runs[0].split == "3" and int(found.runs[0].seed) >= 10**5, "the seeds of these runs are unknown"
@@ -312,7 +310,7 @@ def test_a_score_replaces_other_rows_of_its_run(tmp_path: Path) -> None:
     text = "candidate,seed,state,score\na,0,finished,.5\na,0,crashed,\nb,0,crashed,\nb,0,finished,.4\nb,1,running,\n"
     found = next_runs(write(tmp_path / "t.csv", text))
     assert told(found) == {"a": [0.5, 0, 0], "b": [0.4, 0, 1]}
-    assert (found.read_back.num_failed, found.read_back.num_unfinished) == (0, 1)
+    assert (found.table.num_failed, found.table.num_unfinished) == (0, 1)
 
 
 def test_numbers_that_are_splits_and_seeds_may_be_seeds_of_one_official_split(tmp_path: Path) -> None:
@@ -320,7 +318,8 @@ def test_numbers_that_are_splits_and_seeds_may_be_seeds_of_one_official_split(tm
     rows = "".join(f"{name},{k},{k},{score}\n" for name, column in scores.items() for k, score in enumerate(column))
     path = write(tmp_path / "s.csv", "candidate,split,seed,score\n" + rows)
     paired, official = report(path), report(path, splits="official")
-    assert [made.read_back.are_splits_assumed for made in (paired, official)] == [True, False]
+    assert paired.read_back is not None and official.read_back is not None
+    assert [made.are_splits_assumed for made in (paired.read_back, official.read_back)] == [True, False]
     assert paired.read_back.lines[1].endswith(
         "3 splits (equal to the seeds) that all share. If all runs share one official split: --splits official"
     )

@@ -12,7 +12,7 @@ from fiesta_allennlp import next_runs, plan, replay, report
 from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.selecting.results.candidate_table import show
 from fiesta_allennlp.selecting.results.task_standing import task_table
-from fiesta_allennlp.tables.run_table import read_brought_runs
+from fiesta_allennlp.tables.table_reader import read_brought_runs
 from fiesta_allennlp.tables.table_settings import BroughtSettings
 from tests.conftest import REPOSITORY
 
@@ -92,7 +92,7 @@ def test_a_task_with_splits_has_its_own_units() -> None:
         for seed in range(2)
     ]
     answer = next_runs(rows)
-    assert answer.read_back.num_splits == 6 and answer.read_back.num_repeats == 2
+    assert answer.table.num_splits == 6 and answer.table.num_repeats == 2
     assert {part.num_units("a") for part in answer.history.by_task.values()} == {3}
 
 

@@ -1,24 +1,37 @@
-"""Checks an AllenNLP config before its first run: its data, word vectors, model and trainer.
+"""Prepares an AllenNLP config before its first run - its data, word vectors, model and trainer - and trains it.
 
-Word-vector files are cut down to the words of the pool, so that millions of rows are read once, not once per run."""
+Word-vector files are cut down to the words of the pool, so that millions of rows are read once, not once per run.
 
+Importing this module also patches AllenNLP 2.10.1 in two places for newer versions of torch and transformers, which
+Python 3.11 and later need. With the versions that AllenNLP pins, nothing changes.
+"""
+
+import gc
 import hashlib
 import inspect
+import json
 import os
+import shutil
 import tempfile
 from collections import Counter
 from copy import deepcopy
+from numbers import Real
 from pathlib import Path
 from typing import AbstractSet, Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
+import numpy as np
 import torch
-from allennlp.common import Params
+from allennlp.commands.train import TrainModel
+from allennlp.common import Params, cached_transformers
+from allennlp.common.meta import META_NAME, Meta
 from allennlp.common.util import prepare_environment
 from allennlp.models import Model
+from allennlp.models.archival import CONFIG_NAME, archive_model
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
+from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import ReduceOnPlateauLearningRateScheduler
 from filelock import FileLock
 
-from fiesta_allennlp.candidates.allennlp.allennlp_run import build_train_model, to_number
 from fiesta_allennlp.candidates.allennlp.instances import read_pool
 from fiesta_allennlp.candidates.config import Config, evaluation_config, leaves_of, vector_files
 from fiesta_allennlp.candidates.pool import Pool, Preparation
@@ -26,6 +39,50 @@ from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, ModelError, describe_with_line
 from fiesta_allennlp.core.files import atomic_replacement
 from fiesta_allennlp.core.records import Request
+
+
+def to_number(value: Any) -> Optional[float]:
+    """Return a metric as a number; None for anything else, such as a text or a truth value."""
+    if isinstance(value, (np.ndarray, torch.Tensor)) and value.ndim == 0:
+        value = value.item()
+    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else None
+
+
+def to_plain_metrics(metrics: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return the metrics with Python's numbers, because AllenNLP cannot write others to `metrics.json`."""
+    numbers = {name: to_number(value) for name, value in metrics.items() if not isinstance(value, int)}
+    return {**metrics, **{name: number for name, number in numbers.items() if number is not None}}
+
+
+def train(config: Config, directory: Path, *, keep_archive: bool = False) -> Dict[str, Any]:
+    """Train as `allennlp train` does, and return all metrics. Leave the trained model in an archive, or not at all."""
+    params = Params(json.loads(json.dumps(config)))
+    prepare_environment(params)
+    loop = build_train_model(params, directory, config)
+    original_get_metrics = loop.model.get_metrics
+    loop.model.get_metrics = lambda *args, **kwargs: to_plain_metrics(original_get_metrics(*args, **kwargs))
+    gc.freeze()  # the data stay until the end: garbage collections that search them take a tenth of a small training
+    metrics = loop.run()
+    loop.finish(metrics)
+    if keep_archive:
+        archive_model(str(directory), include_in_archive=config.get("include_in_archive"))
+    for path in directory.glob("*.th"):
+        path.unlink()
+    shutil.rmtree(directory / "vocabulary", ignore_errors=True)
+    return metrics
+
+
+def build_train_model(params: Params, directory: Path, config: Config) -> TrainModel:
+    """Build everything that `params` describe, to train in this process. They are consumed. `config` and the versions
+    are in the directory first, as in `allennlp train`, because some callbacks read them when they are built."""
+    Params(json.loads(json.dumps(config))).to_file(str(directory / CONFIG_NAME))
+    Meta.new().to_file(directory / META_NAME)
+    for key in ("evaluation", "include_in_archive", "distributed"):  # which AllenNLP reads before it builds the rest
+        params.pop(key, None)
+    return TrainModel.from_params(params=params, serialization_dir=str(directory), local_rank=0)
+
+
+# Before the first run.
 
 
 def filtered_vectors(uri: str, words: AbstractSet[str], directory: Path) -> Path:
@@ -165,3 +222,29 @@ def _check_model(model: torch.nn.Module, batch: Mapping[str, Any]) -> None:
         raise
     except Exception as error:
         raise ModelError(f"the model fails on the first batch: {describe_with_line(error)}") from error
+
+
+# AllenNLP with newer libraries.
+
+_get_tokenizer = cached_transformers.get_tokenizer
+
+
+def get_tokenizer(model_name: str, **kwargs: Any) -> Any:
+    """Drop `add_special_tokens`, which `PretrainedTransformerTokenizer` passes without effect, and which transformers
+    4.45 refuses."""
+    kwargs.pop("add_special_tokens", None)
+    return _get_tokenizer(model_name, **kwargs)
+
+
+cached_transformers.get_tokenizer = get_tokenizer
+
+
+@LearningRateScheduler.register("reduce_on_plateau", exist_ok=True)
+class ReduceOnPlateau(ReduceOnPlateauLearningRateScheduler):
+    """AllenNLP's scheduler without `verbose`, which torch 2.12 refuses. Here the argument has no effect.
+
+    AllenNLP finds the other arguments in the constructor of the base class."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, verbose: bool = False, **kwargs: Any) -> None:
+        scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **kwargs)
+        super(ReduceOnPlateauLearningRateScheduler, self).__init__(scheduler)
