@@ -135,34 +135,6 @@ def test_readers_that_shuffle_differ_unless_they_have_a_seed_of_their_own(review
             check_same_pool(pools)
 
 
-TERM = '<aspectTerm term="{1}" polarity="{2}" from="{3}" to="{4}"/>'
-SENTENCE = '<sentence id="{0}"><text>good {1} here</text><aspectTerms>' + TERM + "</aspectTerms></sentence>"
-WORDS = ("fish", "meat", "soup", "rice")
-
-
-def write_terms(path: Path, num_sentences: int, num_copies: int) -> str:
-    """Write a sentence for each of many targets, and copies of the first ones under other ids."""
-    lines = [
-        SENTENCE.format(number, target, ("positive", "negative")[index % 2], 5, 5 + len(target))
-        for number, index in enumerate([*range(num_sentences), *range(num_copies)])
-        for target in [f"{WORDS[index % 4]}{index // 4}"]
-    ]
-    path.write_text(f"<sentences>{''.join(lines)}</sentences>")
-    return str(path)
-
-
-@pytest.mark.parametrize("inputs", [["left", "right"], ["left", "target", "right"]])
-@pytest.mark.parametrize("group_by", [None, "none"])
-def test_copies_are_records_whatever_the_model_reads(
-    tmp_path: Path, inputs: List[str], group_by: Optional[str]
-) -> None:
-    """The contexts are the same in all records, so a model of these alone cannot tell them apart."""
-    train = write_terms(tmp_path / "train.xml", 40, 7)
-    config = {"dataset_reader": {"type": "semeval_tdsa", "inputs": inputs}, "train_data_path": train}
-    (note,) = read_pool(config, group_by, division=Division(ratios=(0.5, 0.25, 0.25)))[0].notes
-    assert note.startswith("14 of 47 records have an exact copy")
-
-
 # The pool is split again.
 
 
@@ -196,12 +168,6 @@ def test_one_file_is_dealt_out_at_given_ratios(reviews: Path) -> None:
         make_reader(reviews, parts=("test",))
     with pytest.raises(DataError, match="must be 2 positive numbers"):
         list(make_reader(reviews, has_test=False, ratios=[0.5, 0.2, 0.3]).read("train"))
-
-
-def test_a_path_that_is_no_set_is_read_by_the_wrapped_reader(reviews: Path) -> None:
-    reader = make_reader(reviews)
-    path = str(reviews / "test.jsonl")
-    assert texts(list(reader.read(path))) == texts(list(reader._reader.read(path)))
 
 
 def test_instances_with_equal_lists_are_one_group() -> None:
