@@ -5,7 +5,7 @@ import json
 import math
 import os
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
@@ -213,7 +213,9 @@ def _spec_at(template: str, point: Point) -> CandidateSpec:
     name, source = split_name(template)
     command = source if name is not None and len(name.split()) == 1 else template
     texts = {key: shlex.quote(_to_text(value)) for key, value in point.values.items()}
-    for key in texts.keys() - {match[2] for match in PLACEHOLDER_PATTERN.finditer(command)}:
+    used = {match[2] for match in PLACEHOLDER_PATTERN.finditer(command)}
+    if unused := [key for key in texts if key not in used]:
+        key = unused[0]
         raise ConfigError(f"the command '{command}' does not use {{{key}}}. Add it, or remove '{key}'.")
     command = PLACEHOLDER_PATTERN.sub(lambda match: texts.get(match[2], match[0]), command)
     return CandidateSpec(Path(), point, command=command)
@@ -233,6 +235,11 @@ class Trial:
     @property
     def name(self) -> str:
         return f"trial-{self.number}"
+
+    @property
+    def facts(self) -> Dict[str, Any]:
+        """The facts of the candidate that comes from this trial."""
+        return {TRIAL_KEY: asdict(self)}
 
 
 def trials_of(candidates: Mapping[str, Candidate]) -> Dict[str, Trial]:

@@ -64,10 +64,7 @@ class SelectionCommand(FiestaCommand):
         settings_class = import_dotted(self.settings_class_path)
         settings = typed_settings(args, settings_class)
         if args.dry_run:
-            directory = RunDirectory(args.directory or Path("DIR"))
-            plan = import_dotted(self.plan_path)(
-                settings_class(**settings), console, directory, **self.inputs(args, settings)
-            )
+            plan = import_dotted(self.plan_path)(settings_class(**settings), console, **self.inputs(args, settings))
             console.print(*import_dotted(self.plan_view_path)(plan))
             return 0
         modes = {name: getattr(args, name) for name in ("recover", "force")}
@@ -165,7 +162,7 @@ selection with its original options."""
     settings_class_path = "fiesta_allennlp.candidates.select_settings.Settings"
     further_settings_paths = ("fiesta_allennlp.tables.table_settings.BroughtSettings",)
     select_path = "fiesta_allennlp.candidates.training_selection.select"
-    plan_path = "fiesta_allennlp.candidates.rehearsal.plan"
+    plan_path = "fiesta_allennlp.candidates.training_selection.plan"
     plan_view_path = "fiesta_allennlp.reports.terminal.coming_runs.show_training_plan"
     positional_settings = (("candidates", "*"),)
 
@@ -207,7 +204,7 @@ selection with its original options."""
         from fiesta_allennlp.candidates.select_settings import Settings
 
         settings = Settings(**typed_settings(args, Settings))
-        from fiesta_allennlp.candidates.rehearsal import trial
+        from fiesta_allennlp.candidates.training_selection import trial
         from fiesta_allennlp.core.records import Failure
         from fiesta_allennlp.reports.terminal.coming_runs import trial_table
 
