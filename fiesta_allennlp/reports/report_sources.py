@@ -31,7 +31,6 @@ from fiesta_allennlp.selecting.results.result_words import failed_notes
 from fiesta_allennlp.selecting.results.verdict import judge, with_preference
 from fiesta_allennlp.selecting.store import Meta, open_for_reading
 from fiesta_allennlp.tables.table_settings import NextSettings, done_note, refuse_table_options
-from fiesta_allennlp.tables.task_average import check_tasks
 
 Judging = Tuple[Any, Strategy, Callable[[History, Decision], Result]]
 """The settings and the strategy of a selection, and what makes its result."""
@@ -174,6 +173,8 @@ def _table_history(rows: Any, settings: ReportSettings) -> History:
 
 def _table_strategy(source: str, history: History, settings: ReportSettings) -> Strategy:
     """Return the strategy of `fiesta next`, checked for these runs."""
+    from fiesta_allennlp.tables.next_runs import check_tasks
+
     belief = to_config(settings.belief or BELIEF, "--belief")
     try:
         strategy = build(Strategy, {**NextSettings(margin=settings.margin).strategy_params(), "belief": belief})

@@ -37,6 +37,10 @@ COLUMNS = ("candidate", "task", "split", "seed", "score", "metric", "state", "er
 finished, `error` why it has no score, and `seconds` how long it took."""
 
 
+UNSCALED = "none"
+"""The value of `--scale` that leaves the scores as they are."""
+
+
 def parse_columns(text: str) -> Dict[str, str]:
     """Read `candidate=model+lr,score=test_f1`. A pair with a comma in its name is in double quotes."""
     header_by_column: Dict[str, str] = {}

@@ -10,7 +10,7 @@ import pytest
 
 from fiesta_allennlp.core.errors import DataError, FiestaError
 from fiesta_allennlp.core.files import flatten
-from fiesta_allennlp.tables.patterns import match_pattern, propose_pattern
+from fiesta_allennlp.tables.corrections import match_pattern, propose_pattern
 from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import NextSettings
 from tests.tables.pasting import commands_of, paste, read_as_typed

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from fiesta_allennlp import next_runs, plan, replay, report
-from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError
 from fiesta_allennlp.selecting.results.candidate_table import show
 from fiesta_allennlp.selecting.results.task_standing import task_table
 from fiesta_allennlp.tables.table_reader import read_brought_runs
@@ -154,9 +154,9 @@ def test_tasks_of_very_different_noise_need_a_scale(tmp_path: Path) -> None:
     path.write_text("task,sd\neasy,0.01\nwild,-1\n")
     missing = tmp_path / "missing.csv"
     missing.write_text("task,sd\neasy,0.01\n")
-    wrong = {f"sd={path}": "above 0", "sd=none.csv": "cannot read", "range": "must be none or sd=FILE"}
+    wrong = {f"sd={path}": "above 0", "sd=none.csv": "cannot be read", "range": "must be none or sd=FILE"}
     for scale, reason in {**wrong, f"sd={missing}": "has no sd of the task wild"}.items():
-        with pytest.raises(ConfigError, match=reason):
+        with pytest.raises(FiestaError, match=reason):
             next_runs(rows, scale=scale, allow=["units"])
 
 

@@ -30,6 +30,7 @@ from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.selecting.database import translated_store_errors
 from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.selecting.store import open_for_reading
+from fiesta_allennlp.tables.next_runs import check_tasks
 from fiesta_allennlp.tables.run_table import RunTable
 from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScorePreset, ScoreSource
 from fiesta_allennlp.tables.simulation.score_table import make_score_table
@@ -44,7 +45,6 @@ from fiesta_allennlp.tables.table_settings import (
     is_selection,
     refuse_table_options,
 )
-from fiesta_allennlp.tables.task_average import check_tasks
 
 MIN_RUNS = 2
 """A single run of a candidate gives no estimate of the sd."""
