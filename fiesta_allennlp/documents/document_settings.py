@@ -69,9 +69,7 @@ class DocumentSettings(SelectionSettings):
         SelectionSettings, "max_evaluations", help="stop after this many queries"
     )
     systems: Tuple[str, ...] = option(
-        (),
-        "two or more of NAME=model.tar.gz, NAME=predictions.jsonl, NAME=system.jsonnet",
-        metavar="SYSTEM",
+        (), "two or more of NAME=model.tar.gz, NAME=predictions.jsonl, NAME=system.jsonnet", metavar="SYSTEM"
     )
     documents: str = option("", "a JSONL file of annotated documents", group=DOCUMENTS_GROUP, metavar="FILE.jsonl")
     task: str = document_option("classification", "what the systems annotate: classification or spans", choices=TASKS)

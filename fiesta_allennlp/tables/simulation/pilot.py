@@ -42,7 +42,6 @@ from fiesta_allennlp.tables.table_settings import (
     PlanSettings,
     ReplaySettings,
     done_note,
-    is_selection,
     refuse_table_options,
 )
 
@@ -134,7 +133,7 @@ def prepare_plan(settings: PlanSettings) -> Simulator:
     if settings.source is None:
         return _plan_from_numbers(settings)
     path = Path(settings.source)
-    return _read_selection(settings, path) if is_selection(path) else _read_table(settings, path)
+    return _read_selection(settings, path) if path.is_dir() else _read_table(settings, path)
 
 
 def _plan_from_numbers(settings: PlanSettings) -> Simulator:
