@@ -125,11 +125,10 @@ def _find_stop_reason(root: Path, history: History) -> Optional[str]:
 def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Report:
     """Read a table of scores, and decide about it as `fiesta next` does. A decision about fewer than two candidates
     with scores is not one by confidence."""
-    from fiesta_allennlp.tables.simulation.score_table import make_score_table
     from fiesta_allennlp.tables.table_reader import read_run_table
 
     rows = read_run_table(path, settings, content)
-    table = make_score_table(rows)
+    rows.refuse_single()
     history = _table_history(rows, settings)
     strategy = _table_strategy(str(path), history, settings)
     recommendation = strategy.recommend(history)
@@ -141,8 +140,8 @@ def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Rep
     result = Result.from_decision(
         history,
         judge(history, decision, strategy, allowed=settings.allow),
-        table.metric,
-        splits=OFFICIAL if table.on_official_splits else "",
+        rows.metric,
+        splits="" if rows.has_splits else OFFICIAL,
         target=strategy.confidence or CONFIDENCE,
         belief=to_config(settings.belief or BELIEF, "--belief"),
         min_score=settings.min_score,

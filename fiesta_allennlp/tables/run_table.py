@@ -197,6 +197,14 @@ class RunTable:
                 f"{join_some(self.tasks)}. {remedy}"
             )
 
+    def refuse_single(self) -> None:
+        """Refuse a table with scores of fewer than two candidates."""
+        if len(self.scores) < 2:
+            raise DataError(
+                f"{self.name}: the table needs scores for at least 2 candidates but has {len(self.scores)}: "
+                f"{join_some(self.scores) or 'none'}."
+            )
+
     def with_candidates(self, names: Sequence[str]) -> "RunTable":
         """Return the table with candidates that may have no row yet."""
         return replace(self, runs={**dict.fromkeys([*self.runs, *names], 0), **self.runs})

@@ -188,11 +188,7 @@ class ReplaySettings(TableSettings, ChoiceSettings):
 
     GROUPS: ClassVar[Tuple[str, ...]] = (SCORES_GROUP, SELECTION_GROUP, RESOURCES_GROUP)
 
-    scores: str = option(
-        "",
-        "a table with the columns candidate, split, seed, score, or the directory of a selection",
-        metavar="SCORES.json|SCORES.csv|DIR",
-    )
+    scores: str = option("", "a table with the columns candidate, split, seed, score", metavar="SCORES.json|SCORES.csv")
     candidates: Tuple[str, ...] = names_option(f"use only these candidates; {COMMA_NAMES}")
     preset: Optional[str] = preset_option()
     splits: str = splits_option(SCORES_GROUP)

@@ -13,7 +13,7 @@ from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.paragraph import compose_paragraph
 from fiesta_allennlp.selecting.workspace import write_csv
 from fiesta_allennlp.tables.next_runs import NextRuns
-from fiesta_allennlp.tables.simulation.score_table import open_scores
+from fiesta_allennlp.tables.simulation.score_table import read_score_table
 from fiesta_allennlp.tables.table_reader import read_brought_runs
 from fiesta_allennlp.tables.table_settings import BroughtSettings, ReplaySettings, parse_columns
 from tests.score_tables import score_rows, split_rows
@@ -434,7 +434,7 @@ def test_the_metric_column_names_the_metric_or_else_the_score_column(
     assert reported.result.metric_text == metric.display_name and f"by {metric.display_name}" in reported.title
     assert f"by {metric.display_name}, over" in compose_paragraph(reported)
     assert next_runs(path, **settings).result.metric == metric.option_text
-    assert open_scores(ReplaySettings(scores=path, **settings)).metric == metric
+    assert read_score_table(path, ReplaySettings(**settings)).metric == metric
     assert report(tmp_path / "report" / "scores.csv").result.metric_text == metric.display_name
 
 

@@ -33,7 +33,6 @@ from fiesta_allennlp.selecting.store import open_for_reading
 from fiesta_allennlp.tables.next_runs import check_tasks
 from fiesta_allennlp.tables.run_table import RunTable
 from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScorePreset, ScoreSource
-from fiesta_allennlp.tables.simulation.score_table import make_score_table
 from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
 from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import (
@@ -158,11 +157,11 @@ def _plan_from_numbers(settings: PlanSettings) -> Simulator:
 
 def _read_table(settings: PlanSettings, path: Path) -> Simulator:
     rows = read_run_table(path, settings)
-    table = make_score_table(rows)  # which refuses fewer than two candidates
+    rows.refuse_single()
     if not rows.has_splits:
         settings = replace(settings, splits=OFFICIAL)
-    history = ScoreThreshold(settings.min_score, rows.metric.minimise).apply_to(rows.history(list(table.scores)))
-    pilot = PosteriorScores(str(path), history, metric=rows.metric, read_back=table.read_back)
+    history = ScoreThreshold(settings.min_score, rows.metric.minimise).apply_to(rows.history(list(rows.scores)))
+    pilot = PosteriorScores(str(path), history, metric=rows.metric, read_back=rows)
     return _plan_from_pilot(settings, pilot, _choose_settings(settings, {}))
 
 
