@@ -174,7 +174,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
         from fiesta_allennlp.selecting.results.candidate_table import show
 
         answer = ask_next_runs(settings)
-        print_read_back(answer.read_back)
+        print_read_back(answer.table)
         if args.output is not None:
             answer.table.write(args.output)
         if args.format == "json":

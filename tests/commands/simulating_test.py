@@ -7,10 +7,10 @@ from typing import Any, Callable, List, Sequence
 
 import pytest
 
-from fiesta_allennlp.tables.run_table import read_run_table
 from fiesta_allennlp.tables.simulation import simulator
 from fiesta_allennlp.tables.simulation.outlook import Repetition
 from fiesta_allennlp.tables.simulation.simulator import MAX_CHUNK_SIZE, Simulator
+from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import NextSettings
 from tests.commands.conftest import Call
 from tests.score_tables import write_split_table

@@ -7,6 +7,7 @@ import pytest
 
 from fiesta_allennlp.commands.command import import_dotted
 from fiesta_allennlp.core.errors import (
+    MAX_ERROR_CHARACTERS,
     CandidateError,
     DataError,
     combined_error,
@@ -40,6 +41,7 @@ def test_a_traceback_in_the_message_of_another_package_is_left_out() -> None:
     assert describe(RuntimeError(said)) == "RuntimeError: worker raised ValueError('no')"
     output = "Last output: Traceback (most recent call last): / ValueError: no"
     assert describe(DataError(output)) == output
+    assert len(describe(ValueError("x" * 10**6))) < MAX_ERROR_CHARACTERS + 30
 
 
 def test_invisible_characters_are_written_as_escapes() -> None:

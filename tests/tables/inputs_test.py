@@ -129,7 +129,7 @@ def means_of(table: RunTable) -> Means:
 def test_an_input_is_read_within_two_pastes(arguments: str, pastes: int, means: Means, splits: int) -> None:
     pasted = typed(arguments)
     assert pasted.table is not None, pasted.error
-    assert (means_of(pasted.table), pasted.table.read_back.num_splits) == (means, splits)
+    assert (means_of(pasted.table), pasted.table.num_splits) == (means, splits)
     assert pasted.pastes == pastes <= 2
 
 
@@ -153,21 +153,21 @@ def test_epochs_of_items_are_repeats_or_one_is_kept() -> None:
     assert last.table is not None and repeats.table is not None
     assert {len(scores) for scores in last.table.scores.values()} == {80}
     assert {len(scores) for scores in repeats.table.scores.values()} == {160}
-    assert (repeats.table.read_back.num_splits, repeats.table.read_back.num_repeats) == (80, 2)
+    assert (repeats.table.num_splits, repeats.table.num_repeats) == (80, 2)
 
 
 @pytest.mark.usefixtures("inputs")
 @pytest.mark.parametrize(("arguments", "note"), NOTES, ids=[case[0] for case in NOTES])
 def test_what_may_be_wrong_is_asked(arguments: str, note: str) -> None:
     table = typed(arguments).table
-    assert table is not None and note in table.read_back.notes
+    assert table is not None and note in table.notes
 
 
 @pytest.mark.usefixtures("inputs")
 @pytest.mark.parametrize("name", QUIET)
 def test_nothing_is_asked_about_an_ordinary_table(name: str) -> None:
     table = typed(f"traps/{name}.csv").table
-    assert table is not None and table.read_back.notes == ()
+    assert table is not None and table.notes == ()
 
 
 @pytest.mark.usefixtures("inputs")

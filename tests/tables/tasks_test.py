@@ -2,19 +2,17 @@
 
 import csv
 import runpy
-from io import StringIO
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from fiesta_allennlp import next_runs, plan, replay, report
 from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.selecting.results.candidate_table import show
 from fiesta_allennlp.selecting.results.task_standing import task_table
-from fiesta_allennlp.tables.run_table import read_brought_runs
+from fiesta_allennlp.tables.table_reader import read_brought_runs
 from fiesta_allennlp.tables.table_settings import BroughtSettings
 from tests.conftest import REPOSITORY
 
@@ -76,19 +74,6 @@ def test_the_table_of_tasks_names_the_task_that_makes_the_lead() -> None:
     assert answer.result.ranked[0].mean == pytest.approx(np.mean([easy.means["a"], hard.means["a"]]))
 
 
-def test_long_names_fit_into_80_columns() -> None:
-    names = {"a": "roberta-large-finetuned-on-multi-nli", "b": "google/electra-small-discriminator"}
-    tasks = {"easy": "stanford-sentiment-treebank", "hard": "recognizing-textual-entailment"}
-    rows = [{**row, "candidate": names[row["candidate"]], "task": tasks[row["task"]]} for row in make_rows(MEANS)]
-    console = Console(width=80, file=StringIO())
-    console.print(task_table(next_runs(rows).result))
-    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
-    assert lines[0] == "Tasks, with equal weights; candidates are numbered in the order above"
-    assert lines[2].split() == ["task", "1", "2", "leader", "without", "it", "of", "the", "lead"]
-    assert lines[4].split()[0] == "stanford-" and lines[4].split()[3:5] == ["2", "1"]
-    assert lines[6].split()[0] == "recognizing-" and all("…" not in line for line in lines)
-
-
 def test_the_mean_is_that_of_the_tasks_whatever_their_runs() -> None:
     rows = make_rows(MEANS)
     more = [row for row in make_rows(MEANS, num_seeds=9, seed=2) if row["task"] == "easy" and row["seed"] > 3]
@@ -107,7 +92,7 @@ def test_a_task_with_splits_has_its_own_units() -> None:
         for seed in range(2)
     ]
     answer = next_runs(rows)
-    assert answer.read_back.num_splits == 6 and answer.read_back.num_repeats == 2
+    assert answer.table.num_splits == 6 and answer.table.num_repeats == 2
     assert {part.num_units("a") for part in answer.history.by_task.values()} == {3}
 
 

@@ -99,7 +99,7 @@ class PrintableNextRuns(Printable, NextRuns):
             "prob_best": dict(self.decision.prob_best),
             "num_pending": len(self.history.pending),
             "splits": result.splits,
-            "table": self.read_back.data,
+            "table": self.table.data,
             "notes": list(self.notes),
             "num_missed": {c.name: c.num_missed for c in result.candidates if c.num_missed},
             "time": time and asdict(time),
