@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from fiesta_allennlp.candidates.programs.program import PLACEHOLDER_PATTERN
+from fiesta_allennlp.candidates.programs.program_run import PLACEHOLDER_PATTERN
 from fiesta_allennlp.core.errors import ConfigError, describe_as_sentence, join_some
 from fiesta_allennlp.core.files import read_jsonl, shown_value
 from fiesta_allennlp.core.names import FORBIDDEN_CHARACTERS, split_name

@@ -1,16 +1,10 @@
-import json
 import shutil
-import tarfile
-from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from fiesta_allennlp.candidates.config import official_paths
-from fiesta_allennlp.candidates.data_files import checking_unchanged, files_behind, seen_data_reasons, take_snapshot
+from fiesta_allennlp.candidates.data_files import checking_unchanged, files_behind, take_snapshot
 from fiesta_allennlp.core.errors import DataChangedError
-from tests.conftest import classifier_config
 
 
 @pytest.fixture
@@ -72,32 +66,3 @@ def test_files_at_another_place_are_known_by_their_content(shards: Path) -> None
 
 
 # The data of archives that a config starts from.
-
-
-def write_archive(path: Path, content: bytes) -> str:
-    with tarfile.open(path, "w:gz") as archive:
-        member = tarfile.TarInfo("config.json")
-        member.size = len(content)
-        archive.addfile(member, BytesIO(content))
-    return str(path)
-
-
-def test_a_copy_of_the_data_is_refused_and_other_data_are_not(reviews: Path, tmp_path: Path) -> None:
-    copy, other = tmp_path / "copy.jsonl", tmp_path / "other.jsonl"
-    copy.write_bytes((reviews / "train.jsonl").read_bytes())
-    other.write_text('{"text": "new", "label": "good"}\n')
-    for trained_on in (copy, other):
-        own = {"train_data_path": str(trained_on), "validation_data_path": str(other), "test_data_path": str(copy)}
-        archive = write_archive(tmp_path / "model.tar.gz", json.dumps(own).encode())
-        config = {**classifier_config(reviews), "model": {"archive_file": archive}}
-        reasons = list(seen_data_reasons(config, take_snapshot(official_paths(config))))
-        assert len(reasons) == (trained_on == copy) and all(f"trained on {copy}" in reason for reason in reasons)
-
-
-@pytest.mark.parametrize("content", [None, b"no config", b"[1]", b"[" * 100_000, b'{"dataset_reader": 1}'])
-def test_weights_of_unknown_data_pass(content: Any, reviews: Path, tmp_path: Path) -> None:
-    path = tmp_path / "model.tar.gz"
-    archive = str(path) if content is None else write_archive(path, content)
-    model = {"embedder": {"type": "pretrained_transformer", "model_name": "bert-base-uncased"}}
-    config = {**classifier_config(reviews), "model": {**model, "archive_file": archive}}
-    assert list(seen_data_reasons(config, take_snapshot(official_paths(config)))) == []

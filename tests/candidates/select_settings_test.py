@@ -114,6 +114,8 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
         ({"max_hours": 0}, "--max-hours must be above 0"),
         ({"workers": True}, "--workers must be a whole number or auto"),
         ({"seed": -1}, "--seed must be at least 0"),
+        ({"top": 3}, "--top .*--study"),
+        ({"study": "a.db", "points": "p.jsonl"}, "--points and --study"),
         ({"include_package": "mine"}, "--include-package must be a list"),
         ({"strategy": '{"type": "top_two", "confidence": 0.9}', "confidence": 0.8}, "--confidence 0.8 contradicts"),
         ({"strategy": "{beta: 1}"}, "not valid JSON"),

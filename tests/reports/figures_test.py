@@ -17,11 +17,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from scipy.stats import gaussian_kde
 
-from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.reports import record
 from fiesta_allennlp.reports.drawing import ReportFigure, figure_style
-from fiesta_allennlp.reports.figures import _violin_outline, draw_all, find_start_of_lead, space_out
+from fiesta_allennlp.reports.figures import _violin_outline, draw_all, find_start_of_lead
 from fiesta_allennlp.reports.record import PathPoint, Report
 from tests.conftest import REPOSITORY
 from tests.reports.made_up import (
@@ -119,10 +117,6 @@ def test_the_path_has_a_line_for_each_candidate() -> None:
     assert "33 others" in texts_of(made_up(40)), "of many candidates the likeliest are named"
 
 
-def test_labels_are_moved_apart_and_stay_on_the_axis() -> None:
-    assert space_out([0.5, 0.52, 0.97, 1.0], 0.1) == pytest.approx([0.5, 0.6, 0.9, 1.0])
-
-
 @pytest.mark.parametrize("name", REPORTS)
 def test_nothing_is_cut_or_overlaps_and_a_small_screen_shows_every_text_with_11_pixels(name: str) -> None:
     for figure in filter(None, (drawn(REPORTS[name], kind) for kind in ReportFigure.classes())):
@@ -182,16 +176,3 @@ def test_a_figure_from_a_package_is_on_the_page_and_in_the_files(tmp_path: Path)
     section = next(part for part in page.split("</section>") if 'id="pictures"' in part)
     assert len(re.findall("<figure>", section)) == len(re.findall("<figure>", page)) == 4
     assert (tmp_path / "figures" / "cost.pdf").read_bytes().startswith(b"%PDF")
-
-
-def test_a_drawing_of_another_type_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    class Wrong(ReportFigure):
-        def draw(self, report: Report) -> Any:
-            return "a drawing"
-
-        def caption(self, report: Report) -> str:
-            return "A caption."
-
-    monkeypatch.setitem(Registrable._registered, ReportFigure, {"wrong": Wrong})
-    with pytest.raises(ConfigError, match="figure 'wrong': draw must return a matplotlib Figure .* got 'a drawing'"):
-        draw_all(made_up(2), tmp_path)

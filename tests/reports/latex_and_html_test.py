@@ -1,15 +1,23 @@
-"""The LaTeX of a report, and how names are shown."""
+"""The LaTeX and the page of a report, and how names are shown."""
 
 import re
+from dataclasses import replace
 from functools import partial
+from html.parser import HTMLParser
+from itertools import pairwise
+from typing import Dict, List, Optional, Tuple
 
 import pytest
 
 from fiesta_allennlp.reports.drawing import shorten_names
+from fiesta_allennlp.reports.figures import draw_all
 from fiesta_allennlp.reports.latex_and_html import escape_latex
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report import render_html, render_latex, render_scores
-from tests.reports.made_up import made_up, with_failures
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from tests.reports.made_up import UGLY_NAMES, all_made_up, by_documents, just_begun, made_up, with_failures
+
+pytestmark = pytest.mark.xdist_group("pages")
 
 NAMES = ("a_b", '<i>&"x"', "50% | *bold* #1")
 
@@ -52,3 +60,104 @@ def test_long_names_are_cut_in_the_middle_and_those_that_would_look_the_same_bea
 def test_escapes() -> None:
     assert escape_latex("\\a{b}$^~") == r"\textbackslash{}a\{b\}\$\textasciicircum{}\textasciitilde{}"
     assert (escape_latex("[5cm] a"), escape_latex("*")) == ("{[}5cm] a", "{*}"), "no argument or star of the row before"
+
+
+# The page is whole, escaped, in need of nothing else, and without numbers that do not exist.
+
+VOID = ("meta", "img", "source", "br", "link")
+TEXTLESS = ("style", "script")
+
+
+class Page(HTMLParser):
+    """The elements of a page; an element that is closed out of turn is an error."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: List[Tuple[str, Dict[str, str]]] = []
+        self.words: List[str] = []
+        self._open: List[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: "List[Tuple[str, Optional[str]]]") -> None:
+        self.elements.append((tag, {key: value or "" for key, value in attrs}))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] not in TEXTLESS and data.strip():
+            self.words.append(data.strip())
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+    def all(self, tag: str) -> List[Dict[str, str]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+CASES = ("two", "long_names", "ugly", "table", "just_begun", "running", "documents")
+
+REPORTS = {name: report for name, report in all_made_up().items() if name in CASES}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Dict[str, str]:
+    drawn = {"two": draw_all(REPORTS["two"], tmp_path_factory.mktemp("figures"))}
+    return {name: render_html(report, drawn.get(name, {})) for name, report in REPORTS.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_page_is_whole_and_needs_nothing_else(pages: Dict[str, str], name: str) -> None:
+    page = Page(pages[name])
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(later - earlier <= 1 for earlier, later in pairwise(levels)), "no level is left out"
+    anchors = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
+    assert {link["href"] for link in page.all("a")} == {f"#{anchor}" for anchor in anchors}
+    assert not {"script", "link", "iframe", "object"} & {tag for tag, _ in page.elements}
+    assert all(image["src"].startswith("data:image/svg+xml;base64,") for image in page.all("img"))
+    assert not re.search(
+        r"(?:https?:)?//\w|url\(|@import", re.sub(r"(?s)<pre.*?</pre>|data:[\w/+;]+,[\w/+=]+", "", pages[name])
+    )
+    assert not re.search(r"\b(nan|None|inf)\b", page.text), "a number that does not exist"
+
+
+def test_captions_are_alternative_texts_and_names_are_escaped(pages: Dict[str, str]) -> None:
+    page = Page(pages["two"])
+    captions = [image["alt"] for image in page.all("img")]
+    assert len(captions) == 3 and all(caption in page.words for caption in captions)
+    assert "Test macro_f1 of every candidate, the leader first, then by the better mean" in page.text
+    assert "<script" not in pages["ugly"] and 'best" <b>' not in pages["ugly"]
+    assert set(UGLY_NAMES) <= set(Page(pages["ugly"]).words)
+
+
+@pytest.mark.parametrize(("stopped_by", "rank"), [("confidence", "best"), ("max_hours", "leads"), (None, "leads")])
+def test_only_a_decided_selection_has_a_best_candidate(stopped_by: Optional[str], rank: str) -> None:
+    words = Page(render_html(made_up(2, stopped_by=stopped_by), {})).words
+    assert words[words.index("model_0", words.index("parameters")) + 1] == rank
+
+
+def test_a_page_of_documents_speaks_of_documents_alone(pages: Dict[str, str]) -> None:
+    page = Page(pages["documents"])
+    assert not re.search(r"training|candidate|split", page.text)
+    best = by_documents().result.ranked[0]
+    assert f"{best.measure:.4f}" in page.words and f"{best.cost:.2f}" in page.words
+
+
+def test_the_best_is_first_then_the_better_mean_then_the_order_given() -> None:
+    candidates = (
+        CandidateResult("a", mean=0.1),
+        CandidateResult("gone", prob_best=0.9, state="failed"),
+        CandidateResult("b", mean=0.3),
+        CandidateResult("c", prob_best=0.4),
+        CandidateResult("best", prob_best=0.3),
+        CandidateResult("d"),
+        CandidateResult("e"),
+    )
+    result = replace(just_begun().result, candidates=candidates, leading="best")
+    assert [candidate.name for candidate in result.ranked] == ["best", "b", "a", "c", "d", "e", "gone"]

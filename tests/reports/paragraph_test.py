@@ -113,16 +113,6 @@ def test_a_selection_says_what_was_set_beforehand_or_changed(tmp_path: Path) -> 
     assert "--margin was changed from 0.0 to 0.1 after 4 runs." in text and "before the selection began" not in text
 
 
-def test_the_commit_and_the_address_of_the_package_are_named_where_they_are_known(tmp_path: Path) -> None:
-    source = {"commit": "0123456789", "url": "https://example.org/fiesta.git"}
-    write_selection(tmp_path, {"a": [0.8, 0.81, 0.83], "b": [0.7, 0.72, 0.71]}, meta={"source": source}).close()
-    bibtex = collect_bibtex(report(tmp_path))
-    assert (
-        "note = {Python package, commit 0123456789}," in bibtex and "url = {https://example.org/fiesta.git}" in bibtex
-    )
-    assert "COMMIT" not in collect_bibtex(made_up(2)) and "URL_LINE" not in collect_bibtex(made_up(2))
-
-
 def test_a_least_score_of_a_report_names_its_runs(tmp_path: Path) -> None:
     scores = {"a": [0.80, 0.81, 0.79, 0.80, 0.81], "b": [0.70, 0.71, 0.10, 0.69, 0.72]}
     path = tmp_path / "scores.csv"

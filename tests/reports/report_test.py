@@ -187,15 +187,6 @@ def test_one_evaluation_of_each_says_that_nothing_is_known(tmp_path: Path) -> No
     assert pair.decision[0] == "a minus b is -0.1000, over unpaired runs."
 
 
-def test_the_paragraph_and_the_decision_name_the_same_rival(tmp_path: Path) -> None:
-    few = [0.56, 0.68]  # so few and so far apart that it is more probably the best than the nearer one
-    write_selection(tmp_path / "run", {"best": normal(0.70, 9), "few": few, "near": normal(0.66, 9)}).close()
-    report_record = report(tmp_path / "run")
-    assert (report_record.candidate("few").prob_best or 0) > (report_record.candidate("near").prob_best or 0)
-    assert [c.name for c in report_record.result.ranked] == ["best", "near", "few"]
-    assert "the runner-up was near (mean 0.6" in compose_paragraph(report_record)
-
-
 @pytest.mark.parametrize(
     ("arguments", "options", "named"),
     [

@@ -366,14 +366,6 @@ def test_a_full_disk_and_changed_data_end_the_selection_and_are_nobodys_failure(
     assert run.scores() == run.undisturbed().scores()
 
 
-def test_the_cap_ends_it_undecided(run: Run) -> None:
-    run.params = {"type": "top_two", "confidence": 0.99999, "max_evaluations": 11, "stop": "bayesian"}
-    decision = run.go(slots=4)
-    assert decision.stopped_by == "max_evaluations"
-    assert len(run.history.evaluations) == 11
-    assert not decision.gave_up
-
-
 @dataclass
 class Simulated(Executor):
     """Works in a time of its own: each run takes its seconds, and each outcome moves the time to its end.
@@ -526,14 +518,6 @@ def test_a_run_for_which_alone_the_machine_lacks_something_fails_after_all_pause
     kinds = [failure.kind for failure in run.history.failures]
     assert kinds == ["machine"] * len(RETRY_PAUSES) + ["unfit"] and run.history.withdrawn == frozenset()
     assert "a-2" not in {evaluation.request.name for evaluation in run.history.evaluations}
-
-
-def test_a_selection_does_not_end_for_one_while_another_run_goes_on(run: Run, simulated: Simulate) -> None:
-    """The first run of b takes longer than all pauses; on the other worker nothing works meanwhile."""
-    run.params = EQUALLY
-    executor = simulated(9000.0, slots=2, lacks=lambda request, now: request.name != "b-0" and now < 7500.0)
-    assert run.go(executor).stopped_by == "budget"
-    assert run.scores() == run.undisturbed().scores()
 
 
 def test_max_hours_is_a_total_over_all_sessions(run: Run, simulated: Simulate) -> None:

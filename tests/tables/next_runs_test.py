@@ -10,7 +10,6 @@ import pytest
 from fiesta_allennlp import next_runs
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.selecting.results.candidate_table import show
 from tests.score_tables import score_rows
 from tests.selecting.loop_test import MEANS, Run
 
@@ -189,20 +188,6 @@ def test_hours_need_seconds_and_seconds_are_numbers(tmp_path: Path) -> None:
     with pytest.raises(FiestaError, match=r"line 6: 'runtime' must be the seconds of a run, .* but is '1:00'"):
         next_runs(path, columns={"seconds": "runtime"})
     assert next_runs(path, columns={"seconds": ""}).seconds_per_run is None
-
-
-def test_a_decided_table_has_no_forecast() -> None:
-    scores = {"a": [0.9, 0.901, 0.902, 0.903], "b": [0.1, 0.101, 0.102, 0.103]}
-    clear = next_runs(scores, seconds=60, max_hours=1, splits="official")
-    assert clear.decision.stopped_by == "confidence" and clear.forecast is clear.time_forecast is None
-
-
-def test_an_open_end_names_what_is_missing() -> None:
-    rows = score_rows({"a": [0.80, 0.81, 0.82], "b": [0.81, 0.82, 0.80]}, unit="split")
-    sentences = show(next_runs(rows, max_evaluations=6))
-    assert sentences[-1] == "Stop: open."
-    assert "Open after 6 runs of 2 candidates: --max-evaluations was reached." in sentences
-    assert "P(best) is below the target 0.95: a margin or more runs can change that." in sentences
 
 
 def test_a_complete_table_with_as_many_runs_as_the_limit_goes_on() -> None:

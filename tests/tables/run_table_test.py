@@ -40,14 +40,6 @@ a5,0,FINISHED,x,0.83,cnn,0
 a6,0,KILLED,x,,cnn,1
 a7,0,RUNNING,x,0.1,cnn,2
 """
-OPTUNA = """number,value,datetime_start,params_model,params_seed,state
-0,0.86,x,bert,0,COMPLETE
-1,0.87,x,bert,1,COMPLETE
-2,0.4,x,bert,2,PRUNED
-3,,x,bert,3,FAIL
-4,0.83,x,cnn,0,COMPLETE
-5,,x,cnn,1,WAITING
-"""
 AUTOML = """id,task,framework,constraint,fold,type,result,metric,seed,info
 1,iris,rf,1h8c,0,binary,0.91,auc,11,
 1,iris,rf,1h8c,1,binary,,auc,12,MemoryError: 8 GB
@@ -61,12 +53,6 @@ UCR = {
     "HC2": "folds:,0,1,2\nArrowHead,0.87,0.88,0.86\nBeef,0.5,0.6,0.7\n",
     "ROCKET": "folds:,0,1,2\nArrowHead,0.81,0.83,0.82\nBeef,0.8,0.8,0.8\n",
 }
-RECYCLING = """pretrain_model,seed,20_newsgroup,ag_news,AVG
-bert,0,0.81,0.9,0.85
-bert,1,0.82,0.9,0.86
-roberta,0,0.84,0.9,0.87
-roberta,1,0.85,0.9,0.87
-"""
 BLUM = """Size,Radius,FruitFly,Shukla,Ikeda
 1000,0.15,223,213,214
 1000,0.17,240,231,229
@@ -113,23 +99,11 @@ OF_BLUM: Dict[str, Any] = {"wide": ["FruitFly", "Shukla"], "where": ["Size=1000"
             "candidate = params.model, seed = params.seed, score = metrics.test_f1, state = status",
         ),
         (
-            OPTUNA,
-            {"columns": {"candidate": "params_model", "score": "value", "seed": "params_seed"}},
-            {"bert": [0.86, 0.87, 2, 0], "cnn": [0.83, 0, 1]},
-            "candidate = params_model, seed = params_seed, score = value, state = state",
-        ),
-        (
             AUTOML,
             OF_AUTOML,
             {"rf": [0.91, 0.92, 1, 0], "xgb": [0.9, 0.89, 0, 0]},
             "candidate = framework, task = task, split = fold, seed = seed, score = result, metric = metric, "
             "error = info",
-        ),
-        (
-            RECYCLING,
-            {"columns": {"candidate": "pretrain_model", "score": "20_newsgroup"}},
-            {"bert": [0.81, 0.82, 0, 0], "roberta": [0.84, 0.85, 0, 0]},
-            "candidate = pretrain_model, seed = seed, score = 20_newsgroup",
         ),
         (
             BLUM,
@@ -162,12 +136,6 @@ def test_published_forms_are_read_as_they_are(
             "5 runs of 2 candidates (bert 3, cnn 2), f1 from 0.83 to 0.87, the highest mean wins",
             "no splits: all runs share one official split, so scores are not paired; 2 failed, 1 not finished, "
             "1 left out, without a score and a name, split or seed",
-        ),
-        (
-            AUTOML,
-            OF_AUTOML,
-            "4 runs of 2 candidates (rf 2, xgb 2), auc from 0.89 to 0.92, the highest mean wins",
-            "3 splits, 1 of them shared by all; 1 failed",
         ),
         (
             BLUM,
@@ -382,26 +350,12 @@ def test_a_point_of_a_grid_search_is_a_candidate_whatever_else_is_listed_of_it()
     assert answer.history.candidates == tuple(map(str, points)) and answer.result.leading == str(points[2])
 
 
-def test_a_candidate_that_drops_out_with_scores_is_noted() -> None:
-    scores = [0.80, 0.81, 0.82, 0.83, 0.84]
-    rows = score_rows({"a": [*scores, *["failed"] * 3], "b": scores})
-    note = "a was dropped after 3 failed runs, although it has 5 scores."
-    assert any(text.startswith(note) for text in next_runs(rows).notes)
-    assert not any("was dropped" in text for text in next_runs(rows, max_failures=4).notes)
-
-
 def test_a_report_drops_a_candidate_as_fiesta_next_does() -> None:
     rows = score_rows({"a": [0.91, 0.92, 0.93, *["failed"] * 3], "b": [0.71, 0.72, 0.73], "c": [0.61, 0.62, 0.63]})
     assert next_runs(rows).decision.best == "b"
     dropped = report(rows)
     assert (dropped.result.leading, dropped.candidate("a").state) == ("b", "failed")
     assert report(rows, max_failures=4).result.leading == "a"
-
-
-def test_the_target_of_ones_own_strategy_is_told() -> None:
-    rows = score_rows({"a": [0.0, 0.1, 0.2], "b": [0.0, 0.1, 0.2]})
-    assert next_runs(rows, strategy={"type": "top_two", "confidence": 0.8}).confidence == 0.8
-    assert next_runs(rows, budget=9).confidence is None
 
 
 def test_a_replay_that_runs_out_of_scores_draws_them_again() -> None:

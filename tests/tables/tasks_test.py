@@ -2,13 +2,11 @@
 
 import csv
 import runpy
-from io import StringIO
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from fiesta_allennlp import next_runs, plan, replay, report
 from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError
@@ -74,19 +72,6 @@ def test_the_table_of_tasks_names_the_task_that_makes_the_lead() -> None:
     table = task_table(answer.result)
     assert [row[0] for row in table.rows] == ["easy", "hard"] and table in show(answer)
     assert answer.result.ranked[0].mean == pytest.approx(np.mean([easy.means["a"], hard.means["a"]]))
-
-
-def test_long_names_fit_into_80_columns() -> None:
-    names = {"a": "roberta-large-finetuned-on-multi-nli", "b": "google/electra-small-discriminator"}
-    tasks = {"easy": "stanford-sentiment-treebank", "hard": "recognizing-textual-entailment"}
-    rows = [{**row, "candidate": names[row["candidate"]], "task": tasks[row["task"]]} for row in make_rows(MEANS)]
-    console = Console(width=80, file=StringIO())
-    console.print(task_table(next_runs(rows).result))
-    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
-    assert lines[0] == "Tasks, with equal weights; candidates are numbered in the order above"
-    assert lines[2].split() == ["task", "1", "2", "leader", "without", "it", "of", "the", "lead"]
-    assert lines[4].split()[0] == "stanford-" and lines[4].split()[3:5] == ["2", "1"]
-    assert lines[6].split()[0] == "recognizing-" and all("…" not in line for line in lines)
 
 
 def test_the_mean_is_that_of_the_tasks_whatever_their_runs() -> None:
@@ -197,8 +182,8 @@ def test_a_plan_goes_on_from_the_runs_on_each_task(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     next_runs(rows).table.write(path)
     done = plan(path, repetitions=40, seed=1)
-    assert done.default.runs.low >= 12 and done.claim is None and not done.interrupted
-    assert done.equal is not None and done.default.picked > 0.5
+    assert done.default.runs.low >= 12 and done.claim is None
+    assert not done.default.interrupted and done.default.picked > 0.5
     assert done.simulator.true_means["a"] == pytest.approx(next_runs(rows).result.candidates[0].mean)
 
 
