@@ -4,14 +4,14 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
-from fiesta_allennlp.choosing.forecast import Forecast, TimeForecast, count_runs, forecast_selection
+from fiesta_allennlp.choosing.forecast import Forecast, forecast_selection
 from fiesta_allennlp.choosing.gate import make_gate
 from fiesta_allennlp.choosing.probability.batch import NUM_STARTS
 from fiesta_allennlp.choosing.probability.task_leads import choose_task
@@ -31,7 +31,7 @@ from fiesta_allennlp.tables.corrections import TableError
 from fiesta_allennlp.tables.run_table import RunTable
 from fiesta_allennlp.tables.table_files import Content
 from fiesta_allennlp.tables.table_reader import read_run_table
-from fiesta_allennlp.tables.table_settings import NO_SECONDS, UNSCALED, NextSettings, done_note
+from fiesta_allennlp.tables.table_settings import UNSCALED, NextSettings, done_note
 
 MAX_SD_RATIO = 4.0
 """The largest ratio of the run-to-run sds of two tasks at which their scores are averaged as they are."""
@@ -60,8 +60,6 @@ class NextRuns:
         result: the same with the numbers of every candidate and the facts. Its forecast includes the runs to make now.
         runs: the runs to make now; empty once the selection has stopped, or while it waits for pending ones.
         history: the finished, pending and failed runs of the table.
-        seconds_per_run: with all workers together; None if it is unknown.
-        time_forecast: what can be decided within `max_hours`, with this setting, unless the selection is over.
         confidence: the target confidence; None with a budget.
         workers: how many runs were asked for.
         notes: sentences about candidates that take no part, or get no further runs.
@@ -77,8 +75,6 @@ class NextRuns:
     table: RunTable
     workers: int = 1
     notes: Tuple[str, ...] = ()
-    seconds_per_run: Optional[float] = None
-    time_forecast: Optional[TimeForecast] = None
     num_missing: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -114,27 +110,20 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     history = history.with_withdrawn(max_failures=settings.max_failures)
     strategy = _prepare_strategy(settings, table, history)
     decision = strategy.recommend(history)
-    seconds = settings.seconds or history.mean_seconds
-    if seconds is None and settings.max_hours is not None:
-        raise ConfigError(NO_SECONDS)
-    seconds_per_run = None if seconds is None else seconds / settings.workers
+    seconds_per_run = (settings.seconds or history.mean_seconds or 0.0) / settings.workers
     proposed_names = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(table.rows)))
     tasks = _choose_tasks(history, decision, proposed_names, num_starts=strategy.num_starts)
     num_begun = len(proposed_names) + len(history.pending)
-
-    def make_forecast(max_runs: Optional[int] = None) -> Optional[Forecast]:
-        """Forecast the further runs, no fewer than those that have begun or begin now."""
-        rng = strategy_rng(settings.seed, len(history.evaluations))
-        forecast = forecast_selection(strategy, history, decision, rng, max_runs=max_runs)
-        return forecast and replace(forecast.at_least(num_begun), seconds_per_run=seconds_per_run or 0.0)
-
+    forecast = forecast_selection(strategy, history, decision, strategy_rng(settings.seed, len(history.evaluations)))
+    if forecast is not None:
+        forecast = replace(forecast.at_least(num_begun), seconds_per_run=seconds_per_run)
     result = Result.from_decision(
         history,
         judge(history, decision, strategy, allowed=settings.allow),
         table.metric,
         splits=settings.splits or "",
         target=strategy.confidence or CONFIDENCE,
-        forecast=make_forecast(),
+        forecast=forecast,
     )
     result = with_preference(result, settings.prefer, table.costs(settings.prefer or ""))
     return NextRuns(
@@ -146,10 +135,6 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
         table=table,
         workers=settings.workers,
         notes=(*done_note(settings.done), *failed_notes(history)),
-        seconds_per_run=seconds_per_run,
-        time_forecast=None
-        if settings.max_hours is None or seconds_per_run is None or decision.stopped_by is not None
-        else _forecast_time(settings, seconds_per_run, make_forecast),
         num_missing=_count_missing(history, strategy.belief.min_evaluations),
     )
 
@@ -210,19 +195,6 @@ def check_tasks(settings: Any, strategy: Strategy, history: History) -> None:
             {"scale": UNSCALED},
         )
         raise error.with_commands(settings)
-
-
-def _forecast_time(
-    settings: NextSettings, seconds_per_run: float, make_forecast: Callable[..., Optional[Forecast]]
-) -> TimeForecast:
-    """Forecast what can be decided within `--max-hours`."""
-    max_hours, workers = settings.max_hours or 0.0, settings.workers
-    num_runs = count_runs(max_hours, workers * seconds_per_run, workers=workers)
-    forecast = make_forecast(max_runs=num_runs)
-    if forecast is None:
-        return TimeForecast(max_hours, num_runs)
-    low, median, high = (seconds_per_run / 3600 * n for n in (forecast.low, forecast.median, forecast.high))
-    return TimeForecast(max_hours, num_runs, low, median, high, forecast.prob_decided)
 
 
 def _assign_splits_and_seeds(

@@ -15,7 +15,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from fiesta_allennlp.core.errors import ConfigError, DataError, PackageError, join_some
+from fiesta_allennlp.core.errors import ConfigError, DataError, PackageError, full_command, join_some
 from fiesta_allennlp.core.files import flatten, from_csv_cell, refuse_repeated_keys, shown_value
 from fiesta_allennlp.tables.corrections import (
     PATTERN_PIECE,
@@ -109,7 +109,7 @@ def _find_files(path: str) -> Dict[str, Dict[str, str]]:
     if len(pieces) == 1 or Path(path).exists():
         is_directory = Path(path).is_dir()
         problem = "is a directory" if is_directory else "no such file"
-        status = f" The runs of a selection are in {path}/evaluations.csv." if is_directory else ""
+        status = f" {full_command('report')} {path} writes the table of a selection." if is_directory else ""
         raise ConfigError(f"{path}: {problem}. Pass a file, or a pattern such as 'r/{{candidate}}/{{seed}}/*'.{status}")
     glob_text = "".join(
         "*" if piece[:1] == "{" else piece if number % 2 else glob.escape(piece) for number, piece in enumerate(pieces)

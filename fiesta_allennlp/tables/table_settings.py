@@ -236,9 +236,6 @@ class NextSettings(TableSettings, ChoiceSettings):
     seconds: Optional[float] = resource_option(
         None, "duration of a run (default: the mean of the column seconds)", metavar="SECONDS", above=0
     )
-    max_hours: Optional[float] = resource_option(
-        None, "forecast what can be decided within this many hours from now", metavar="HOURS", above=0
-    )
     max_failures: int = max_failures_option()
     seed: int = resource_option(
         0, "random seed; the same table and seed give the same answer (default 0)", metavar="N", least=0
@@ -285,7 +282,9 @@ class PlanSettings(TableSettings, ChoiceSettings):
     preset: Optional[str] = preset_option()
     splits: Optional[str] = splits_option(PROBLEM_GROUP, default=None)
     workers: int = resource_option(1, "number of parallel runs", least=1)
-    max_hours: Optional[float] = restated_option(NextSettings, "max_hours")
+    max_hours: Optional[float] = resource_option(
+        None, "forecast what can be decided within this many hours from now", metavar="HOURS", above=0
+    )
     repetitions: Optional[int] = resource_option(
         None, f"number of selections to simulate (default: {MIN_REPEATS} to {MAX_REPEATS}, in 5 to 10 seconds)", least=1
     )

@@ -142,7 +142,6 @@ def test_hours_say_what_can_be_decided_by_then() -> None:
     assert time_forecast_text(TimeForecast(0.5, 1, 0.4, 0.5, 0.5, 1.0)).endswith(
         "probability > 0.99; expected after 0.5 h (5-95%: 0.4 to 0.5 h)"
     )
-    assert time_forecast_text(TimeForecast(2, 3)) == "Time for 3 runs in 2 h"
     assert count_runs(72, 2400, workers=1) == 108 and count_runs(1, 2400, workers=4) == 4
     assert count_runs(1e300, 1e-300, workers=2) == 2 * 10**9
 

@@ -92,7 +92,7 @@ class PrintableNextRuns(Printable, NextRuns):
     @property
     def data(self) -> Dict[str, Any]:
         """The answer as plain data; `stopped_by` is null while runs are needed."""
-        result, time = self.result, self.time_forecast
+        result = self.result
         return {
             "metric": result.metric,
             **fact_values(result),
@@ -102,14 +102,13 @@ class PrintableNextRuns(Printable, NextRuns):
             "table": self.table.data,
             "notes": list(self.notes),
             "num_missed": {c.name: c.num_missed for c in result.candidates if c.num_missed},
-            "time": time and asdict(time),
             "next": [asdict(run) for run in self.runs],
         }
 
     @property
     def sentences(self) -> List[str]:
         """Who leads, and the runs to make. The last sentence of a selection without further runs is its ending."""
-        time, is_over = self.time_forecast, self.result.stopped_by not in (None, "failures")
+        is_over = self.result.stopped_by not in (None, "failures")
         after = f"after {count_text(self.result.num_evaluations, 'run')} of {len(self.result.candidates)} candidates"
         missing = [f"{count_text(number, 'run')} of {name}" for name, number in self.num_missing.items()]
         return render_paragraphs(
@@ -117,7 +116,6 @@ class PrintableNextRuns(Printable, NextRuns):
             next_runs=self,
             result=self.result,
             missing=join_some(missing),
-            time=time and time_forecast_text(time),
             facts=fact_sentences(self.result, NEXT),
             verdict=verdict_in_words(self.result, after) if is_over else "",
         )

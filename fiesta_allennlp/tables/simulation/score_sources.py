@@ -145,11 +145,6 @@ class ScoreSource(ABC):
         return None
 
     @property
-    def takes_logits(self) -> bool:
-        """True if the true means and the sd are on the logit scale."""
-        return False
-
-    @property
     def knows_seconds(self) -> bool:
         """True if the runs have a duration."""
         return False
