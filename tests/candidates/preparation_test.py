@@ -107,18 +107,6 @@ def test_a_model_that_forgets_its_counts_can_only_be_scored_on_the_validation_se
     assert prepare_candidate(config, group_by=None, vectors_directory=tmp_path, division=division).metrics
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"dataset_reader": {"max_tokens": 3}}, 'key "type" is required at location "dataset_reader."'),
-        ({"dataset_reader": {"type": "no_such_reader"}}, "choices for dataset_reader.type"),
-    ],
-)
-def test_a_message_of_allennlp_keeps_its_place(reviews: Path, changes: Dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        read_pool({**classifier_config(reviews), **changes}, None)
-
-
 def metric_of(*reported: List[str], given: Any = None, trainer: Any = None) -> "tuple[Any, str]":
     """The metric of candidates that report these, and what the console says."""
     out = StringIO()

@@ -169,18 +169,6 @@ def test_a_forecast_counts_all_runs_that_are_pending_or_listed(tmp_path: Path) -
     assert time.low == time.high == pytest.approx(8 * 2400 / 7 / 3600), "but they are under way"
 
 
-@pytest.mark.parametrize(
-    ("table", "options", "told"),
-    [
-        (TIMED, {"strategy": "thompson", "belief": "student_t"}, "no forecast with this strategy or stopping rule."),
-        ("candidate,seed,score\na,1,.5\nb,1,.5\n", {}, "no forecast yet, because P(best)"),
-    ],
-)
-def test_hours_without_a_forecast_are_runs_alone(tmp_path: Path, table: str, options: Any, told: str) -> None:
-    answer = next_runs(write(tmp_path / "s.csv", table), seconds=1800, max_hours=1, **options)
-    assert answer.forecast is None and f"Time for 2 runs in 1 h. There is {told}" in repr(answer)
-
-
 def test_hours_need_seconds_and_seconds_are_numbers(tmp_path: Path) -> None:
     path = write(tmp_path / "s.csv", TIMED.replace("3600", "1:00"))
     with pytest.raises(FiestaError, match="--max-hours needs the duration of a run. Pass --seconds, or"):
