@@ -12,9 +12,8 @@ from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Seque
 
 from fiesta_allennlp.candidates.config import Config
 from fiesta_allennlp.candidates.data_files import DataSnapshot, checking_unchanged
-from fiesta_allennlp.candidates.pool import Pool, Preparation
+from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division, Pool, Preparation
 from fiesta_allennlp.candidates.select_settings import Settings
-from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
 from fiesta_allennlp.core.directory import OUTCOME_FILE, RUN_FILE
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, MetricError, join_some, near_names
 from fiesta_allennlp.core.files import read_json, shown_value, write_json_file
@@ -252,7 +251,7 @@ class AnyCandidate(Registrable):
     def prepare(self, *, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
         """Read the pool, and build what can be built. `data` is the fingerprint of the data files; `vectors` is a
         directory for word vectors."""
-        return Preparation(Pool({}, {}, num_groups=0, group_by=None, data=data, fingerprint="", is_of_program=True))
+        return Preparation(Pool({}, {}, num_groups=0, group_by=None, data=data))
 
     def example_command(self, division: Division, directory: Path) -> str:
         """Return the shell command of a first run in this directory; empty if there is none."""

@@ -19,10 +19,9 @@ from fiesta_allennlp.candidates.points import (
     read_trials,
     trials_of,
 )
-from fiesta_allennlp.candidates.pool import preparation_from_facts
+from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.candidates.programs.program import check_no_lone_placeholder, config_of_command
 from fiesta_allennlp.candidates.select_settings import DEFAULT_TOP, Settings
-from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.core.errors import CandidateError, ConfigError, combined_error, describe_as_sentence, join_some
 from fiesta_allennlp.core.names import check_names, check_no_similar_names
 from fiesta_allennlp.core.records import Candidate
@@ -276,7 +275,7 @@ def check_distinct_sets(paths: Mapping[str, Any], division: Division, snapshot: 
 def _check_unchanged(candidate: Candidate, data: DataSnapshot, stored_candidate: Candidate, root: Path) -> None:
     difference = first_difference(stored_candidate.config, candidate.config)
     remedy = "Undo the change, or add it as a new candidate with NAME=CONFIG"
-    fingerprint = preparation_from_facts(stored_candidate.facts).pool.data
+    fingerprint = stored_candidate.facts["pool"]["data"]
     if difference is None and data.fingerprint != fingerprint:
         new_digests = {file.path: file.digest for file in data.files}
         old_digests = stored_candidate.facts.get("files", {})

@@ -22,10 +22,9 @@ from fiesta_allennlp.candidates.config import (
     vector_files,
     with_absolute_paths,
 )
-from fiesta_allennlp.candidates.pool import Preparation
+from fiesta_allennlp.candidates.pool import Division, Preparation
 from fiesta_allennlp.candidates.programs import program  # noqa: F401, registers its type
 from fiesta_allennlp.candidates.select_settings import Settings
-from fiesta_allennlp.candidates.splits import Division
 from fiesta_allennlp.core.errors import ALLENNLP_MISSING_MESSAGE, ConfigError
 from fiesta_allennlp.core.files import flatten, read_json
 from fiesta_allennlp.core.records import Request

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from fiesta_allennlp.candidates.data_files import DataSnapshot, absolute_paths, files_behind
-from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
+from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
 from fiesta_allennlp.core.files import file_digest
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.settings.jsonnet import apply_overrides

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
-from fiesta_allennlp.candidates.splits import SET_NAMES
+from fiesta_allennlp.candidates.pool import SET_NAMES
 from fiesta_allennlp.core.errors import DataChangedError
 from fiesta_allennlp.core.files import file_digest, file_stamp
 

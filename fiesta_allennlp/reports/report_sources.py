@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Callable, Optional, Sequence, Tuple
 
 from fiesta_allennlp.candidates.points import trials_of
-from fiesta_allennlp.candidates.pool import preparation_from_facts
+from fiesta_allennlp.candidates.pool import Preparation
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.training_selection import training_result
 from fiesta_allennlp.choosing import Strategy
@@ -84,7 +84,7 @@ def _judging_of_runs(meta: Meta, candidates: Sequence[Candidate], directory: Run
     with translated_store_errors(directory.store):
         settings = meta.to_settings(Settings)
         by_name = {candidate.name: candidate for candidate in candidates}
-        preparations = {name: preparation_from_facts(candidate.facts) for name, candidate in by_name.items()}
+        preparations = {name: build_record(Preparation, candidate.facts) for name, candidate in by_name.items()}
     with packages_named_in_errors(settings.include_package):
         strategy = build_strategy(settings, list(by_name), minimise=settings.scored_by.minimise)
 

@@ -20,8 +20,8 @@ from fiesta_allennlp.candidates.config import (
 )
 from fiesta_allennlp.candidates.data_files import take_snapshot
 from fiesta_allennlp.candidates.points import CandidateSpec
+from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.candidates.select_settings import Settings
-from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.settings.jsonnet import apply_overrides, read_jsonnet

@@ -176,8 +176,8 @@ def test_a_plan_goes_on_from_the_runs_on_each_task(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     next_runs(rows).table.write(path)
     done = plan(path, repetitions=40, seed=1)
-    assert done.default.runs.low >= 12 and done.claim is None and not done.interrupted
-    assert done.equal is not None and done.default.picked > 0.5
+    assert done.default.runs.low >= 12 and done.claim is None
+    assert not done.default.interrupted and done.default.picked > 0.5
     assert done.simulator.true_means["a"] == pytest.approx(next_runs(rows).result.candidates[0].mean)
 
 

@@ -8,7 +8,6 @@ Python 3.11 and later need. With the versions that AllenNLP pins, nothing change
 
 import gc
 import hashlib
-import inspect
 import json
 import os
 import shutil
@@ -25,6 +24,7 @@ from allennlp.commands.train import TrainModel
 from allennlp.common import Params, cached_transformers
 from allennlp.common.meta import META_NAME, Meta
 from allennlp.common.util import prepare_environment
+from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME, archive_model
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
@@ -34,8 +34,7 @@ from filelock import FileLock
 
 from fiesta_allennlp.candidates.allennlp.instances import read_pool
 from fiesta_allennlp.candidates.config import Config, evaluation_config, leaves_of, vector_files
-from fiesta_allennlp.candidates.pool import Pool, Preparation
-from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, Division
+from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, Division, Pool, Preparation
 from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, ModelError, describe_with_line
 from fiesta_allennlp.core.files import atomic_replacement
 from fiesta_allennlp.core.records import Request
@@ -153,21 +152,28 @@ def prepare_candidate(
 ) -> Preparation:
     """Read the pool, filter the word vectors, build the model and its trainer, and run one batch through it.
     `data` and `division` are arguments of `read_pool`."""
-    pool = read_pool(config, group_by, data=data, division=division)
+    pool, counts = read_pool(config, group_by, data=data, division=division)
+    words = _special_words(config).union(*counts.values())
     vectors, coverage = {}, {}
     leaves = dict(leaves_of(config))
     for path, uri in vector_files(config).items():
-        vectors_file = filtered_vectors(uri, pool.words, vectors_directory)
+        vectors_file = filtered_vectors(uri, words, vectors_directory)
         rows = vectors_file.read_text(encoding="utf-8").splitlines()
         vectors[uri] = str(vectors_file.resolve())
         holder, width = path.rpartition(".")[0], width_of(rows)
         if (dim := leaves.get(f"{holder}.embedding_dim", width)) != width:  # AllenNLP would skip every row
             raise ConfigError(f"'embedding_dim' is {dim}. Set it to {width}, the width of {uri}.")
-        counts = pool.counts.get(leaves.get(f"{holder}.vocab_namespace", "tokens"), {})
-        coverage[uri] = coverage_of(rows, counts)
+        coverage[uri] = coverage_of(rows, counts.get(leaves.get(f"{holder}.vocab_namespace", "tokens"), {}))
     num_parameters, metrics = build_and_try(config, pool, vectors, division)
-    shares = tuple(coverage[uri] for uri in sorted(vectors))
-    return Preparation(pool, num_parameters, sorted(metrics), tuple(sorted(vectors.items())), shares)
+    names = tuple((uri, Path(file).name) for uri, file in sorted(vectors.items()))
+    return Preparation(pool, num_parameters, sorted(metrics), names, tuple(coverage[uri] for uri, _ in names))
+
+
+def _special_words(config: Config) -> FrozenSet[str]:
+    """Return the words of the vocabulary that are not in the data: added words, padding and the unknown word."""
+    vocabulary = config.get("vocabulary") or {}
+    special = {vocabulary.get("padding_token", DEFAULT_PADDING_TOKEN), vocabulary.get("oov_token", DEFAULT_OOV_TOKEN)}
+    return frozenset(special).union(*(vocabulary.get("tokens_to_add") or {}).values())
 
 
 def build_and_try(
@@ -189,8 +195,6 @@ def build_and_try(
                 raise ConfigError("'data_loader' makes no batches. Set a smaller 'batch_size', or remove 'drop_last'.")
             _check_model(loop.model, batch)
         metrics = _numeric_metrics(loop.model)
-        if division.scored == "test":
-            _check_metrics_accumulate(loop.model, metrics)
     return sum(p.numel() for p in loop.model.parameters()), frozenset(metrics)
 
 
@@ -198,20 +202,6 @@ def _numeric_metrics(model: Model) -> Dict[str, float]:
     """Return the metrics that are numbers, as AllenNLP asks for them after each batch of an evaluation."""
     numbers = {name: to_number(value) for name, value in model.get_metrics().items()}
     return {name: number for name, number in numbers.items() if number is not None}
-
-
-def _check_metrics_accumulate(model: Model, metrics: Mapping[str, float]) -> None:
-    """Refuse a model whose metrics start over when they are read: its test scores would be those of no batch at all.
-    While all metrics are 0, the default of `reset` tells."""
-    reset = inspect.signature(model.get_metrics).parameters.get("reset")
-    starts_over = bool(metrics) and reset is not None and reset.default is True
-    if starts_over or repr(_numeric_metrics(model)) != repr(metrics):
-        code = inspect.unwrap(type(model).get_metrics).__code__
-        raise ConfigError(
-            f"{type(model).__name__} resets its metrics in every call of get_metrics(), so test scores would cover "
-            f"no data. Set the default `reset: bool = False` in {code.co_filename}, line {code.co_firstlineno}; or "
-            "use --score validation."
-        )
 
 
 def _check_model(model: torch.nn.Module, batch: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequ
 
 from fiesta_allennlp.candidates.candidate import AnyCandidate, check_no_split_options
 from fiesta_allennlp.candidates.data_files import absolute_paths
-from fiesta_allennlp.candidates.pool import Preparation, first_group_key
+from fiesta_allennlp.candidates.pool import SET_NAMES, Division, Preparation, first_group_key
 from fiesta_allennlp.candidates.programs.program_data import FORMATS, ProgramData
 from fiesta_allennlp.candidates.programs.program_run import (
     PLACEHOLDER_PATTERN,
@@ -20,7 +20,6 @@ from fiesta_allennlp.candidates.programs.program_run import (
     fill_command,
 )
 from fiesta_allennlp.candidates.select_settings import Settings
-from fiesta_allennlp.candidates.splits import SET_NAMES, Division
 from fiesta_allennlp.core.directory import DATA_DIRECTORY, OUTPUT_DIRECTORY
 from fiesta_allennlp.core.errors import ConfigError, check_known_keys, did_you_mean
 from fiesta_allennlp.core.files import shown_value

@@ -14,8 +14,15 @@ from pathlib import Path
 from typing import Any, Callable, DefaultDict, Dict, Hashable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.candidates.data_files import absolute_paths
-from fiesta_allennlp.candidates.pool import Pool, build_pool, describe_content, encode_values, is_id, pairing_digests
-from fiesta_allennlp.candidates.splits import Division, split_pool, target_sizes
+from fiesta_allennlp.candidates.pool import (
+    Division,
+    Pool,
+    build_pool,
+    describe_content,
+    is_id,
+    split_pool,
+    target_sizes,
+)
 from fiesta_allennlp.core.errors import MAX_CHOICES, DataError, join_some
 from fiesta_allennlp.core.files import refuse_repeated_keys
 
@@ -282,29 +289,16 @@ class ProgramData:
             return list(range(len(self.records)))
         return [group for file in self.files.values() for group in self.format.groups(file, self.group_by)]
 
-    def fields(self) -> Dict[str, List[Hashable]]:
-        """Return the fields that all files have. Shape of each: `(num_records,)`."""
-        names_by_file = [{name for record in file.records for name in record.fields} for file in self.files.values()]
-        records = self.records
-        return {name: [record.fields.get(name) for record in records] for name in set.intersection(*names_by_file)}
-
     def pool(self, division: Division, *, data_digest: str) -> Pool:
         """Return the pool of all records. `data_digest` is the fingerprint of the data files."""
-        groups, records = self.groups(), self.records
-        fingerprint = hashlib.sha256(repr(encode_values(groups)).encode("ascii"))
-        for record in records:
-            fingerprint.update(record.text)
         return build_pool(
-            groups,
+            self.groups(),
             self.sizes,
-            contents=[record.content for record in records],
+            contents=[record.content for record in self.records],
             contents_read=self.contents_read,
             group_by=self.group_by,
             division=division,
             data=data_digest,
-            fingerprint=fingerprint.hexdigest(),
-            pairing=(*pairing_digests(groups, {}), *pairing_digests(groups, self.fields())),
-            is_of_program=True,
         )
 
     @property

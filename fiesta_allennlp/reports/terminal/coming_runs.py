@@ -155,7 +155,6 @@ def outlook_table(result: Simulation) -> Table:
     label = params["type"] + (f", margin {margin.text}" if margin.size else "")
     ways = [(label, own_margin, result.default)]
     ways += [(f"  margin {size:g}", size, outlook) for size, outlook in result.margins.items()]
-    ways += [] if result.equal is None else [("equal allocation", own_margin, result.equal)]
 
     def share_text(share: float, margin: float) -> str:
         return f"{share:.0%}" if result.has_wrong_answers(margin) else MISSING_TEXT
