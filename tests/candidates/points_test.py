@@ -266,5 +266,5 @@ def test_parameters_are_variables_overrides_or_placeholders(template: str) -> No
     settings = Settings(candidates=("tune=python -c pass --lr={lr} {{lr}} {seed}",), metric="f1", splits="official")
     candidates = load_candidates(settings, trials=[Trial(n, {"lr": f"{n} 0"}, n, False) for n in (1, 2)])
     assert candidates["trial-2"].config["command"] == ["python", "-c", "pass", "--lr=2 0", "{{lr}}", "{seed}"]
-    with pytest.raises(ConfigError, match="does not use {opt}"):
+    with pytest.raises(ConfigError, match="does not use {decay}"):
         load_candidates(settings, trials=unread)
