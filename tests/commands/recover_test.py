@@ -188,28 +188,6 @@ def test_points_are_selected_among_resumed_with_more_and_repeated(
     assert num_finished(run) == 3
 
 
-def test_a_directory_that_is_moved_and_used_again_belongs_to_the_second_selection(
-    write_program: Callable[..., str], call: Call, run: Path
-) -> None:
-    given = [
-        *(write_program(name, f"sleep 0.3; {script}") for name, script in (("able", GOOD), ("blind", POOR))),
-        *EQUALLY,
-    ]
-    first = start(*given, "-s", run, "--seed", 5, "--budget", 400)
-    until(lambda: num_finished(run) >= 1 or first.poll() is not None)
-    moved = run.rename(run.with_name("moved"))
-    second = start(*given, "-s", run, "--seed", 77, "--budget", 4)
-    output, _ = first.communicate()
-    assert first.returncode == 2 and "was deleted, moved or replaced" in output, output
-    assert "Traceback" not in output and output.count("error:") == 1, output
-    output, _ = second.communicate()
-    assert second.returncode == 0, output
-    assert scores_of(run) == scores_by_seed(77, 4) and summary_of(run)["seed"] == "77"
-    assert not (moved / "selection.json").exists()
-    call.done("-s", moved, "--recover", "--budget", 4)
-    assert len(scores_of(moved)) == 4
-
-
 @pytest.mark.parametrize("name", ["select", "documents"])
 def test_a_selection_whose_store_is_deleted_stops_and_leaves_no_result(
     name: str, write_program: Callable[..., str], in_process: Callable[[str], Call], run: Path, tmp_path: Path

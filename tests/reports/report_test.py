@@ -106,7 +106,7 @@ def test_the_checklist_has_every_session_and_a_command_to_type(tmp_path: Path) -
     found = dict(report(tmp_path).checklist)
     assert found["command to repeat it all"] == (
         'python -m fiesta_allennlp select 0.jsonnet 1.jsonnet 2.jsonnet -s NEW --belief \'{"type": "student_t"}\' '
-        "--confidence 0.975 --max-evaluations 1000000 --workers 2 --executor-option num_threads=2 --metric f1 "
+        "--confidence 0.975 --max-evaluations 1000 --workers 2 --executor-option num_threads=2 --metric f1 "
         "--seed 7 --include-package 'my models'"
     )
     assert (found["versions"], found["wall-clock time"]) == ("Python 3.11.7, torch 2.0", "1 min 1 s")

@@ -262,17 +262,6 @@ def test_gpus_are_hidden_unless_some_are_asked_for(
     assert [(executor.hides_gpus, executor.num_threads) for executor in executors] == [(True, 3), (False, 1)]
 
 
-def test_a_job_does_not_see_the_variables_of_an_enclosing_job(
-    slurm: LocalSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SLURM_JOB_ID", "1")
-    monkeypatch.setenv("SLURM_CPUS_PER_TASK", "6")
-    run_slurm_command("sbatch", "--wait", f"--output={tmp_path}/log.txt", "--wrap=env")
-    variables = (tmp_path / "log.txt").read_text().splitlines()
-    assert f"SLURM_CONF={slurm.root}/slurm.conf" in variables
-    assert not {"SLURM_JOB_ID=1", "SLURM_CPUS_PER_TASK=6"} & set(variables)
-
-
 # The whole command.
 
 

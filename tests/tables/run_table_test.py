@@ -223,7 +223,6 @@ HEADER = "candidate,seed,score\n"
         (HEADER + "a,0,1\nb,0,1\na,0,1\n", {}, "line 4: the same row as in .*line 2. Remove it"),
         (HEADER + "a,0,1_000\nb,0,1\n", {}, "line 2: a score must be a number .* '1_000'"),
         (HEADER + "a,0,1e308\nb,0,1\n", {}, r"line 2: a score must be a number of at most 1e\+100 .* '1e308'"),
-        (HEADER + "a,0,81%\nb,0,82\n", {}, "line 2: a score must be a number .* '81%'"),
         (HEADER + "a,0,1\n,1,.3\n", {}, "line 3: 'candidate' is empty. Every row with a score needs candidate, seed"),
         ("candidate,split,score\na,0,1\na,,1\n", {}, "line 3: 'split' is empty"),
         ("candidate,seed,eval_loss\na,0,1\n", {"score": "eval_loss"}, "'eval_loss' has 'loss'(.*\n)+    minimise=True"),
@@ -235,16 +234,9 @@ HEADER = "candidate,seed,score\n"
         ),
         ("candidate,seed,score,metric\na,0,3,-loss\nb,0,2,loss\n", {}, "line 3: the metric is loss, but .*line 2"),
         ("candidate,seed,score,task\na,0,1,x\n", {"where": ["task=z"]}, "no row has --where task=z.* Values .*: x"),
-        ("candidate,seed,score,task\na,0,1,x\n", {"where": ["tsk=x"]}, "'tsk' is missing. Did you mean 'task'"),
         ("a,b\n1,2\n", {}, "no column is the candidate. Name it with --columns candidate=COLUMN. Columns: a, b"),
-        ("a,a\n1,2\n", {"wide": ["a"]}, "line 1: the column 'a' appears twice"),
         ("a,b\n1,2\n", {"wide": ["c", "b"]}, "the column 'c' is missing. Columns: a, b"),
         ("a,b\n1,2\n1,OOM\n", {"wide": ["a", "b"]}, "line 3: a score must be a number .* 'OOM'"),
-        (
-            "candidate,seed," + ",".join(f"metric_{number}" for number in range(99)) + ",test_acuracy\na" + "," * 101,
-            {"columns": {"score": "test_accuracy"}},
-            "'test_accuracy' is missing. Did you mean 'test_acuracy'.{1,600}$",
-        ),
         (
             "candidate,seed,score\na,0,1\na,1,2,3\n",
             {},
@@ -337,17 +329,6 @@ def test_the_runs_of_a_selection_are_read_from_its_own_file(tmp_path: Path) -> N
     assert {name: [*answer.history.scores(name)] for name in scores} == scores
     assert answer.result.splits == "shared"
     assert [failure.request.candidate for failure in answer.history.failures] == ["b"]
-
-
-def test_a_point_of_a_grid_search_is_a_candidate_whatever_else_is_listed_of_it() -> None:
-    points = [{"C": 1, "kernel": "linear"}, {"C": 1, "kernel": "rbf"}, {"C": 9, "kernel": "rbf"}]
-    rows = [
-        {"mean_fit_time": 0.1, **{f"param_{name}": value for name, value in point.items()}, "params": str(point)}
-        | {f"split{split}_test_score": 0.8 + number / 9 + split / 99 for split in range(3)}
-        for number, point in enumerate(points)
-    ]
-    answer = next_runs(rows, score="split{split}_test_score")
-    assert answer.history.candidates == tuple(map(str, points)) and answer.result.leading == str(points[2])
 
 
 def test_a_report_drops_a_candidate_as_fiesta_next_does() -> None:

@@ -118,12 +118,6 @@ def test_each_run_has_a_task_the_one_whose_variance_falls_most() -> None:
     assert [f"{run.candidate} {run.task}" for run in first.runs] == ["b easy", "b hard", "a easy", "b easy"]
 
 
-def test_a_task_where_nothing_varies_gets_no_further_runs() -> None:
-    rows = make_rows({"a": dict.fromkeys(SDS, 0.8), "b": dict.fromkeys(SDS, 0.805), "c": dict.fromkeys(SDS, 0.79)})
-    constant = [{**row, "split": row["seed"], "score": row["score"] if row["task"] == "hard" else 1.0} for row in rows]
-    assert {run.task for run in next_runs(constant, workers=6).runs} == {"hard"}
-
-
 def test_tasks_of_very_different_noise_need_a_scale(tmp_path: Path) -> None:
     rows = make_rows({name: {"easy": mean, "wild": 20 * mean} for name, mean in (("a", 0.9), ("b", 0.8))}, 5)
     for row in rows:

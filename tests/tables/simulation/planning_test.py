@@ -134,14 +134,6 @@ def test_no_way_to_choose_runs_a_candidate_that_is_done(tmp_path: Path) -> None:
     assert estimate.default.runs.mean == 12
 
 
-def test_a_pilot_that_used_all_its_runs_needs_a_larger_limit(tmp_path: Path) -> None:
-    scores = {"a": [0.61, 0.64, 0.60, 0.62] * 3, "b": [0.61, 0.60, 0.64, 0.63] * 3}
-    write_selection(tmp_path / "spent", scores, max_evaluations=24, confidence=0.95).close()
-    estimate = plan(tmp_path / "spent", repetitions=1, seed=1)
-    assert (estimate.default.runs.mean, estimate.default.open) == (24, 1)
-    assert "pass a larger --max-evaluations" in repr(estimate)
-
-
 def test_draws_of_a_pilot_leave_its_scores_and_splits_as_they_are(pilot: Path) -> None:
     source = prepare_plan(PlanSettings(source=str(pilot))).source
     rngs = {name: RNG(number) for number, name in enumerate(PILOT)}
