@@ -19,9 +19,9 @@ from fiesta_allennlp.documents.choice import DocumentsResult
 from fiesta_allennlp.documents.document_selection import select_system
 from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.reports import words  # noqa: F401  # it says how a result shows itself
-from fiesta_allennlp.reports.terminal.coming_runs import ask_next_runs, plan_with_bar, replay_with_bar
-from fiesta_allennlp.reports.terminal.confirmation_report import confirm as run_confirmation
-from fiesta_allennlp.reports.terminal.live_table import LiveTable
+from fiesta_allennlp.reports.coming_runs import ask_next_runs, plan_with_bar, replay_with_bar
+from fiesta_allennlp.reports.confirmation_report import confirm as run_confirmation
+from fiesta_allennlp.reports.progress import LiveTable
 from fiesta_allennlp.running.fork_server import check_main_guard
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.session import StoredState
@@ -122,7 +122,7 @@ def confirm(
     if not isinstance(directory, (str, Path)):
         raise ConfigError("a table of scores cannot be confirmed. Pass the directory of a selection.")
     settings = ConfirmSettings(Path(directory), runs=runs, against=tuple(rivals), seed=seed)
-    return run_confirmation(settings, resources, _console(progress), recover=recover)
+    return run_confirmation(settings, resources, _console(progress), display=LiveTable, recover=recover)
 
 
 @takes_options(DocumentSettings)

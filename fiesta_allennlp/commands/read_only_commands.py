@@ -38,7 +38,7 @@ changes nothing in the directory."""
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         settings = self.build_settings(args)
-        from fiesta_allennlp.reports.terminal.status import read_status
+        from fiesta_allennlp.reports.progress import read_status
 
         while True:
             status = read_status(settings.directory)
@@ -121,7 +121,7 @@ selection, or a table of scores. The command trains nothing, locks nothing and c
   %(prog)s runs/first"""
     settings_class_path = "fiesta_allennlp.tables.table_settings.PlanSettings"
     positional_settings = (("source", "?"), ("files", "*"))
-    function_path = "fiesta_allennlp.reports.terminal.coming_runs.plan_with_bar"
+    function_path = "fiesta_allennlp.reports.coming_runs.plan_with_bar"
 
 
 class ReplayCommand(SimulationCommand):
@@ -133,7 +133,7 @@ and how often it finds the best candidate."""
   %(prog)s scores.csv --strategy ttts --belief student_t --splits independent"""
     settings_class_path = "fiesta_allennlp.tables.table_settings.ReplaySettings"
     positional_settings = (("scores", None), ("files", "*"))
-    function_path = "fiesta_allennlp.reports.terminal.coming_runs.replay_with_bar"
+    function_path = "fiesta_allennlp.reports.coming_runs.replay_with_bar"
 
 
 class NextCommand(ChoiceCommand):
@@ -169,7 +169,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0, 1 if too many runs failed, or 3 without a decision with `--require-decision`."""
         settings = self.build_settings(args)
-        from fiesta_allennlp.reports.terminal.coming_runs import ask_next_runs
+        from fiesta_allennlp.reports.coming_runs import ask_next_runs
         from fiesta_allennlp.selecting.results.candidate_table import show
 
         answer = ask_next_runs(settings)

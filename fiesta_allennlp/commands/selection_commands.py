@@ -71,7 +71,7 @@ class SelectionCommand(FiestaCommand):
             return 0
         if args.directory is None:
             raise ConfigError("-s is missing: pass the directory of the selection.")
-        from fiesta_allennlp.reports.terminal.live_table import LiveTable
+        from fiesta_allennlp.reports.progress import LiveTable
         from fiesta_allennlp.reports.words import selection_in_words
         from fiesta_allennlp.selecting.results.candidate_table import candidate_table
 
@@ -149,7 +149,7 @@ selection with its original options."""
     further_settings_paths = ("fiesta_allennlp.tables.table_settings.BroughtSettings",)
     select_path = "fiesta_allennlp.candidates.training_selection.select"
     plan_path = "fiesta_allennlp.candidates.rehearsal.plan"
-    plan_view_path = "fiesta_allennlp.reports.terminal.coming_runs.show_training_plan"
+    plan_view_path = "fiesta_allennlp.reports.coming_runs.show_training_plan"
     positional_settings = (("candidates", "*"),)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -190,7 +190,7 @@ selection with its original options."""
         settings = self.build_settings(args)
         from fiesta_allennlp.candidates.rehearsal import trial
         from fiesta_allennlp.core.records import Failure
-        from fiesta_allennlp.reports.terminal.coming_runs import trial_table
+        from fiesta_allennlp.reports.coming_runs import trial_table
 
         outcomes = list(trial(settings, console))
         failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
@@ -211,7 +211,7 @@ resumes an interrupted selection with its original options."""
     settings_class_path = "fiesta_allennlp.documents.document_settings.DocumentSettings"
     select_path = "fiesta_allennlp.documents.document_selection.select_system"
     plan_path = "fiesta_allennlp.documents.document_selection.plan_documents"
-    plan_view_path = "fiesta_allennlp.reports.terminal.coming_runs.show_documents_plan"
+    plan_view_path = "fiesta_allennlp.reports.coming_runs.show_documents_plan"
     positional_settings = (("systems", "*"),)
     run_noun = "query"
     interrupt_note = "no answer is lost"
@@ -254,14 +254,15 @@ the resources that you change. --recover continues them after an interruption.""
         settings = self.build_settings(args)
         from fiesta_allennlp.candidates.select_settings import Settings
         from fiesta_allennlp.core.settings.options import typed_options
-        from fiesta_allennlp.reports.terminal.confirmation_report import confirm, plan_confirmation
+        from fiesta_allennlp.reports.confirmation_report import confirm, plan_confirmation
+        from fiesta_allennlp.reports.progress import LiveTable
         from fiesta_allennlp.selecting.results.candidate_table import show
 
         resources = {name: value for name, value in typed_options(args, Settings).items() if name != "seed"}
         if args.dry_run:
             console.print(*show(plan_confirmation(settings, resources)))
             return 0
-        result = confirm(settings, resources, console, recover=args.recover)
+        result = confirm(settings, resources, console, display=LiveTable, recover=args.recover)
         console.print(*show(result))
         if result.is_over:
             return EXIT_OPEN if args.require_decision and result.verdict != "confirmed" else 0

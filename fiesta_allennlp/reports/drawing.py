@@ -12,6 +12,8 @@ from typing import Any, Callable, ContextManager, Dict, Iterable, List, Optional
 import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.lines import Line2D
@@ -88,14 +90,14 @@ def save_picture(drawing: Figure, pdf: Path, caption: str) -> Picture:
     """Return a drawing as a picture for a page, and save it as a PDF."""
     if not isinstance(drawing, Figure):
         raise ConfigError(f"figure '{pdf.stem}': draw must return a matplotlib Figure or None but got {drawing!r}.")
-    svg = io.BytesIO()
-    drawing.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+    svg = io.BytesIO()  # from its own canvas, because `savefig` draws everything once more to measure it
+    FigureCanvasSVG(drawing).print_svg(svg, metadata={"Date": None, "Creator": None})
     drawing.set_layout_engine("none")  # the layout is found, and stays
     for text in drawing.findobj(Text):
         text.set_path_effects([Normal()])  # outlines, because to cut a font to size takes as long as all the rest
     pdf.parent.mkdir(parents=True, exist_ok=True)
     with atomic_replacement(pdf) as temporary_path:
-        drawing.savefig(temporary_path, format="pdf", metadata={"CreationDate": None})
+        FigureCanvasPdf(drawing).print_pdf(temporary_path, metadata={"CreationDate": None})
     uri = "data:image/svg+xml;base64," + base64.b64encode(svg.getvalue()).decode()
     width, height = drawing.get_size_inches() * 96
     return Picture(uri, round(width), round(height), caption)

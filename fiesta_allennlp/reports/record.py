@@ -23,8 +23,7 @@ from fiesta_allennlp.confirming.confirmation import Confirmation
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.texts import count_text, interval_text, number_text
-from fiesta_allennlp.reports.checklist import Checklist, build_checklist
-from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_in_words
+from fiesta_allennlp.reports.confirmation_report import confirmation_in_words
 from fiesta_allennlp.reports.words import (
     changes_in_words,
     decision_in_words,
@@ -234,12 +233,6 @@ class Report(Printable):
             c for c in result.compared if first is not None and c.name != first.name and (self.is_pair or c.scores)
         ]
         return tuple(compare_scores(first, other, minimise=result.minimise) for other in others)
-
-    @cached_property
-    def checklist(self) -> Checklist:
-        """What you need to repeat the selection, as pairs of key and value."""
-        report = self.whole or self
-        return () if report.meta is None and report.read_back is None else build_checklist(report)
 
     def candidate(self, name: str) -> Any:
         """Return one candidate.

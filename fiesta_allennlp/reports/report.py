@@ -8,18 +8,25 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, ConfigError, escape_invisible
 from fiesta_allennlp.core.files import atomic_replacement, to_csv_cell
 from fiesta_allennlp.core.settings.options import check_setting_names, list_to_tuple
 from fiesta_allennlp.core.texts import interval_text, number_text
-from fiesta_allennlp.reports.latex_and_html import MISSING_TEXT, Columns, make_table, render_file
-from fiesta_allennlp.reports.paragraph import collect_bibtex, compose_appendix, compose_paragraph
+from fiesta_allennlp.reports.confirmation_report import confirmation_table
+from fiesta_allennlp.reports.paper import build_checklist, collect_bibtex, compose_appendix, compose_paragraph
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report_settings import ReportSettings
 from fiesta_allennlp.reports.report_sources import read_selection, read_table, restrict_to_pair
-from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_table
-from fiesta_allennlp.reports.words import failures_in_words
-from fiesta_allennlp.selecting.results.candidate_table import CSV, HTML, LATEX, Table, candidate_table, candidate_values
+from fiesta_allennlp.reports.words import MISSING_TEXT, failures_in_words, template_environment
+from fiesta_allennlp.selecting.results.candidate_table import (
+    CSV,
+    HTML,
+    LATEX,
+    Columns,
+    Table,
+    candidate_table,
+    candidate_values,
+)
 from fiesta_allennlp.selecting.results.facts import first_facts
 from fiesta_allennlp.selecting.results.task_standing import task_table
 from fiesta_allennlp.tables.table_settings import is_selection, split_table_argument
@@ -126,6 +133,36 @@ def _render_csv(rows: Iterable[Iterable[Any]]) -> str:
     return csv_text.getvalue()
 
 
+SPECIAL_IN_LATEX = {
+    **{character: f"\\{character}" for character in "{}$&#%_"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+}
+
+
+def join_lines(text: str) -> str:
+    """Return text without line ends, with its other invisible characters written as escapes."""
+    return escape_invisible(" ".join(text.split()))
+
+
+def escape_latex(text: str) -> str:
+    """Escape the text of a cell. At the start of a row, a bracket or a star would belong to the row end before it."""
+    escaped = "".join(SPECIAL_IN_LATEX.get(character, character) for character in join_lines(text))
+    return f"{{{escaped[0]}}}{escaped[1:]}" if escaped.startswith(("[", "*")) else escaped
+
+
+def render_file(template: str, **values: Any) -> str:
+    """Fill in a file of `templates`; those that end with `.html.j2` escape every value."""
+    environment = template_environment()
+    environment.filters.update(latex=escape_latex, oneline=join_lines)
+    return escape_invisible(environment.get_template(template).render(**values), keep=LAYOUT_CHARACTERS)
+
+
 def render_latex(report: Report) -> str:
     """Return a `tabular` of the candidates and one of the confirmations."""
     tables = [candidate_table(report.result, LATEX), confirmation_table(report.confirmations)]
@@ -147,6 +184,7 @@ def render_html(report: Report, pictures: Mapping[str, Any]) -> str:
         paragraph=compose_paragraph(report),
         appendix=compose_appendix(report),
         bibtex=collect_bibtex(report),
+        checklist=build_checklist(report),
     )
 
 
@@ -168,7 +206,7 @@ def differences_table(report: Report) -> Table:
         "mean difference": lambda comparison: number_text(comparison.mean_difference, report.decimals, sign="+"),
         "95% interval": lambda comparison: interval_text(comparison.interval, report.decimals),
     }
-    return make_table(columns, report.comparisons)
+    return Table.of(columns, report.comparisons)
 
 
 MACHINE_COLUMNS: Columns = {
@@ -203,6 +241,6 @@ SECTIONS = (
         "Mean and interval use the differences on shared splits where there are two or more, and otherwise the two "
         "samples (Welch). The interval takes the number of runs as fixed.",
     ),
-    Section("machines", "Runs of each machine", lambda report: make_table(MACHINE_COLUMNS, report.result.machines)),
+    Section("machines", "Runs of each machine", lambda report: Table.of(MACHINE_COLUMNS, report.result.machines)),
 )
 """The tables of the page after that of the candidates, in order."""

@@ -6,7 +6,7 @@ from typing import List
 import pytest
 
 from fiesta_allennlp.core.records import Failure, Outcome
-from fiesta_allennlp.reports.terminal.live_table import LiveTable
+from fiesta_allennlp.reports.progress import LiveTable
 from tests.commands.conftest import Selections, kinds_of_failures, scores_by_seed
 from tests.run_files import scores_of
 

@@ -11,7 +11,7 @@ from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.settings.metrics import Metric
-from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_in_words
+from fiesta_allennlp.reports.confirmation_report import confirmation_in_words
 from fiesta_allennlp.selecting.results.claim import SeenLead
 from fiesta_allennlp.selecting.results.result import Result
 from tests.reports.made_up import candidate

@@ -18,7 +18,7 @@ from fiesta_allennlp.choosing.probability.collapsed_runs import CollapsedRuns
 from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.settings.metrics import Metric
-from fiesta_allennlp.reports.terminal.live_table import LiveTable
+from fiesta_allennlp.reports.progress import LiveTable
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.facts import STATE, fact_sentences
 from fiesta_allennlp.selecting.results.result import Result

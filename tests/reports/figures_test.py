@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, List
 
@@ -20,7 +21,7 @@ from scipy.stats import gaussian_kde
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.reports import record
-from fiesta_allennlp.reports.drawing import ReportFigure, figure_style
+from fiesta_allennlp.reports.drawing import ReportFigure, figure_style, shorten_names
 from fiesta_allennlp.reports.figures import _violin_outline, draw_all, find_start_of_lead, space_out
 from fiesta_allennlp.reports.record import PathPoint, Report
 from tests.conftest import REPOSITORY
@@ -195,3 +196,11 @@ def test_a_drawing_of_another_type_is_refused(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setitem(Registrable._registered, ReportFigure, {"wrong": Wrong})
     with pytest.raises(ConfigError, match="figure 'wrong': draw must return a matplotlib Figure .* got 'a drawing'"):
         draw_all(made_up(2), tmp_path)
+
+
+def test_long_names_are_cut_in_the_middle_and_those_that_would_look_the_same_bear_their_place() -> None:
+    shown = partial(shorten_names, has_glyph=str.isprintable)
+    assert shown(["td_lstm", "ian"], 7) == {"td_lstm": "td_lstm", "ian": "ian"}
+    assert shown(["abcdefghij", "a\nb"], 5) == {"abcdefghij": "ab…ij", "a\nb": "a□b"}
+    names = ["model-with-dropout-0.1-large", "other", "model-with-dropout-0.2-large"]
+    assert shown(names, 12) == {names[0]: "#1 mode…arge", "other": "other", names[2]: "#3 mode…arge"}

@@ -12,7 +12,7 @@ from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports import record
-from fiesta_allennlp.reports.paragraph import compose_appendix, compose_paragraph
+from fiesta_allennlp.reports.paper import build_checklist, compose_appendix, compose_paragraph
 from fiesta_allennlp.reports.record import compute_belief_path
 from fiesta_allennlp.reports.report import render_html, render_scores, report
 from fiesta_allennlp.tables.run_table import read_run_table
@@ -103,7 +103,7 @@ def test_the_checklist_has_every_session_and_a_command_to_type(tmp_path: Path) -
     options = {"workers": 2, "executor_option": ("num_threads=2",), "include_package": ("my models",)}
     choice = {"belief": {"type": "student_t"}, "confidence": 0.975}
     write_selection(tmp_path, SCORES, meta=meta, **options, **choice).close()
-    found = dict(report(tmp_path).checklist)
+    found = dict(build_checklist(report(tmp_path)))
     assert found["command to repeat it all"] == (
         'python -m fiesta_allennlp select 0.jsonnet 1.jsonnet 2.jsonnet -s NEW --belief \'{"type": "student_t"}\' '
         "--confidence 0.975 --max-evaluations 1000000 --workers 2 --executor-option num_threads=2 --metric f1 "
@@ -129,7 +129,7 @@ def test_machines_are_listed_and_versions_that_differ_are_noted(tmp_path: Path) 
     cells = ["Some GPU", "3.11.7", "4", "0", "2.0"]
     assert "node1 (GPU 0)</th>" + "".join(f"<td>{cell}</td>" for cell in cells) in page
     assert '<h2 id="machines">Machines</h2>' in page and "b-9 on node2: error: no luck" in page
-    found = dict(report_record.checklist)
+    found = dict(build_checklist(report_record))
     assert found["versions of node2"] == "Python 3.13.0, torch 2.0" and found["hardware of node1 (GPU 0)"]
 
 
@@ -257,7 +257,7 @@ def test_two_candidates_keep_their_splits_and_get_a_decision_of_their_own(run: P
     assert "new minus old is +0.2000 (95% interval" in table.decision[1] and "4 shared splits" in table.decision[1]
     pair = report(run, compare=("fair", "good"), output=tmp_path / "pair")
     assert (pair.title, pair.result.leading, pair.result.margin) == ("fair against good", "good", 0.001)
-    assert pair.checklist == report(run).checklist and not compose_paragraph(pair)
+    assert build_checklist(pair) == build_checklist(report(run)) and not compose_paragraph(pair)
     assert len(pair.comparisons) == 1 and pair.comparisons[0].first == "fair"
     assert pair.result.candidates[0].num_parameters == 1234
 

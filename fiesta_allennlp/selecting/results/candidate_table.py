@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import singledispatch
 from io import StringIO
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from rich import box
 from rich.markup import escape
@@ -16,6 +16,10 @@ from fiesta_allennlp.selecting.results.result_words import failures_text, unknow
 MAX_DECIMALS = 12
 
 
+Columns = Mapping[str, Callable[[Any], str]]
+"""By heading, the text of an entry."""
+
+
 @dataclass(frozen=True)
 class Table:
     """A table of texts, with names in the first column. A terminal shows it by `__rich__`, a page by its template.
@@ -25,6 +29,11 @@ class Table:
     rows: Sequence[Sequence[str]]
     title: Optional[str] = None
     wrapped: Tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, columns: Columns, entries: Iterable[Any], *, wrapped: Tuple[str, ...] = ()) -> "Table":
+        """Return a table with a row for each entry."""
+        return cls(tuple(columns), [[text(entry) for text in columns.values()] for entry in entries], wrapped=wrapped)
 
     def __rich__(self) -> RichTable:
         table = RichTable(title=self.title, title_justify="left", box=box.SIMPLE_HEAD, collapse_padding=True)

@@ -12,9 +12,22 @@ from fiesta_allennlp.core.console import repetition_bar
 from fiesta_allennlp.core.errors import full_command, join_some
 from fiesta_allennlp.core.records import Evaluation, Outcome
 from fiesta_allennlp.core.texts import count_text, number_text
-from fiesta_allennlp.reports.latex_and_html import MISSING_TEXT, Columns, join_pairs, make_table, render_paragraphs
-from fiesta_allennlp.reports.words import describe_scored_data, time_forecast_text, verdict_in_words
-from fiesta_allennlp.selecting.results.candidate_table import Printable, Table, TerminalLines, candidate_table, show
+from fiesta_allennlp.reports.words import (
+    MISSING_TEXT,
+    describe_scored_data,
+    join_pairs,
+    render_paragraphs,
+    time_forecast_text,
+    verdict_in_words,
+)
+from fiesta_allennlp.selecting.results.candidate_table import (
+    Columns,
+    Printable,
+    Table,
+    TerminalLines,
+    candidate_table,
+    show,
+)
 from fiesta_allennlp.selecting.results.facts import NEXT, fact_sentences, fact_values
 from fiesta_allennlp.selecting.results.task_standing import task_table
 from fiesta_allennlp.tables.next_runs import NextRuns, next_runs
@@ -31,7 +44,7 @@ def trial_table(outcomes: Sequence[Outcome], metric: str) -> Table:
         metric: lambda outcome: number_text(outcome.score) if isinstance(outcome, Evaluation) else "failed",
         "seconds": lambda outcome: number_text(outcome.seconds, 1),
     }
-    return make_table(columns, outcomes)
+    return Table.of(columns, outcomes)
 
 
 def show_training_plan(plan: Any) -> TerminalLines:
@@ -47,7 +60,7 @@ def show_training_plan(plan: Any) -> TerminalLines:
     columns[metrics_heading] = (
         lambda item: "known after a run" if item[1].metrics is None else join_some(item[1].metrics)
     )
-    table = make_table(columns, list(preparations), wrapped=(metrics_heading,))
+    table = Table.of(columns, list(preparations), wrapped=(metrics_heading,))
     division = prepared.candidate_set.division
     scored_on = describe_scored_data(prepared.pool.official, is_official=division.is_official, scored=division.scored)
     return _show_plan(table, plan, prepared.settings.strategy_params(), scored_on=scored_on)
@@ -61,7 +74,7 @@ def show_documents_plan(plan: Any) -> TerminalLines:
         "type": lambda item: prepared.candidate_by_name[item[0]].config["type"],
         "cost of a query": lambda item: f"{item[1].cost:g}",
     }
-    table = make_table(columns, list(prepared.systems.items()), wrapped=("type",))
+    table = Table.of(columns, list(prepared.systems.items()), wrapped=("type",))
     return _show_plan(table, plan, prepared.setup.strategy_params, prepared=prepared)
 
 
@@ -174,7 +187,7 @@ def outlook_table(result: Simulation) -> Table:
     columns["picked\nbest"] = lambda way: share_text(way[2].picked, way[1])
     columns["wrong\nwinner"] = lambda way: share_text(way[2].wrong, way[1])
     columns["no\nwinner"] = lambda way: f"{way[2].open:.0%}" if way[2].open else ""
-    return make_table(columns, ways)
+    return Table.of(columns, ways)
 
 
 def plan_with_bar(settings: PlanSettings, console: Console) -> Simulation:
