@@ -18,11 +18,7 @@ from fiesta_allennlp.commands.read_only_commands import (
     ReportCommand,
     StatusCommand,
 )
-from fiesta_allennlp.commands.selection_commands import (
-    ConfirmCommand,
-    DocumentsCommand,
-    SelectCommand,
-)
+from fiesta_allennlp.commands.selection_commands import ConfirmCommand, DocumentsCommand, SelectCommand
 from fiesta_allennlp.core.errors import COMMAND_PREFIX, TYPED_WORDS
 
 COMMANDS: Dict[str, FiestaCommand] = {

@@ -10,14 +10,7 @@ from fiesta_allennlp.choosing.beliefs import Belief
 from fiesta_allennlp.choosing.forecast import TimeForecast
 from fiesta_allennlp.core.errors import MAX_SHOWN, escape_invisible, join_some
 from fiesta_allennlp.core.settings.options import flag
-from fiesta_allennlp.core.texts import (
-    chance_text,
-    count_text,
-    duration_text,
-    names_text,
-    number_text,
-    probability_text,
-)
+from fiesta_allennlp.core.texts import chance_text, count_text, duration_text, names_text, number_text, probability_text
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selecting.results.candidate_table import TerminalLines, candidate_table, show
 from fiesta_allennlp.selecting.results.facts import NOTES, STATE, fact_sentences

@@ -22,12 +22,7 @@ from fiesta_allennlp.selecting.provenance import MachineRuns, count_machine_runs
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.candidate_table import JSON, Printable, candidate_values
 from fiesta_allennlp.selecting.results.claim import SeenLead
-from fiesta_allennlp.selecting.results.facts import (
-    DecisionFacts,
-    computed_facts,
-    fact_values,
-    prob_first_wins,
-)
+from fiesta_allennlp.selecting.results.facts import DecisionFacts, computed_facts, fact_values, prob_first_wins
 from fiesta_allennlp.selecting.results.result_words import Words
 from fiesta_allennlp.selecting.results.verdict import smallest_set
 from fiesta_allennlp.version import __version__
