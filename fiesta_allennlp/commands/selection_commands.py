@@ -189,13 +189,16 @@ selection with its original options."""
             raise ConfigError(f"--trial cannot be combined with --{mode.replace('_', '-')}. Use one or the other.")
         settings = self.build_settings(args)
         from fiesta_allennlp.candidates.rehearsal import trial
-        from fiesta_allennlp.core.records import Failure
+        from fiesta_allennlp.core.records import Evaluation, Failure
         from fiesta_allennlp.reports.coming_runs import trial_table
+        from fiesta_allennlp.selecting.results.facts import describe_other_metrics, find_other_metrics
 
         outcomes = list(trial(settings, console))
         failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
         reasons = [f"failed: {failure.request.candidate}: {failure.error}" for failure in failures]
-        console.print(trial_table(outcomes, settings.scored_by.name), *reasons)
+        finished = [run for run in outcomes if isinstance(run, Evaluation)]
+        notes = describe_other_metrics(settings.scored_by.name, find_other_metrics(finished))
+        console.print(trial_table(outcomes, settings.scored_by.name), *reasons, *notes)
         console.print("A single run says little about a candidate. Nothing was kept.")
         return EXIT_NO_COMPARISON if failures else 0
 

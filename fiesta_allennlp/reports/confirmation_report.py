@@ -19,7 +19,7 @@ from fiesta_allennlp.core.texts import (
 )
 from fiesta_allennlp.selecting.listeners import Display
 from fiesta_allennlp.selecting.results.candidate_table import Columns, Table, TerminalLines, show
-from fiesta_allennlp.selecting.results.claim import SeenLead
+from fiesta_allennlp.selecting.results.verdict import SeenLead
 
 
 def confirmation_table(confirmations: Sequence[Confirmation]) -> Table:

@@ -40,9 +40,8 @@ from fiesta_allennlp.running.job_executor import JobStatus
 from fiesta_allennlp.running.slurm import SlurmUnavailable, query_jobs
 from fiesta_allennlp.selecting.listeners import Listener
 from fiesta_allennlp.selecting.results.candidate_table import Table, candidate_table
-from fiesta_allennlp.selecting.results.facts import runs_left_text
+from fiesta_allennlp.selecting.results.facts import describe_collapsed_runs, describe_other_metrics, runs_left_text
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.result_words import describe_collapsed_runs
 from fiesta_allennlp.version import __version__
 
 MAX_NAME = 14
@@ -66,7 +65,7 @@ class LiveTable(Listener):
         self._make_result = make_result
         self._report_every = report_every
         self._find_queued = find_queued
-        self._noted_candidates: Set[str] = set()
+        self._noted: Set[str] = set()
         self._first_run_by_error: Dict[str, str] = {}
         self._num_finished = 0
         self._start = time.monotonic()
@@ -100,10 +99,13 @@ class LiveTable(Listener):
             return
         if is_new or self._result is None:
             self._result = self._make_result(history, decision)
-            for runs in self._result.collapsed:
-                if runs.candidate not in self._noted_candidates:
-                    self._noted_candidates.add(runs.candidate)
-                    self._print_line(f"Note: {describe_collapsed_runs(runs, minimise=self._result.minimise)}")
+            result = self._result
+            notes = {note: note for note in describe_other_metrics(result.metric_name, result.other_metrics)}
+            for runs in result.collapsed:
+                notes[runs.candidate] = describe_collapsed_runs(runs, minimise=result.minimise)
+            for subject in notes.keys() - self._noted:
+                self._print_line(f"Note: {notes[subject]}")
+            self._noted |= notes.keys()
         self._print_pending_line()
 
     def on_outcome(self, outcome: Outcome) -> None:

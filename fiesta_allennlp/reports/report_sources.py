@@ -27,8 +27,7 @@ from fiesta_allennlp.selecting.database import translated_store_errors
 from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.selecting.lock import is_at_work
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.result_words import failed_notes
-from fiesta_allennlp.selecting.results.verdict import judge, with_preference
+from fiesta_allennlp.selecting.results.verdict import failed_notes, judge, with_preference
 from fiesta_allennlp.selecting.store import Meta, open_for_reading
 from fiesta_allennlp.tables.table_settings import NextSettings, done_note, refuse_table_options
 from fiesta_allennlp.tables.task_average import check_tasks

@@ -11,11 +11,10 @@ from fiesta_allennlp.choosing.forecast import TimeForecast
 from fiesta_allennlp.core.errors import MAX_SHOWN, escape_invisible, join_some
 from fiesta_allennlp.core.settings.options import flag
 from fiesta_allennlp.core.texts import chance_text, count_text, duration_text, names_text, number_text, probability_text
-from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun, missed_text
 from fiesta_allennlp.selecting.results.candidate_table import TerminalLines, candidate_table, show
 from fiesta_allennlp.selecting.results.facts import NOTES, STATE, fact_sentences
-from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.result_words import Words, missed_text
+from fiesta_allennlp.selecting.results.result import Result, Words
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -19,8 +19,7 @@ from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.selecting.results.result import Result, Verdict
-from fiesta_allennlp.selecting.results.result_words import failed_notes
-from fiesta_allennlp.selecting.results.verdict import judge, with_preference
+from fiesta_allennlp.selecting.results.verdict import failed_notes, judge, with_preference
 from fiesta_allennlp.tables.read_back import ReadBack
 from fiesta_allennlp.tables.run_table import RunTable, read_run_table
 from fiesta_allennlp.tables.table_files import Content

@@ -12,8 +12,8 @@ from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPl
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.confirmation_report import confirmation_in_words
-from fiesta_allennlp.selecting.results.claim import SeenLead
 from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.verdict import SeenLead
 from tests.reports.made_up import candidate
 
 BETTER, WORSE = (0.83, 0.85, 0.84, 0.86), (0.80, 0.81, 0.82, 0.82)

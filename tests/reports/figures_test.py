@@ -25,15 +25,7 @@ from fiesta_allennlp.reports.drawing import ReportFigure, figure_style, shorten_
 from fiesta_allennlp.reports.figures import _violin_outline, draw_all, find_start_of_lead, space_out
 from fiesta_allennlp.reports.record import PathPoint, Report
 from tests.conftest import REPOSITORY
-from tests.reports.made_up import (
-    TOP_TWO,
-    all_made_up,
-    by_documents,
-    just_begun,
-    long_names,
-    made_up,
-    of_table,
-)
+from tests.reports.made_up import TOP_TWO, all_made_up, by_documents, just_begun, long_names, made_up, of_table
 from tests.selections import write_selection
 
 

@@ -8,11 +8,7 @@ from hypothesis import strategies as some
 from scipy import stats
 
 from fiesta_allennlp.choosing.t_tests import compute_mean_interval
-from fiesta_allennlp.reports.record import (
-    Comparison,
-    compare_scores,
-    compute_welch_interval,
-)
+from fiesta_allennlp.reports.record import Comparison, compare_scores, compute_welch_interval
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.facts import prob_first_wins
 from fiesta_allennlp.selecting.results.result import Result

@@ -153,7 +153,7 @@ def test_the_page_is_there_where_drawing_fails(run: Path, tmp_path: Path, monkey
         raise MemoryError
 
     out = tmp_path / "out"
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", fail)
+    monkeypatch.setattr("matplotlib.figure.Figure.draw", fail)
     with pytest.raises(MemoryError):
         report(run, output=out)
     assert {path.name for path in out.iterdir()} == {"report.html", "table.tex", "table.csv", "scores.csv"}

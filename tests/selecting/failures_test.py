@@ -15,8 +15,7 @@ from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.paper import build_checklist
 from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.selecting.failures import Retries, ScoreThreshold
-from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
-from fiesta_allennlp.selecting.results.result_words import missed_text
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, missed_text
 from fiesta_allennlp.selecting.store import RunStore
 from tests.choosing.histories import history, request
 from tests.selecting.loop_test import Normal, Run

@@ -170,3 +170,17 @@ class CandidateResult:
 def _typical_sd(scores_by_task: Sequence[np.ndarray]) -> Optional[float]:
     sds = [sample_sd(scores) for scores in scores_by_task]
     return None if None in sds else float(np.sqrt(np.mean(np.square(np.array(sds, dtype=float)))))
+
+
+def missed_text(candidate: Any) -> str:
+    """Format the runs of a candidate that missed `--min-score`, as in `1 of 20 (5%)`; empty if none did."""
+    total = candidate.num_missed + candidate.num_evaluations
+    return f"{candidate.num_missed} of {total} ({candidate.num_missed / total:.0%})" if candidate.num_missed else ""
+
+
+def failures_text(candidate: Any) -> str:
+    """Format the number of failures of a candidate, with the share of runs that missed `--min-score`."""
+    missed = missed_text(candidate)
+    if not candidate.num_missed:
+        return str(candidate.failures)
+    return missed if candidate.failures == candidate.num_missed else f"{candidate.failures}, {missed}"

@@ -1,5 +1,6 @@
 """The columns of every table of candidates, declared once for all outputs, and how results show themselves."""
 
+import json
 from dataclasses import dataclass
 from functools import singledispatch
 from io import StringIO
@@ -10,8 +11,9 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from fiesta_allennlp.core.console import PipeSafeConsole
+from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.texts import MIN_DECIMALS, cost_text, interval_text, number_text, probability_text
-from fiesta_allennlp.selecting.results.result_words import failures_text, unknown_text
+from fiesta_allennlp.selecting.results.candidate_result import failures_text
 
 MAX_DECIMALS = 12
 
@@ -110,7 +112,9 @@ def _seconds(value: Optional[float], decimals: int) -> str:
 
 
 def _unknown_text(system: Any) -> str:
-    return unknown_text(system.num_unknown, system.unknown_labels)
+    """Format the number of answers that are no gold label, and the commonest; empty if all are gold labels."""
+    labels = [f"{json.dumps(name, ensure_ascii=False)} {number}" for name, number in system.unknown_labels.items()]
+    return f"{system.num_unknown}: {join_some(labels)}" if system.num_unknown else ""
 
 
 SCREENS, NO_LATEX = DATA | {TERMINAL}, EVERYWHERE - {LATEX}
