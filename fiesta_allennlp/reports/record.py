@@ -20,7 +20,7 @@ from fiesta_allennlp.choosing.t_tests import (
     differences_on_shared_splits,
 )
 from fiesta_allennlp.confirming.confirmation import Confirmation
-from fiesta_allennlp.core.errors import ConfigError, join_some
+from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.texts import count_text, interval_text, number_text
 from fiesta_allennlp.reports.confirmation_report import confirmation_in_words
@@ -233,17 +233,6 @@ class Report(Printable):
             c for c in result.compared if first is not None and c.name != first.name and (self.is_pair or c.scores)
         ]
         return tuple(compare_scores(first, other, minimise=result.minimise) for other in others)
-
-    def candidate(self, name: str) -> Any:
-        """Return one candidate.
-
-        Raises:
-            ConfigError: if no candidate has this name.
-        """
-        candidates_by_name = {candidate.name: candidate for candidate in self.result.candidates}
-        if name not in candidates_by_name:
-            raise ConfigError(f"the report has no candidate '{name}'; its candidates: {join_some(candidates_by_name)}.")
-        return candidates_by_name[name]
 
 
 @show.register
