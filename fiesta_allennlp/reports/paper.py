@@ -3,18 +3,23 @@
 import re
 import shlex
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Tuple
+from typing import Any, Iterator, List, Mapping, Tuple
 
 from fiesta_allennlp.candidates.candidate_types import stored_type_of
 from fiesta_allennlp.choosing.stopping_rules import StoppingRule
 from fiesta_allennlp.core.errors import MAX_SHOWN, escape_invisible, join_some
 from fiesta_allennlp.core.files import file_digest
-from fiesta_allennlp.core.origin import Origin, package_source
+from fiesta_allennlp.core.origin import package_source
 from fiesta_allennlp.core.settings.choice_settings import ChoiceSettings
 from fiesta_allennlp.core.settings.options import command_words, declared_options, flag
 from fiesta_allennlp.core.texts import count_text, duration_text, interval_text, number_text, probability_text
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.words import TEMPLATES_DIRECTORY, changes_in_words, join_pairs, min_score_in_words
+from fiesta_allennlp.reports.words import (
+    TEMPLATES_DIRECTORY,
+    changes_in_words,
+    join_pairs,
+    min_score_in_words,
+)
 from fiesta_allennlp.running.machine import origin_here
 from fiesta_allennlp.selecting.results.facts import describe_errors
 from fiesta_allennlp.selecting.results.result import Result
@@ -231,9 +236,10 @@ def _rows_of_selection(report: Report, meta: Meta) -> Iterator[Tuple[str, Any]]:
         yield from ((f"data: {text}", pool.get(name)) for name, text in DATA_TEXTS.items())
     yield "data: fingerprint", meta.documents
     yield "runs made before", meta.brought_facts
-    origins = [machine.origin for machine in report.result.machines]
-    yield from _grouped("versions", ((str(origin.machine), join_pairs(origin.software)) for origin in origins))
-    yield from _grouped("hardware", ((str(origin.machine), _hardware_text(origin)) for origin in origins))
+    for origin in (machine.origin for machine in report.result.machines):
+        processor = f"{origin.processor}, {origin.cores} cores, {origin.memory_gib:g} GiB of memory"
+        hardware = f"{processor}, {origin.gpu_names or 'no GPU'}; {origin.platform}"
+        yield f"machine {origin.machine}", f"{hardware}; {join_pairs(origin.software)}"
     for number, environment in enumerate(meta.environments):
         later = f" after resumption {number}" if number else ""
         yield from ((f"code of {name}{later}", f"SHA-256 {code}") for name, code in environment.get("code", {}).items())
@@ -245,9 +251,8 @@ def _rows_of_selection(report: Report, meta: Meta) -> Iterator[Tuple[str, Any]]:
     yield "wall-clock time", duration_text(meta.working_seconds)
     yield "command to repeat it all", _repeat_command(settings, meta)
     if meta.kind != "documents":
-        types = ((candidate.name, stored_type_of(candidate.config)) for candidate in report.stored_candidates)
-        commands = ((name, kind.repeat_command(settings.include_package)) for name, kind in types)
-        yield from _grouped("command to repeat one run", commands)
+        for kind in dict.fromkeys(stored_type_of(candidate.config) for candidate in report.stored_candidates):
+            yield "command to repeat one run", kind.repeat_command(settings.include_package)
 
 
 def _result_facts(result: Result) -> Iterator[Tuple[str, Any]]:
@@ -266,20 +271,6 @@ def _value_text(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value))
     return "yes" if value is True else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _grouped(heading: str, texts: Iterable[Tuple[str, str]]) -> Iterator[Tuple[str, str]]:
-    """Yield each text once, with the names that it belongs to if there are several texts."""
-    names_by_text: Dict[str, List[str]] = {}
-    for name, text in texts:
-        names_by_text.setdefault(text, []).append(name)
-    for text, names in names_by_text.items():
-        yield f"{heading} of {join_some(dict.fromkeys(names))}" if len(names_by_text) > 1 else heading, text
-
-
-def _hardware_text(origin: Origin) -> str:
-    machine = f"{origin.processor}, {origin.cores} cores, {origin.memory_gib:g} GiB of memory"
-    return f"{machine}, {origin.gpu_names or 'no GPU'}; {origin.platform}"
 
 
 def _repeat_command(settings: Any, meta: Meta) -> str:

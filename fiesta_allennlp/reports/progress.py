@@ -200,18 +200,11 @@ class PendingRun:
 
 @dataclass(frozen=True)
 class Status:
-    """A table and the sentences below it, and the same as plain data for `--json`. `running` is about the selection,
-    and `is_followed` about its confirmations too."""
+    """A table and the sentences below it, and the same as plain data for `--json`."""
 
     table: Table
     sentences: Tuple[str, ...]
-    running: bool
     data: Dict[str, Any]
-
-    @property
-    def is_followed(self) -> bool:
-        """True while anything in the directory is running."""
-        return self.running or any(confirmation["running"] for confirmation in self.data["confirmations"])
 
 
 def read_status(root: Path) -> Status:
@@ -248,7 +241,7 @@ def read_status(root: Path) -> Status:
         "confirmations": [confirmation.content() for confirmation in report.confirmations],
     }
     table = candidate_table(result, title=result.metric_text)
-    return Status(table, tuple(filter(None, sentences)), result.running, data)
+    return Status(table, tuple(filter(None, sentences)), data)
 
 
 def _forecast(report: Report, *, num_running: int) -> Optional[Forecast]:

@@ -31,7 +31,7 @@ from fiesta_allennlp.reports.words import (
     selection_in_words,
     single_runs_in_words,
 )
-from fiesta_allennlp.selecting.provenance import BROUGHT_CAUTION, describe_different_versions
+from fiesta_allennlp.selecting.provenance import BROUGHT_CAUTION
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.candidate_table import (
     Printable,
@@ -202,8 +202,7 @@ class Report(Printable):
         changes = () if self.meta is None else changes_in_words(self.meta.changes, self.result.words)
         shares_splits = any(len(set(c.split_seeds)) < len(c.split_seeds) for c in self.result.compared)
         lines = () if self.read_back is None else self.read_back.lines
-        versions = describe_different_versions(machine.origin for machine in self.result.machines)
-        notes = (*changes, *lines, *([versions] if versions else ()))
+        notes = (*changes, *lines)
         if self.result.num_brought:
             notes = (*notes, f"Runs marked as brought were made before the selection began. {BROUGHT_CAUTION}")
         return (*notes, SHARED_SPLITS_NOTE) if shares_splits else notes

@@ -3,9 +3,8 @@
 import csv
 import io
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, ConfigError, escape_invisible
@@ -27,7 +26,6 @@ from fiesta_allennlp.selecting.results.candidate_table import (
     candidate_table,
     candidate_values,
 )
-from fiesta_allennlp.selecting.results.facts import first_facts
 from fiesta_allennlp.selecting.results.task_standing import task_table
 from fiesta_allennlp.tables.table_settings import is_selection, split_table_argument
 
@@ -171,15 +169,20 @@ def render_latex(report: Report) -> str:
 
 def render_html(report: Report, pictures: Mapping[str, Any]) -> str:
     """Return the page, which needs no other file and no network. `pictures` has a `Picture` for each figure."""
+    tables = {
+        "confirmation": confirmation_table(report.confirmations),
+        "tasks": task_table(report.result, HTML),
+        "differences": Table.of(difference_columns(report.decimals), report.comparisons),
+        "machines": Table.of(MACHINE_COLUMNS, report.result.machines),
+    }
     return render_file(
         "report.html.j2",
         report=report,
         result=report.result,
         words=report.result.words,
-        facts=first_facts(report.result),
         candidates=candidate_table(report.result, HTML),
         failures=failures_in_words(report.result),
-        sections=[(section, table) for section in SECTIONS if (table := section.table(report)).rows],
+        tables={name: table for name, table in tables.items() if table.rows},
         pictures=pictures,
         paragraph=compose_paragraph(report),
         appendix=compose_appendix(report),
@@ -188,25 +191,14 @@ def render_html(report: Report, pictures: Mapping[str, Any]) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Section:
-    """A table of the page, below a heading, with what its numbers mean. One without rows is not shown."""
-
-    name: str
-    caption: str
-    table: Callable[[Report], Table]
-    explanation: str = ""
-
-
-def differences_table(report: Report) -> Table:
-    """Return a row for each comparison."""
-    columns: Columns = {
+def difference_columns(decimals: int) -> Columns:
+    """Return the columns of the comparisons."""
+    return {
         "against": lambda comparison: comparison.second,
         "shared splits": lambda comparison: str(comparison.num_pairs),
-        "mean difference": lambda comparison: number_text(comparison.mean_difference, report.decimals, sign="+"),
-        "95% interval": lambda comparison: interval_text(comparison.interval, report.decimals),
+        "mean difference": lambda comparison: number_text(comparison.mean_difference, decimals, sign="+"),
+        "95% interval": lambda comparison: interval_text(comparison.interval, decimals),
     }
-    return Table.of(columns, report.comparisons)
 
 
 MACHINE_COLUMNS: Columns = {
@@ -217,30 +209,4 @@ MACHINE_COLUMNS: Columns = {
     "failed": lambda machine: str(machine.num_failures),
     "mean seconds": lambda machine: f"{machine.mean_seconds:.1f}" if machine.num_evaluations else MISSING_TEXT,
 }
-
-SECTIONS = (
-    Section(
-        "confirmation",
-        "The leader against its rivals on fresh runs",
-        lambda report: confirmation_table(report.confirmations),
-        "The number of fresh runs was fixed beforehand, and they chose nothing. p is one-sided. A difference is "
-        "confirmed if p, by Holm's method for several rivals, is at most 0.025. Bonferroni's method gives their "
-        "intervals 95% together.",
-    ),
-    Section(
-        "tasks",
-        "Tasks, with equal weights",
-        lambda report: task_table(report.result, HTML),
-        "Candidates are compared by the mean of their means. Without a task, the others decide alone. The lead is that "
-        "of the leader over its nearest rival.",
-    ),
-    Section(
-        "differences",
-        "The leader minus each rival",
-        differences_table,
-        "Mean and interval use the differences on shared splits where there are two or more, and otherwise the two "
-        "samples (Welch). The interval takes the number of runs as fixed.",
-    ),
-    Section("machines", "Runs of each machine", lambda report: Table.of(MACHINE_COLUMNS, report.result.machines)),
-)
-"""The tables of the page after that of the candidates, in order."""
+"""The columns of the runs of each machine."""

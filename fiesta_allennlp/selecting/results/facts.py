@@ -14,7 +14,7 @@ from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.records import Evaluation, History
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import find_longer_names
-from fiesta_allennlp.core.texts import chance_text, count_text, duration_text, probability_text
+from fiesta_allennlp.core.texts import chance_text, count_text, probability_text
 from fiesta_allennlp.selecting.results.candidate_table import num_decimals
 from fiesta_allennlp.selecting.results.task_standing import (
     TaskStanding,
@@ -382,23 +382,6 @@ def fact_values(result: Any) -> Dict[str, Any]:
 def fact_sentences(result: Any, output: str) -> List[str]:
     """Return the sentences that an output shows, in order."""
     return [sentence for fact in facts_of(result, output) for sentence in fact.sentences(result)]
-
-
-def first_facts(result: Any) -> List[Tuple[str, str]]:
-    """Return the facts to see first on a page, as pairs of heading and text, where they apply. A table of scores, which
-    has no strategy, ends by itself."""
-    words, share, confidence = result.words, result.single_runs_wrong, result.confidence
-    within = f"P(within {result.margin:g} of the best)" if result.margin else "P(best)"
-    texts = {
-        "best" if result.decided else "leads": result.leading,
-        within: "" if confidence is None else probability_text(confidence),
-        "single runs that name another": "" if share is None else f"{share:.0%}",
-        words.finished: str(result.num_evaluations),
-        f"failed {words.evaluations}": str(result.num_failures or ""),
-        f"time of all {words.evaluations}": duration_text(result.seconds) if result.seconds else "",
-        "stopped by": ((result.strategy and result.stopped_by) or "").replace("_", " "),
-    }
-    return [(heading, text) for heading, text in texts.items() if text]
 
 
 def runs_left_text(result: Any) -> str:
