@@ -10,20 +10,7 @@ import sys
 import traceback
 from contextlib import contextmanager
 from importlib import import_module
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Callable,
-    ClassVar,
-    Dict,
-    Iterator,
-    List,
-    NoReturn,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-)
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Iterator, NoReturn, Optional, Sequence
 
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, did_you_mean, join_some, received_signals
 
@@ -79,10 +66,10 @@ class FiestaCommand:
     description: ClassVar[str]
     examples: ClassVar[str]
     settings_class_path: ClassVar[str] = ""
-    further_settings_paths: ClassVar[Tuple[str, ...]] = ()
-    rare_modes: ClassVar[Tuple[str, ...]] = ("debug",)
+    further_settings_paths: ClassVar[tuple[str, ...]] = ()
+    rare_modes: ClassVar[tuple[str, ...]] = ("debug",)
     starts_runs: ClassVar[bool] = False
-    positional_settings: ClassVar[Tuple[Tuple[str, Optional[str]], ...]] = ()
+    positional_settings: ClassVar[tuple[tuple[str, Optional[str]], ...]] = ()
     interrupt_message: ClassVar[str] = "Interrupted. Run the command again."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -100,7 +87,7 @@ class FiestaCommand:
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add arguments that are no settings and stand before them."""
 
-    def declared_options(self) -> "Iterator[Tuple[str, Option]]":
+    def declared_options(self) -> "Iterator[tuple[str, Option]]":
         """Yield the names and declarations of all settings that it has."""
         from fiesta_allennlp.core.settings.options import declared_options
 
@@ -112,18 +99,18 @@ class FiestaCommand:
         remedies = (declaration.sought_as.get(unknown_flag) for _, declaration in self.declared_options())
         return next((f" Did you mean '{remedy}'?" for remedy in remedies if remedy), "")
 
-    def rare_options(self) -> Set[str]:
+    def rare_options(self) -> set[str]:
         """Return the names of the options that only `--help-all` lists."""
         return {*self.rare_modes, *(name for name, declaration in self.declared_options() if declaration.is_rare)}
 
-    def add_other_options(self, groups: Dict[str, Any]) -> None:
+    def add_other_options(self, groups: dict[str, Any]) -> None:
         """Add arguments that are no settings to groups of settings, by heading."""
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Run the command and return its exit status."""
         raise NotImplementedError
 
-    def typed_settings(self, args: argparse.Namespace) -> Dict[str, Any]:
+    def typed_settings(self, args: argparse.Namespace) -> dict[str, Any]:
         """Return the settings that were typed, and import the user's packages."""
         from fiesta_allennlp.core.registry import import_package
         from fiesta_allennlp.core.settings.options import typed_options
@@ -181,7 +168,7 @@ class CommandParser(Parser):
         for action in [] if shows_all else rare_options:
             action.help = argparse.SUPPRESS
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Tuple[argparse.Namespace, List[str]]:  # type: ignore[override]
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[argparse.Namespace, list[str]]:  # type: ignore[override]
         self._words = sys.argv[1:] if args is None else list(args)
         parsed_args, unrecognized = super().parse_known_args(args, namespace)
         if unrecognized:

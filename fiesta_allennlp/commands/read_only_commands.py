@@ -7,7 +7,7 @@ import sys
 import webbrowser
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Dict
+from typing import TYPE_CHECKING, Any, Dict
 
 from fiesta_allennlp.commands.command import (
     EXIT_INTERRUPTED,
@@ -77,11 +77,8 @@ class ChoiceCommand(FiestaCommand):
 
 
 class SimulationCommand(ChoiceCommand):
-    """A command that repeats simulated selections and can write the result to a file.
+    """A command that repeats simulated selections and can write the result to a file."""
 
-    `function_path` is the dotted path of the function that makes its result."""
-
-    function_path: ClassVar[str]
     interrupt_message = "Interrupted before the first repetition finished."
 
     def add_other_options(self, groups: Dict[str, Any]) -> None:
@@ -93,9 +90,10 @@ class SimulationCommand(ChoiceCommand):
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         if args.output is not None and not args.output.parent.is_dir():
             raise ConfigError(f"--output {args.output}: the directory {args.output.parent} does not exist.")
+        from fiesta_allennlp.reports.coming_runs import simulate
         from fiesta_allennlp.selecting.results.candidate_table import show
 
-        result = import_dotted(self.function_path)(self.build_settings(args), console)
+        result = simulate(self.build_settings(args), console)
         print_read_back(*filter(None, [result.source.read_back]))
         console.print(*show(result))
         if args.output is not None:
@@ -115,7 +113,6 @@ selection, or a table of scores. The command trains nothing, locks nothing and c
   %(prog)s runs/first"""
     settings_class_path = "fiesta_allennlp.tables.table_settings.PlanSettings"
     positional_settings = (("source", "?"), ("files", "*"))
-    function_path = "fiesta_allennlp.reports.coming_runs.plan_with_bar"
 
 
 class ReplayCommand(SimulationCommand):
@@ -127,7 +124,6 @@ and how often it finds the best candidate."""
   %(prog)s scores.csv --strategy ttts --belief student_t --splits independent"""
     settings_class_path = "fiesta_allennlp.tables.table_settings.ReplaySettings"
     positional_settings = (("scores", None), ("files", "*"))
-    function_path = "fiesta_allennlp.reports.coming_runs.replay_with_bar"
 
 
 class NextCommand(ChoiceCommand):
@@ -163,21 +159,22 @@ the selection is decided. Make these runs yourself and add a row for each. The c
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0, 1 if too many runs failed, or 3 without a decision with `--require-decision`."""
         settings = self.build_settings(args)
-        from fiesta_allennlp.reports.coming_runs import ask_next_runs
+        from fiesta_allennlp.reports.coming_runs import next_runs_data
         from fiesta_allennlp.selecting.results.candidate_table import show
+        from fiesta_allennlp.tables.next_runs import next_runs
 
-        answer = ask_next_runs(settings)
+        answer = next_runs(settings)
         print_read_back(answer.read_back)
         if args.output is not None:
             answer.table.write(args.output)
         if args.format == "json":
-            console.print(json.dumps(answer.data, indent=2, default=asdict))
+            console.print(json.dumps(next_runs_data(answer), indent=2, default=asdict))
         elif args.format == "csv":
             tasks = len(answer.history.by_task) > 1
             rows = ((run.candidate, *[run.task] * tasks, run.split, run.seed) for run in answer.runs)
             csv.writer(sys.stdout, lineterminator="\n").writerows(rows)
             if not answer.runs:
-                print(answer.sentences[-1], file=sys.stderr)
+                print(show(answer)[-1], file=sys.stderr)
         else:
             console.print(*show(answer))
         return decision_status(answer.result, args)

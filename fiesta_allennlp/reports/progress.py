@@ -7,21 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import (
-    Any,
-    Callable,
-    Collection,
-    Dict,
-    Iterator,
-    List,
-    Literal,
-    Mapping,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-    Union,
-)
+from typing import Any, Callable, Collection, Iterator, Literal, Mapping, Optional, Sequence, Union
 
 from rich.console import Console
 
@@ -65,8 +51,8 @@ class LiveTable(Listener):
         self._make_result = make_result
         self._report_every = report_every
         self._find_queued = find_queued
-        self._noted: Set[str] = set()
-        self._first_run_by_error: Dict[str, str] = {}
+        self._noted: set[str] = set()
+        self._first_run_by_error: dict[str, str] = {}
         self._num_finished = 0
         self._start = time.monotonic()
         self._history = History(candidates=())
@@ -203,8 +189,8 @@ class Status:
     """A table and the sentences below it, and the same as plain data for `--json`."""
 
     table: Table
-    sentences: Tuple[str, ...]
-    data: Dict[str, Any]
+    sentences: tuple[str, ...]
+    data: dict[str, Any]
 
 
 def read_status(root: Path) -> Status:
@@ -281,10 +267,10 @@ def _last_finish_text(history: History) -> Optional[str]:
     return f"The last run finished {duration_text(round(seconds_ago))} ago."
 
 
-def read_pending_runs(directory: RunDirectory, history: History, *, is_running: bool) -> List[PendingRun]:
+def read_pending_runs(directory: RunDirectory, history: History, *, is_running: bool) -> list[PendingRun]:
     """Return the pending runs of a history in order. Folders that this user cannot read tell nothing."""
     state: PendingState = "running" if is_running else "interrupted"
-    attempts: Mapping[str, List[Attempt]] = {}
+    attempts: Mapping[str, list[Attempt]] = {}
     with suppress(OSError):
         attempts = Attempt.find_all(directory.jobs)
     latest = {name: found[-1] for name, found in attempts.items() if found[-1].read_outcome() is None}
@@ -292,7 +278,7 @@ def read_pending_runs(directory: RunDirectory, history: History, *, is_running: 
     if any(attempt.job and attempt.job.isdigit() for attempt in latest.values()):
         with suppress(SlurmUnavailable):  # an answer that does not come tells nothing
             statuses = query_jobs()
-    runs: List[PendingRun] = []
+    runs: list[PendingRun] = []
     for request in history.pending:
         run, attempt = PendingRun(request.name, state, request.candidate), latest.get(request.name)
         if attempt is not None:

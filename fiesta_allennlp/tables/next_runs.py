@@ -18,6 +18,7 @@ from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.failures import ScoreThreshold
+from fiesta_allennlp.selecting.results.candidate_table import Printable
 from fiesta_allennlp.selecting.results.result import Result, Verdict
 from fiesta_allennlp.selecting.results.verdict import failed_notes, judge, with_preference
 from fiesta_allennlp.tables.read_back import ReadBack
@@ -41,8 +42,8 @@ class NextRun:
     task: str = ""
 
 
-@dataclass(frozen=True)
-class NextRuns:
+@dataclass(frozen=True, repr=False)
+class NextRuns(Printable):
     """The answer to a table of scores.
 
     Attributes:
