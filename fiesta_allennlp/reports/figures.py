@@ -151,9 +151,5 @@ class ProbabilityPath(ReportFigure):
     def caption(self, report: Report) -> str:
         words = report.result.words
         text = f"P(best) of each {words.candidate} after each of the {words.finished}."
-        if not report.is_selection:
-            text += (
-                " The order of these scores is unknown. They are drawn as if the candidates had taken turns, each in "
-                "the order of its rows."
-            )
-        return text
+        order = " The order of these scores is unknown. They are drawn as if the candidates had taken turns."
+        return text if report.is_selection else text + order

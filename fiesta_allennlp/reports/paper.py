@@ -236,10 +236,11 @@ def _rows_of_selection(report: Report, meta: Meta) -> Iterator[Tuple[str, Any]]:
         yield from ((f"data: {text}", pool.get(name)) for name, text in DATA_TEXTS.items())
     yield "data: fingerprint", meta.documents
     yield "runs made before", meta.brought_facts
-    for origin in (machine.origin for machine in report.result.machines):
+    for machine in report.result.machines:
+        origin, runs = machine.origin, f"{machine.num_evaluations} finished and {machine.num_failures} failed runs"
         processor = f"{origin.processor}, {origin.cores} cores, {origin.memory_gib:g} GiB of memory"
         hardware = f"{processor}, {origin.gpu_names or 'no GPU'}; {origin.platform}"
-        yield f"machine {origin.machine}", f"{hardware}; {join_pairs(origin.software)}"
+        yield f"machine {origin.machine}", f"{hardware}; {join_pairs(origin.software)}; {runs}"
     for number, environment in enumerate(meta.environments):
         later = f" after resumption {number}" if number else ""
         yield from ((f"code of {name}{later}", f"SHA-256 {code}") for name, code in environment.get("code", {}).items())

@@ -20,7 +20,7 @@ from fiesta_allennlp.choosing.t_tests import (
     differences_on_shared_splits,
 )
 from fiesta_allennlp.confirming.confirmation import Confirmation
-from fiesta_allennlp.core.errors import join_some
+from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.texts import count_text, interval_text, number_text
 from fiesta_allennlp.reports.confirmation_report import confirmation_in_words
@@ -232,6 +232,17 @@ class Report(Printable):
             c for c in result.compared if first is not None and c.name != first.name and (self.is_pair or c.scores)
         ]
         return tuple(compare_scores(first, other, minimise=result.minimise) for other in others)
+
+    def candidate(self, name: str) -> CandidateResult:
+        """Return one candidate.
+
+        Raises:
+            ConfigError: if no candidate has this name.
+        """
+        candidates = {candidate.name: candidate for candidate in self.result.candidates}
+        if name not in candidates:
+            raise ConfigError(f"the report has no candidate '{name}'; its candidates: {join_some(candidates)}.")
+        return candidates[name]
 
 
 @show.register

@@ -16,7 +16,7 @@ from fiesta_allennlp.reports.paper import build_checklist, collect_bibtex, compo
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report_settings import ReportSettings
 from fiesta_allennlp.reports.report_sources import read_selection, read_table, restrict_to_pair
-from fiesta_allennlp.reports.words import MISSING_TEXT, failures_in_words, template_environment
+from fiesta_allennlp.reports.words import failures_in_words, template_environment
 from fiesta_allennlp.selecting.results.candidate_table import (
     CSV,
     HTML,
@@ -173,7 +173,6 @@ def render_html(report: Report, pictures: Mapping[str, Any]) -> str:
         "confirmation": confirmation_table(report.confirmations),
         "tasks": task_table(report.result, HTML),
         "differences": Table.of(difference_columns(report.decimals), report.comparisons),
-        "machines": Table.of(MACHINE_COLUMNS, report.result.machines),
     }
     return render_file(
         "report.html.j2",
@@ -199,14 +198,3 @@ def difference_columns(decimals: int) -> Columns:
         "mean difference": lambda comparison: number_text(comparison.mean_difference, decimals, sign="+"),
         "95% interval": lambda comparison: interval_text(comparison.interval, decimals),
     }
-
-
-MACHINE_COLUMNS: Columns = {
-    "machine": lambda machine: str(machine.origin.machine),
-    "GPU": lambda machine: machine.origin.gpu_names or MISSING_TEXT,
-    "Python": lambda machine: machine.origin.python,
-    "finished": lambda machine: str(machine.num_evaluations),
-    "failed": lambda machine: str(machine.num_failures),
-    "mean seconds": lambda machine: f"{machine.mean_seconds:.1f}" if machine.num_evaluations else MISSING_TEXT,
-}
-"""The columns of the runs of each machine."""

@@ -58,8 +58,7 @@ def read_directory(root: Path) -> Report:
             raise StoreError(f"{root}: the store has no candidates. Restore it from a copy.")
         prepare = _judging_of_documents if meta.kind == "documents" else _judging_of_runs
         settings, strategy, make_result = prepare(meta, candidates, directory)
-        score_threshold = ScoreThreshold.from_settings(meta.settings or {})
-        history = store.history(max_failures=settings.max_failures, score_threshold=score_threshold)
+        history = store.history(max_failures=settings.max_failures)
     decision = strategy.recommend(history)
     if decision.stopped_by is None and not is_at_work(directory, meta.environments):
         decision = replace(decision, stopped_by=_find_stop_reason(root, history))

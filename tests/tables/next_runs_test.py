@@ -60,7 +60,7 @@ def test_an_empty_table_names_the_first_runs_and_each_next_split(tmp_path: Path)
 
 def test_the_runs_that_p_best_lacks_are_counted() -> None:
     rows = score_rows({"a": [0.0, 0.1, 0.2], "b": [0.0]})
-    (first, *_) = next_runs(rows, candidates=["c"]).sentences
+    (_, first, *_) = show(next_runs(rows, candidates=["c"]))
     assert first == "P(best) is not available yet. Missing: 1 run of b, 2 runs of c."
     assert next_runs([{**row, "task": task} for task in "xy" for row in rows]).num_missing == {"b": 2}
 
