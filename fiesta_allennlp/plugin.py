@@ -7,8 +7,8 @@ from typing import Any
 
 from allennlp.commands.subcommand import Subcommand
 
-import fiesta_allennlp.candidates.allennlp.allennlp_run
 import fiesta_allennlp.candidates.allennlp.instances
+import fiesta_allennlp.candidates.allennlp.training
 import fiesta_allennlp.models
 from fiesta_allennlp.commands import COMMANDS, add_command
 from fiesta_allennlp.core.settings.jsonnet import set_default_variables

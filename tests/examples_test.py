@@ -35,7 +35,7 @@ def test_the_data_are_what_the_script_makes(tmp_path: Path) -> None:
 def test_the_own_task_keeps_writers_whole_and_reports_its_metric(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    preparing = pytest.importorskip("fiesta_allennlp.candidates.allennlp.preparing")
+    training = pytest.importorskip("fiesta_allennlp.candidates.allennlp.training")
     monkeypatch.chdir(REPOSITORY)
     monkeypatch.syspath_prepend(str(Path("examples") / "own_task"))
     configs = sorted(map(str, (Path("examples") / "own_task").glob("*.jsonnet")))
@@ -43,6 +43,6 @@ def test_the_own_task_keeps_writers_whole_and_reports_its_metric(
     import_module("own_task")
     candidates = load_candidates(Settings.from_layers(given))
     assert sorted(candidates) == ["few_votes", "votes"]
-    made = preparing.prepare_candidate(candidates["votes"].config, group_by=None, vectors_directory=tmp_path)
+    made = training.prepare_candidate(candidates["votes"].config, group_by=None, vectors_directory=tmp_path)
     assert (made.pool.group_by, made.pool.num_groups) == ("writer", 56)
     assert "accuracy" in made.metrics

@@ -67,6 +67,8 @@ def test_help_needs_the_standard_library_alone() -> None:
     [
         ("select --metrik x", "error: unrecognized arguments: --metrik. Did you mean '--metric'? See "),
         ("select a.jsonnet", "error: -s is missing"),
+        ("selct -s x", "error: 'selct' is an unknown command. Did you mean 'select'?"),
+        ("zzz", "error: 'zzz' is an unknown command."),
     ],
 )
 def test_a_usage_error_has_a_status_and_one_message(typed: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:

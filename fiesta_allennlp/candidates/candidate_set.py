@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Collection, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.candidates.candidate_types import type_of
-from fiesta_allennlp.candidates.config import SEED_KEYS, Config, first_difference
+from fiesta_allennlp.candidates.config import SEED_KEYS, Config, first_difference, seen_data_reasons
 from fiesta_allennlp.candidates.data_files import DataSnapshot, files_behind, take_snapshot
 from fiesta_allennlp.candidates.points import (
     TRIAL_KEY,
@@ -19,10 +19,9 @@ from fiesta_allennlp.candidates.points import (
     read_trials,
     trials_of,
 )
-from fiesta_allennlp.candidates.pool import preparation_from_facts
+from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.candidates.programs.program import check_no_lone_placeholder, config_of_command
 from fiesta_allennlp.candidates.select_settings import DEFAULT_TOP, Settings
-from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.core.errors import CandidateError, ConfigError, combined_error, describe_as_sentence, join_some
 from fiesta_allennlp.core.names import check_names, check_no_similar_names
 from fiesta_allennlp.core.records import Candidate
@@ -64,7 +63,7 @@ class CandidateSet:
     def seen_data_reasons(self, candidates: Mapping[str, Candidate]) -> Iterator[str]:
         """Yield which weights, that some of the candidates start from, were trained on the data of the selection."""
         for name, candidate in candidates.items():
-            for reason in type_of(candidate.config).seen_data_reasons(self.snapshots[name]):
+            for reason in seen_data_reasons(dict(candidate.config), self.snapshots[name]):
                 yield f"candidate '{name}': {reason}"
 
     def notes(self, metric: Metric) -> Iterator[str]:
@@ -276,7 +275,7 @@ def check_distinct_sets(paths: Mapping[str, Any], division: Division, snapshot: 
 def _check_unchanged(candidate: Candidate, data: DataSnapshot, stored_candidate: Candidate, root: Path) -> None:
     difference = first_difference(stored_candidate.config, candidate.config)
     remedy = "Undo the change, or add it as a new candidate with NAME=CONFIG"
-    fingerprint = preparation_from_facts(stored_candidate.facts).pool.data
+    fingerprint = stored_candidate.facts["pool"]["data"]
     if difference is None and data.fingerprint != fingerprint:
         new_digests = {file.path: file.digest for file in data.files}
         old_digests = stored_candidate.facts.get("files", {})

@@ -9,117 +9,45 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Type, Union
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Type, Union
 
-from fiesta_allennlp.candidates.candidate_run import CandidateRun, ReportedMetrics
-from fiesta_allennlp.candidates.config import AllenNLPConfig, Config
-from fiesta_allennlp.candidates.data_files import DataSnapshot, seen_data_reasons
-from fiesta_allennlp.candidates.pool import Pool, Preparation, first_group_key
-from fiesta_allennlp.candidates.programs.program import PROGRAM_TYPE, ProgramConfig, check_no_split_options
-from fiesta_allennlp.candidates.programs.program_data import ProgramData
-from fiesta_allennlp.candidates.programs.program_run import ProgramRun
+from fiesta_allennlp.candidates.candidate import AnyCandidate, CandidateRun, ReportedMetrics
+from fiesta_allennlp.candidates.config import (
+    SEED_KEYS,
+    Config,
+    evaluation_config,
+    leaves_of,
+    official_paths,
+    readers_of,
+    vector_files,
+    with_absolute_paths,
+)
+from fiesta_allennlp.candidates.pool import Division, Preparation
+from fiesta_allennlp.candidates.programs import program  # noqa: F401, registers its type
 from fiesta_allennlp.candidates.select_settings import Settings
-from fiesta_allennlp.candidates.splits import Division
-from fiesta_allennlp.core.directory import OUTCOME_FILE
 from fiesta_allennlp.core.errors import ALLENNLP_MISSING_MESSAGE, ConfigError
-from fiesta_allennlp.core.files import flatten
+from fiesta_allennlp.core.files import flatten, read_json
 from fiesta_allennlp.core.records import Request
-from fiesta_allennlp.core.registry import Registrable, build
+from fiesta_allennlp.core.registry import build
+from fiesta_allennlp.core.settings.jsonnet import apply_overrides
+from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.core.settings.options import option_words
 from fiesta_allennlp.running.executor import Executor
 
-MAX_TRIAL_RECORDS = 200  # of a program
 MAX_CANDIDATES = 1024  # whose objects are kept
 
 
-class AnyCandidate(Registrable):
-    """Everything that a selection asks a candidate of one type. The defaults are for one that splits its data itself.
+@CandidateRun.register("candidate_type")
+@dataclass(frozen=True)
+class CandidateTypeRun(CandidateRun):
+    """Makes a run of a `CandidateType`. Numbers may be scalars of numpy or torch, and nested."""
 
-    A type of your own is a `CandidateType`. Extend this class if the selection splits your data, as for a program.
-
-    Attributes:
-        config: the config, with its `type`.
-        worker_module: a module of this package that workers import first.
-        data_key: the key of the config that names the data of a set, with `{}` for the set.
-    """
-
-    default = "allennlp"
-    worker_module: ClassVar[str] = "fiesta_allennlp.candidates.candidate_types"
-    data_key: ClassVar[str] = "data.{}"
-
-    config: Config
-
-    @classmethod
-    def of(cls, config: Config) -> "AnyCandidate":
-        """Return the candidate of a config. Raise a `ConfigError` if a key cannot be right."""
-        candidate = cls()
-        candidate.config = config
-        return candidate
-
-    # The config.
-
-    def check(self, settings: Settings) -> None:
-        """Refuse everything that can be found wrong without building the candidate: keys, values, options."""
-        check_no_split_options(settings)
-
-    def check_installed(self) -> None:
-        """Refuse a candidate whose libraries are not installed."""
-
-    def check_device(self, executor: Executor) -> None:
-        """Refuse a device that the config asks for and the executor does not give."""
-
-    def notes(self, division: Division) -> Iterator[str]:
-        """Yield what is doubtful about the config."""
-        return iter(())
-
-    # The data and code.
-
-    @property
-    def data_paths(self) -> Dict[str, Any]:
-        """The data paths by set, with absolute files; empty if the candidate splits its data itself."""
-        return {}
-
-    def absolute(self) -> Config:
-        """Return the config with data that are found from any current directory."""
-        return self.config
-
-    @property
-    def code(self) -> List[str]:
-        """The files of code that the config names."""
-        return []
-
-    def own_division(self, division: Division) -> Division:
-        """Return the division of the data for this candidate."""
-        return division
-
-    # Before the first run.
-
-    def seen_data_reasons(self, snapshot: DataSnapshot) -> Iterable[str]:
-        """Return which weights that the config starts from were trained on the data of the selection, `snapshot`."""
-        return ()
-
-    def prepare(self, *, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
-        """Read the pool, and build what can be built. `data` is the fingerprint of the data files; `vectors` is a
-        directory for word vectors."""
-        return Preparation(Pool({}, {}, num_groups=0, group_by=None, data=data, fingerprint="", is_of_program=True))
-
-    def example_command(self, division: Division, directory: Path) -> str:
-        """Return the shell command of a first run in this directory; empty if there is none."""
-        return ""
-
-    # The runs.
-
-    @abstractmethod
-    def evaluator(
-        self, *, vectors: Mapping[str, str], keep_models: bool, free_device: bool, is_trial: bool, **shared: Any
-    ) -> CandidateRun:
-        """Return what makes the runs. `shared` are the fields of every `CandidateRun`; a trial is a short run."""
-
-    @classmethod
-    def repeat_command(cls, packages: Sequence[str]) -> str:
-        """Return the shell command that repeats one run."""
-        file = f"DIR/evaluations/CANDIDATE-REPLICATE/{OUTCOME_FILE}"
-        return " ".join(["python -m fiesta_allennlp.candidates.programs.repeat", file, "NEW", *packages])
+    def make_run(self, request: Request, directory: Path) -> ReportedMetrics:
+        candidate: Any = type_of(self.config)
+        result = candidate.run(request, directory)
+        metrics = flatten(result if isinstance(result, Mapping) else {self.metric: result})
+        values = {name: value.item() if getattr(value, "shape", None) == () else value for name, value in metrics}
+        return ReportedMetrics(values, "the value that run() returned")
 
 
 class CandidateType(AnyCandidate):
@@ -127,6 +55,8 @@ class CandidateType(AnyCandidate):
 
     A subclass needs `run`. The keys of its config, apart from `type`, are the arguments of its constructor.
     """
+
+    run_class = CandidateTypeRun
 
     @classmethod
     def of(cls, config: Config) -> AnyCandidate:
@@ -141,31 +71,146 @@ class CandidateType(AnyCandidate):
         It runs in a fresh process, in the current directory of the command. Write files into `directory`.
         """
 
-    def evaluator(self, **options: Any) -> CandidateRun:
-        shared = {key: value for key, value in options.items() if key in CandidateRun.__dataclass_fields__}
-        return CandidateTypeRun(self.config, **shared)
+
+INSTANCE_SKIPPING_KEYS = ("batches_per_epoch", "instances_per_epoch", "drop_last")
+"""Keys of data loaders that skip instances."""
+
+REFUSED_READERS = {
+    "resplit": "is a resplit reader, but the selection draws the splits itself. Use its 'reader', its 'paths' as "
+    "'train_data_path' and so on, and --group-by.",
+    "multitask": "reads several tasks. Let a program train on all of them, and report the mean.",
+}
+
+REQUIRED_KEYS = ("dataset_reader", "model", "data_loader", "trainer")
+
+CONFIG_FILE = "config.json"  # of AllenNLP's run
+METRIC_PREFIXES = {"test": "test", "validation": "best_validation"}  # of AllenNLP's metrics, by the set that is scored
 
 
-@CandidateRun.register("candidate_type")
+@CandidateRun.register("allennlp")
 @dataclass(frozen=True)
-class CandidateTypeRun(CandidateRun):
-    """Makes a run of a `CandidateType`. Numbers may be scalars of numpy or torch, and nested."""
+class AllenNLPRun(CandidateRun):
+    """Trains a candidate with AllenNLP on one split and scores its best epoch on the test or the validation set.
+
+    A run leaves `config.json`, `metrics.json`, `meta.json` and `outcome.json`, and with `keep_models` also
+    `model.tar.gz`. A trial has one epoch.
+    """
+
+    def run_config(self, request: Request) -> Config:
+        """Return the config that repeats this run with plain `allennlp train`."""
+        return evaluation_config(
+            limit_to_one_epoch(self.config) if self.is_trial else self.config,
+            request,
+            group_by=self.group_by,
+            vectors=self.vectors,
+            free_device=self.free_device,
+            division=self.division,
+        )
 
     def make_run(self, request: Request, directory: Path) -> ReportedMetrics:
-        candidate = type_of(self.config)
-        assert isinstance(candidate, CandidateType)
-        result = candidate.run(request, directory)
-        metrics = flatten(result if isinstance(result, Mapping) else {self.metric: result})
-        values = {name: value.item() if getattr(value, "shape", None) == () else value for name, value in metrics}
-        return ReportedMetrics(values, "the value that run() returned")
+        from fiesta_allennlp.candidates.allennlp.training import train
+
+        metrics = train(self.run_config(request), directory, keep_archive=self.keep_models)
+        return ReportedMetrics(metrics, "metrics.json")
+
+    @property
+    def metric_name(self) -> str:
+        return f"{METRIC_PREFIXES[self.division.scored]}_{self.metric}"
+
+    def describe(self, request: Request) -> Dict[str, Any]:
+        """Return nothing, because `config.json` repeats the run."""
+        return {}
+
+    def is_directory_of(self, directory: Path, request: Request) -> bool:
+        """Compare the configs. The run directory with its word vectors may have moved since."""
+        return _with_bare_vectors(read_json(directory / CONFIG_FILE)) == _with_bare_vectors(self.run_config(request))
+
+
+def limit_to_one_epoch(config: Config) -> Config:
+    """Return an AllenNLP config with one epoch, unless its trainer counts none."""
+    trainer = config["trainer"]
+    has_epochs = "num_epochs" in trainer or trainer.get("type", "gradient_descent") == "gradient_descent"
+    return {**config, "trainer": {**trainer, "num_epochs": 1}} if has_epochs else config
+
+
+def _with_bare_vectors(config: Config) -> Config:
+    """Return the config with the bare names of its word-vector files, which identify their contents."""
+    plain = json.loads(json.dumps(config))
+    return apply_overrides(plain, {path: Path(file).name for path, file in vector_files(plain).items()})
 
 
 @AnyCandidate.register("allennlp")
-class AllenNLPCandidate(AllenNLPConfig, AnyCandidate):
+class AllenNLPCandidate(AnyCandidate):
     """A candidate that is a complete config for `allennlp train`."""
 
+    run_class = AllenNLPRun
     worker_module = "fiesta_allennlp.candidates.allennlp.loaded"
     data_key = "{}_data_path"
+
+    def _check_keys(self) -> None:
+        """Refuse an AllenNLP config that lacks a key, or has one that the selection sets."""
+        for key in (*REQUIRED_KEYS, "train_data_path"):
+            if self.config.get(key) is None:
+                program = ' For a program, set "type": "program".' if "command" in self.config else ""
+                raise ConfigError(f"'{key}' is missing. A candidate is a complete `allennlp train` config.{program}")
+        for key in (*REQUIRED_KEYS, "validation_dataset_reader"):
+            if not isinstance(self.config.get(key) or {}, dict):
+                found = json.dumps(self.config[key])
+                raise ConfigError(f"'{key}' must be an object such as {{\"type\": ...}} but is {found}.")
+        for key, reader in readers_of(self.config).items():
+            if reader.get("type") in REFUSED_READERS:
+                raise ConfigError(f"'{key}' {REFUSED_READERS[reader['type']]}")
+        if self.config.get("distributed") is not None:
+            # AllenNLP 2.10 evaluates the test set in the first process alone, where metrics wait for all.
+            raise ConfigError(
+                "'distributed' is not supported, because AllenNLP cannot score the test set of a distributed run. "
+                "Remove it, and use --cuda-devices to train several models in parallel."
+            )
+
+    def check(self, settings: Settings) -> None:
+        self._check_keys()
+        division = settings.division
+        if not division.has_validation:
+            raise ConfigError("AllenNLP configs need a validation set: use three numbers in --split-ratios.")
+        self.check_sets(division)
+        self._check_test_loader()
+        self._check_metric(settings.scored_by)
+
+    def notes(self, division: Division) -> Iterator[str]:
+        is_evaluated = division.scored == "test"
+        keys = [key for key in SEED_KEYS if self.config.get(key) is not None]
+        if bool(self.config.get("evaluate_on_test", is_evaluated)) != is_evaluated:
+            keys.append("evaluate_on_test")
+        for key in keys:
+            yield f"each run sets {key} itself, so {json.dumps(self.config[key])} in the config is not used."
+
+    def _check_test_loader(self) -> None:
+        """Refuse a data loader that would skip some of the test set: AllenNLP scores it with the loader for
+        validation, or else with the loader for training."""
+        loader = "data_loader" if self.config.get("validation_data_loader") is None else "validation_data_loader"
+        for key, value in leaves_of(self.config[loader], loader):
+            if key.rpartition(".")[2] in INSTANCE_SKIPPING_KEYS and value is not None and value is not False:
+                raise ConfigError(
+                    f"'{key}' is {json.dumps(value)}, so scores would cover only part of the test set. Remove it, or "
+                    "add a 'validation_data_loader' without it."
+                )
+
+    def _check_metric(self, metric: Metric) -> None:
+        """Refuse a metric that the trainer optimises in the opposite direction: the worst candidate would win."""
+        tracked_metric = self.config.get("trainer", {}).get("validation_metric")
+        opposite = ("+" if metric.minimise else "-") + metric.name
+        if opposite in (tracked_metric if isinstance(tracked_metric, list) else [tracked_metric]):
+            raise ConfigError(
+                f"'trainer.validation_metric' is {json.dumps(tracked_metric)}, which contradicts --metric="
+                f"{metric.option_text}. Use --metric={opposite}, or correct 'trainer.validation_metric'."
+            )
+
+    @property
+    def data_paths(self) -> Dict[str, Any]:
+        return official_paths(self.config)
+
+    def absolute(self) -> Config:
+        return with_absolute_paths(self.config)
 
     def check_installed(self) -> None:
         if find_spec("allennlp") is None:
@@ -181,56 +226,18 @@ class AllenNLPCandidate(AllenNLPConfig, AnyCandidate):
                 "'{\"trainer.cuda_device\": -1}' for the CPU."
             )
 
-    def seen_data_reasons(self, snapshot: DataSnapshot) -> Iterable[str]:
-        return seen_data_reasons(self.config, snapshot)
-
     def prepare(self, *, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
-        from fiesta_allennlp.candidates.allennlp.preparing import prepare_candidate
+        from fiesta_allennlp.candidates.allennlp.training import prepare_candidate
 
         return prepare_candidate(
             self.config, group_by=group_by, division=division, data=data, vectors_directory=vectors
         )
-
-    def evaluator(
-        self, *, vectors: Mapping[str, str], keep_models: bool, free_device: bool, is_trial: bool, **shared: Any
-    ) -> CandidateRun:
-        from fiesta_allennlp.candidates.allennlp.allennlp_run import AllenNLPRun
-
-        config = limit_to_one_epoch(self.absolute()) if is_trial else self.absolute()
-        return AllenNLPRun(config, vectors=vectors, keep_archives=keep_models, free_device=free_device, **shared)
 
     @classmethod
     def repeat_command(cls, packages: Sequence[str]) -> str:
         options = " ".join(option_words("include_package", ("fiesta_allennlp.plugin", *packages)))
         file = "DIR/evaluations/CANDIDATE-REPLICATE/config.json"
         return f"OMP_NUM_THREADS=1 allennlp train {file} -s NEW {options}"
-
-
-@AnyCandidate.register(PROGRAM_TYPE)
-class ProgramCandidate(ProgramConfig, AnyCandidate):
-    """A command in any language, which gets its sets as files and reports its metrics."""
-
-    worker_module = ProgramRun.__module__
-
-    def prepare(self, *, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
-        if not self.data_paths:
-            return super().prepare(group_by=group_by, division=division, data=data, vectors=vectors)
-        own_key = self.config["data"].get("group_by")
-        key = None if division.is_official else first_group_key([group_by, own_key])
-        return Preparation(ProgramData.read(self.config["data"], division, key).pool(division, data_digest=data))
-
-    def evaluator(
-        self, *, vectors: Mapping[str, str], keep_models: bool, free_device: bool, is_trial: bool, **shared: Any
-    ) -> CandidateRun:
-        max_records = MAX_TRIAL_RECORDS if is_trial else None
-        return ProgramRun(self.absolute(), keep_models=keep_models, max_records=max_records, **shared)
-
-
-def limit_to_one_epoch(config: Config) -> Config:
-    """Return an AllenNLP config with one epoch, unless its trainer counts none."""
-    trainer = config["trainer"]
-    has_epochs = "num_epochs" in trainer or trainer.get("type", "gradient_descent") == "gradient_descent"
-    return {**config, "trainer": {**trainer, "num_epochs": 1}} if has_epochs else config
 
 
 def type_of(config: Mapping[str, Any]) -> AnyCandidate:

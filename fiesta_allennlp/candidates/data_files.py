@@ -1,19 +1,30 @@
-"""The files behind the data paths of a config, whether they have changed, and whether trained weights that the config
-names have seen them."""
+"""The files behind the data paths of a config, and whether they have changed."""
 
 import glob
 import hashlib
-import json
 import os
-import tarfile
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
-from fiesta_allennlp.candidates.config import Config, absolute_paths, leaves_of
+from fiesta_allennlp.candidates.pool import SET_NAMES
 from fiesta_allennlp.core.errors import DataChangedError
 from fiesta_allennlp.core.files import file_digest, file_stamp
+
+
+def absolute_paths(data: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return the paths of the sets that are not None, with absolute files."""
+    return {name: _absolute(data[name]) for name in SET_NAMES if data.get(name) is not None}
+
+
+def _absolute(value: Any) -> Any:
+    """Return a data path, or an object or list of them, with absolute files."""
+    if isinstance(value, dict):
+        return {key: _absolute(child) for key, child in value.items()}
+    if isinstance(value, list):
+        return [_absolute(child) for child in value]
+    return str(Path(value).resolve()) if isinstance(value, str) and os.path.exists(value) else value
 
 
 def files_behind(data_path: Any) -> List[Path]:
@@ -106,37 +117,3 @@ def _check_same_content(file: FileSnapshot) -> FileSnapshot:
         change = f" ({old_size} bytes then, {new_size} now)" if old_size != new_size else ""
         raise DataChangedError(f"{file.path} has changed since the selection began{change}")
     return replace(file, stamp=stamp)
-
-
-ARCHIVE_KEY = "archive_file"
-"""The key of AllenNLP for a trained model to start from, of `from_archive` and `_pretrained`."""
-
-FITTED_SETS = ("train", "validation")
-"""The sets that weights depend on: those of the training and of the choice of its epoch."""
-
-
-def seen_data_reasons(config: Config, snapshot: DataSnapshot) -> Iterator[str]:
-    """Yield which archives, that a config starts from, were trained on data of which a random split may make its test
-    set. `snapshot` identifies these data."""
-    pool_digests = {file.digest for file in snapshot.files}
-    leaves = leaves_of(config.get("model"))
-    for archive in {value: None for key, value in leaves if key.rpartition(".")[2] == ARCHIVE_KEY}:
-        for file in files_behind(list(_fitted_paths(archive).values())):
-            if file_digest(file) in pool_digests:
-                yield (
-                    f"{archive}, which it starts from, was trained on {file}, so its test sets would hold records that "
-                    "it was trained on. Use --splits official or other weights"
-                )
-
-
-def _fitted_paths(archive: Any) -> Dict[str, Any]:
-    """Return the data paths that the training of an archive depended on, which on random splits are all of its files;
-    none if there is no archive that can be read."""
-    with suppress(OSError, ValueError, TypeError, KeyError, AttributeError, tarfile.TarError, RecursionError, EOFError):
-        with tarfile.open(archive) as members:
-            config = json.loads(members.extractfile("config.json").read())  # type: ignore[union-attr]
-        reader = config.get("dataset_reader", {})
-        if reader.get("type") == "resplit":
-            return absolute_paths(reader["paths"])
-        return absolute_paths({set_name: config.get(f"{set_name}_data_path") for set_name in FITTED_SETS})
-    return {}

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from fiesta_allennlp.candidates.programs.program import PLACEHOLDER_PATTERN
+from fiesta_allennlp.candidates.programs.program_run import PLACEHOLDER_PATTERN
 from fiesta_allennlp.core.errors import ConfigError, describe_as_sentence, join_some
 from fiesta_allennlp.core.files import read_jsonl, shown_value
 from fiesta_allennlp.core.names import FORBIDDEN_CHARACTERS, split_name
@@ -213,7 +213,7 @@ def _spec_at(template: str, point: Point) -> CandidateSpec:
     name, source = split_name(template)
     command = source if name is not None and len(name.split()) == 1 else template
     texts = {key: shlex.quote(_to_text(value)) for key, value in point.values.items()}
-    for key in texts.keys() - {match[2] for match in PLACEHOLDER_PATTERN.finditer(command)}:
+    for key in sorted(texts.keys() - {match[2] for match in PLACEHOLDER_PATTERN.finditer(command)}):
         raise ConfigError(f"the command '{command}' does not use {{{key}}}. Add it, or remove '{key}'.")
     command = PLACEHOLDER_PATTERN.sub(lambda match: texts.get(match[2], match[0]), command)
     return CandidateSpec(Path(), point, command=command)

@@ -1,18 +1,122 @@
-"""The result of checking a candidate once. Its pool, all official sets together, must be equal for all candidates,
-because every split is drawn from it."""
+"""The pool of a selection, which is all official sets together; its division into sets for each run; and the result of
+building a candidate once. The pool must be equal for all candidates, because every split is drawn from it."""
 
-import hashlib
-import json
 import re
 from collections import Counter, defaultdict
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Any, DefaultDict, Dict, Hashable, Iterable, Mapping, Optional, Sequence, Set, Tuple
 
-from fiesta_allennlp.candidates.splits import Division, split_pool, target_sizes
 from fiesta_allennlp.core.errors import ConfigError, DataError, escape_invisible, join_some
 from fiesta_allennlp.core.files import shorten
-from fiesta_allennlp.core.registry import build_record
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SET_NAMES = ("train", "validation", "test")
+
+SUM_TOLERANCE = 0.001
+"""The most by which the ratios of a split may miss 1, because they are typed with few digits."""
+
+
+@dataclass(frozen=True)
+class Division:
+    """The division of the data into training, validation and test set, and the set that is scored.
+
+    `ratios` are the shares of `set_names` in a random split, empty for the official sizes. With `is_official`, the sets
+    are those of the config. If `validation` is scored, a random split has no test set, and the pool does not hold the
+    official one. Programs may do without a validation set, if they are scored on the test set.
+    """
+
+    is_official: bool = False
+    ratios: Tuple[float, ...] = ()
+    scored: str = "test"
+    has_validation: bool = True
+
+    @property
+    def set_names(self) -> Tuple[str, ...]:
+        names = SET_NAMES[: SET_NAMES.index(self.scored) + 1]
+        return tuple(name for name in names if name != "validation" or self.has_validation)
+
+    def used_paths(self, paths: Mapping[str, Any]) -> Dict[str, Any]:
+        """Return the official data paths, by set, that a run reads."""
+        return {set_name: path for set_name, path in paths.items() if self.is_official or set_name in self.set_names}
+
+
+OFFICIAL_RATIOS_DIVISION = Division()
+"""Random splits with sets of the official sizes, scored on the test set."""
+
+
+def check_ratios(ratios: Sequence[float], set_names: Sequence[str]) -> None:
+    """Refuse shares that do not say how large each of these parts is."""
+    total = sum(ratios)
+    if len(ratios) != len(set_names) or not all(ratio > 0 for ratio in ratios) or not abs(total - 1) <= SUM_TOLERANCE:
+        ratios_text = ",".join(f"{ratio:g}" for ratio in ratios)
+        names = f"{len(set_names)} positive numbers ({', '.join(set_names)})"
+        raise DataError(f"split ratios must be {names} that sum to 1 but {ratios_text} sum to {total:g}.")
+
+
+def target_sizes(
+    sizes: Mapping[str, int], *, ratios: Sequence[float] = (), set_names: Sequence[str] = SET_NAMES
+) -> Dict[str, int]:
+    """Return the sizes that every random split aims at: those of the official parts, or `ratios` of all instances.
+
+    If a task has no official validation part, it becomes as large as the test part, at the cost of the training part,
+    and vice versa. Raise a `DataError` if both are missing, or the training part would vanish.
+    """
+    total = sum(sizes.values())
+    if ratios:
+        check_ratios(ratios, set_names)
+        targets = {set_name: round(ratio * total) for set_name, ratio in zip(set_names, ratios, strict=True)}
+        targets["train"] += total - sum(targets.values())  # the rest is for training
+        if empty_sets := [set_name for set_name, size in targets.items() if size < 1]:
+            raise DataError(f"the {empty_sets[0]} set of {total} instances would be empty. Increase its ratio.")
+        return targets
+    substitute_sets = (("validation", "test"), ("test", "validation"))
+    held_out_sets = [(name, substitute) for name, substitute in substitute_sets if name in set_names]
+    held_out_sizes = {name: sizes.get(name) or sizes.get(substitute, 0) for name, substitute in held_out_sets}
+    train_size = total - sum(held_out_sizes.values())
+    if not all(held_out_sizes.values()) or train_size < 1:
+        raise DataError(
+            "random splits need the sizes of an official training set and of a smaller validation or test set, but the "
+            f"sizes are {dict(sizes)}. Add a set, or use --split-ratios."
+        )
+    return {"train": train_size, **held_out_sizes}
+
+
+def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: int) -> Dict[str, "np.ndarray"]:
+    """Draw a random split in which every group stays whole. Return the indices of each set, ascending. Raise a
+    `DataError` if a set would stay empty.
+
+    Groups are shuffled. The test set takes groups until its number of instances is as near to its target as it can be,
+    then the validation set, and the rest is for training. With groups of one instance each (a plain random split) the
+    targets are met exactly; otherwise a set can be off by less than one group.
+
+    The same 32-bit seed gives the same split on every platform and numpy version: the legacy generator is used because
+    numpy has frozen its stream.
+    """
+    import numpy as np  # the settings import this module, and --help needs no NumPy
+
+    code_by_group: Dict[Hashable, int] = {}
+    group_codes = np.array([code_by_group.setdefault(group, len(code_by_group)) for group in groups], dtype=int)
+    names = [name for name in SET_NAMES if name in targets or name == "train"]
+    if len(code_by_group) < len(names):
+        num_groups = len(code_by_group)
+        raise DataError(f"a split into {', '.join(names)} needs {len(names)} groups, but there are only {num_groups}.")
+    order = np.random.RandomState(seed).permutation(len(code_by_group))
+    set_by_group = np.full(len(code_by_group), "train", dtype=object)
+    for name in reversed(names[1:]):
+        sizes = np.cumsum(np.bincount(group_codes)[order])[
+            : len(order) - names.index(name)
+        ]  # a group for each other set
+        num_taken = int(np.argmin(np.abs(sizes - targets[name]))) + 1
+        set_by_group[order[:num_taken]] = name
+        order = order[num_taken:]
+    set_by_item = set_by_group[group_codes]
+    return {name: np.flatnonzero(set_by_item == name) for name in names}
+
+
+# The pool.
 
 ID_PATTERN = re.compile(r"|(?i:.*(id|idx|index|key))")
 
@@ -24,13 +128,11 @@ def is_id(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Pool:
-    """The properties that all candidates must share, so that their scores can be compared, and the words.
+    """The properties that all candidates must share, so that their scores can be compared.
 
     `official` and `targets` are numbers of instances by set, as published and as drawn. `data` is a digest of the data
-    files, `fingerprint` one of the instances' groups and labels in order. `counts` is how often each word occurs, by
-    vocabulary namespace. `pairing` are digests of groups and labels, which a program and a config have in common. With
-    `is_of_program`, the pool is what the files hold, not what a reader makes of them. `contents_read` is what was read
-    from each file. `notes` are about copies.
+    files; `fingerprint` is one of the groups and labels, in order, that a reader makes of them, empty for a program.
+    `contents_read` is what was read from each file. `notes` are about copies.
     """
 
     official: Mapping[str, int]
@@ -38,24 +140,16 @@ class Pool:
     num_groups: int
     group_by: Optional[str]
     data: str
-    fingerprint: str
-    pairing: Sequence[str] = ()
-    is_of_program: bool = False
+    fingerprint: str = ""
     contents_read: Sequence[str] = field(default=(), compare=False)
     notes: Sequence[str] = field(default=(), compare=False)
-    words: FrozenSet[str] = frozenset()
-    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-
-    @property
-    def size(self) -> int:
-        return sum(self.official.values())
 
 
 @dataclass(frozen=True)
 class Preparation:
     """The result of building a candidate once. For a program, only the pool is known. `vectors` are pairs of a file of
-    word vectors that the config names and the filtered file to read instead; `coverage` is, for each of these files,
-    the share of the tokens in the data that have a vector."""
+    word vectors that the config names and the name of the filtered file to read instead; `coverage` is, for each of
+    these files, the share of the tokens in the data that have a vector."""
 
     pool: Pool
     num_parameters: Optional[int] = None
@@ -63,27 +157,9 @@ class Preparation:
     vectors: Sequence[Tuple[str, str]] = ()
     coverage: Sequence[float] = ()
 
-    @property
-    def has_vectors(self) -> bool:
-        """Whether the filtered vectors exist; they do not if the run directory was moved or cleaned."""
-        return all(Path(filtered).is_file() for _, filtered in self.vectors)
-
-    def with_vectors_in(self, vectors: Path) -> "Preparation":
-        """Return the same with the filtered files in this directory."""
-        return replace(self, vectors=tuple((uri, str(vectors / Path(file).name)) for uri, file in self.vectors))
-
-    @property
-    def facts(self) -> Dict[str, Any]:
-        """Plain data for the store, without words, notes and what was read."""
-        facts = asdict(self)
-        for name in ("words", "counts", "contents_read", "notes"):
-            del facts["pool"][name]
-        return facts
-
-
-def preparation_from_facts(facts: Mapping[str, Any]) -> Preparation:
-    """Return the preparation that has these facts, without the words."""
-    return build_record(Preparation, facts)
+    def vector_files(self, directory: Path) -> Dict[str, str]:
+        """Return the filtered files, which are in this directory, by the files that the config names."""
+        return {uri: str(directory / name) for uri, name in self.vectors}
 
 
 def describe_content(path: str, num_items: int, unit: str, fields: Iterable[str], first_line: str = "") -> str:
@@ -155,7 +231,10 @@ COMPARED_FIELDS = {
     "group_by": ("group key", "Set --group-by for all candidates."),
     "num_groups": ("number of groups", _SAME_DATA_ADVICE),
     "data": ("content of the data files (fingerprint)", _SAME_DATA_ADVICE),
-    "fingerprint": ("groups or labels of the instances (fingerprint)", _SAME_DATA_ADVICE),
+    "fingerprint": (
+        "groups or labels of the instances (fingerprint)",
+        f"{_SAME_DATA_ADVICE} A reader that draws at random needs a generator with a fixed seed.",
+    ),
 }
 """The fields of pools that must be equal, in words, and what to do if they are not."""
 
@@ -170,43 +249,14 @@ def check_same_pool(pools: Mapping[str, Pool]) -> None:
 
 
 def _first_difference(first: Pool, second: Pool) -> Optional[str]:
-    """Return the first difference of two pools, with the remedy; None if they are equal.
-
-    Only the config's reader knows what it makes of an item. An AllenNLP config and a program therefore have the same
-    items if groups and labels are equal at equal positions.
-    """
+    """Return the first difference of two pools, with the remedy; None if they are equal."""
     if bool(first.official) != bool(second.official):
         return "one of them is a program that splits its data itself. Add 'data' to its config."
-    is_mixed = first.is_of_program != second.is_of_program
     for name, (description, remedy) in COMPARED_FIELDS.items():
-        if name == "fingerprint" and is_mixed:
-            continue
         values = [getattr(pool, name) for pool in (first, second)]
-        if values[0] != values[1]:
-            if isinstance(values[0], Mapping):
-                values = [", ".join(f"{set_name} {size}" for set_name, size in sizes.items()) for sizes in values]
-            return f"the {description} is {values[0]} in one and {values[1]} in the other. {remedy}"
-    if is_mixed and set(first.pairing).isdisjoint(second.pairing):
-        return (
-            "groups or labels of the config's instances and the program's records differ. Make the reader yield one "
-            "instance for each record, in the order of the file, with a label that is a field of the record."
-        )
+        if values[0] == values[1] or (name == "fingerprint" and "" in values):
+            continue
+        if isinstance(values[0], Mapping):
+            values = [", ".join(f"{set_name} {size}" for set_name, size in sizes.items()) for sizes in values]
+        return f"the {description} is {values[0]} in one and {values[1]} in the other. {remedy}"
     return None
-
-
-def encode_values(values: Iterable[Hashable]) -> List[int]:
-    """Return each value as the number of distinct values before it: equal for values that are only renamed."""
-    codes: Dict[Hashable, int] = {}
-    return [codes.setdefault(value, len(codes)) for value in values]
-
-
-def pairing_digests(groups: Sequence[Hashable], fields: Mapping[str, Sequence[Hashable]]) -> Tuple[str, ...]:
-    """Return digests of the groups in order: one with each field that tells items apart, sorted; without such a field,
-    of the groups alone. Shapes: `(num_items,)`.
-
-    A field says something about the order if its values repeat but are not all equal. Two candidates with a digest in
-    common have items with equal groups and, apart from names, equal labels at equal positions.
-    """
-    columns = [codes for codes in map(encode_values, fields.values()) if 1 < len(set(codes)) < len(codes)]
-    digested = ([encode_values(groups), codes] for codes in columns or [[]])
-    return tuple(sorted({hashlib.sha256(json.dumps(pair).encode("ascii")).hexdigest() for pair in digested}))

@@ -9,13 +9,12 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from rich.console import Console
 
-from fiesta_allennlp.candidates.candidate_run import CandidateRun
+from fiesta_allennlp.candidates.candidate import CandidateRun
 from fiesta_allennlp.candidates.candidate_set import CandidateSet
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.config import Config
-from fiesta_allennlp.candidates.pool import Preparation
+from fiesta_allennlp.candidates.pool import Division, Preparation
 from fiesta_allennlp.candidates.select_settings import Settings
-from fiesta_allennlp.candidates.splits import Division
 from fiesta_allennlp.core.console import candidate_counter
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import (

@@ -1,8 +1,9 @@
 """Selections among configs and programs: the family of `fiesta select`."""
 
+import os
 import time
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Callable, ClassVar, Iterator, List, Mapping, Tuple, Type
 
@@ -12,7 +13,7 @@ from fiesta_allennlp.candidates.candidate_set import CandidateSet, compare_with_
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.data_files import DataSnapshot
 from fiesta_allennlp.candidates.points import Trial, trials_of
-from fiesta_allennlp.candidates.pool import Pool, Preparation, check_same_pool, preparation_from_facts
+from fiesta_allennlp.candidates.pool import Pool, Preparation, check_same_pool
 from fiesta_allennlp.candidates.preparation import (
     CandidateEvaluator,
     build_executor,
@@ -27,7 +28,7 @@ from fiesta_allennlp.choosing.forecast import LiveForecast
 from fiesta_allennlp.choosing.strategy import Strategy, build_strategy, translated_option_errors
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Candidate, History
-from fiesta_allennlp.core.registry import build_with_packages
+from fiesta_allennlp.core.registry import build_record, build_with_packages
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import check_metric_sign
 from fiesta_allennlp.running.executor import Executor
@@ -94,20 +95,21 @@ class TrainingSelection(SelectionFamily):
         build_it = partial(build_executor, settings, self.directory, packages=packages)
         with closing(build_with_packages(settings.include_package, build_it)) as self.executor:
             check_gpus(active, self.executor)
-            stored, corrected = self.candidate_set.stored, self.corrected
             preparations = {
-                name: preparation_from_facts(stored[name].facts) for name in stored if name not in corrected
+                name: build_record(Preparation, candidate.facts)
+                for name, candidate in self.candidate_set.stored.items()
+                if name not in self.corrected
             }
-            complete = {name for name, preparation in preparations.items() if preparation.has_vectors}
+            vectors = {name: built.vector_files(self.directory.vectors) for name, built in preparations.items()}
+            complete = {name for name, files in vectors.items() if all(map(os.path.isfile, files.values()))}
             missing = {name: candidate for name, candidate in active.items() if name not in complete}
             if missing:
                 if not settings.on_official_splits:
                     PRETRAINED.check(self.candidate_set.seen_data_reasons(missing), settings.allow)
-                num_threads, vectors = self.executor.num_threads, self.directory.vectors.resolve()
-                built = prepare_candidates(
+                num_threads = self.executor.num_threads
+                preparations |= prepare_candidates(
                     missing, settings, self.candidate_set, directory, console, num_threads=num_threads
-                )  # in `directory`, which becomes this one
-                preparations.update({name: built[name].with_vectors_in(vectors) for name in missing})
+                )
                 check_same_pool({name: preparations[name].pool for name in active})
                 pools = [preparations[name].pool for name in missing]
                 for text in dict.fromkeys(text for pool in pools for text in pool.contents_read):
@@ -125,7 +127,7 @@ class TrainingSelection(SelectionFamily):
         candidates: List[Candidate] = []
         for name, candidate in self.candidate_set.active.items():
             files = {file.path: file.digest for file in self.candidate_set.snapshots[name].files}
-            facts = {**candidate.facts, **self.preparations[name].facts, "files": files}
+            facts = {**candidate.facts, **asdict(self.preparations[name]), "files": files}
             candidates.append(replace(candidate, facts=facts))
         return candidates
 
@@ -153,18 +155,20 @@ class TrainingSelection(SelectionFamily):
         """Return the evaluator of all candidates, removed ones too. The runs of a trial have one epoch, or few
         records."""
         settings, candidate_set = self.settings, self.candidate_set
+        types = {name: type_of(config) for name, config in candidate_set.configs.items()}
         runs = {
-            name: type_of(config).evaluator(
+            name: candidate.run_class(
+                candidate.absolute(),
                 metric=settings.scored_by.name,
                 group_by=self.preparations[name].pool.group_by,
                 data=candidate_set.snapshots.get(name, DataSnapshot()),
                 division=candidate_set.division,
-                vectors=dict(self.preparations[name].vectors),
+                vectors=self.preparations[name].vector_files(self.directory.vectors.resolve()),
                 keep_models=settings.keeps_models,
                 free_device=self.executor.gives_devices,
                 is_trial=is_trial,
             )
-            for name, config in candidate_set.configs.items()
+            for name, candidate in types.items()
         }
         return CandidateEvaluator(runs)
 

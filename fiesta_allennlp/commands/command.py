@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fiesta_allennlp.core.settings.options import Option
     from fiesta_allennlp.selecting.results.result import Result
-    from fiesta_allennlp.tables.read_back import ReadBack
+    from fiesta_allennlp.tables.run_table import RunTable
 
 EXIT_NO_COMPARISON = 1
 EXIT_USER_ERROR = 2
@@ -210,10 +210,10 @@ def decision_status(result: "Result", args: argparse.Namespace) -> int:
     return EXIT_OPEN if args.require_decision and not result.decided else 0
 
 
-def print_read_back(*read_backs: "ReadBack") -> None:
+def print_read_back(*tables: "RunTable") -> None:
     """Print what was understood of tables of scores, on the standard error."""
-    for read_back in read_backs:
-        print(*read_back.lines, sep="\n", file=sys.stderr)
+    for table in tables:
+        print(*table.lines, sep="\n", file=sys.stderr)
 
 
 def import_dotted(dotted_path: str) -> Any:

@@ -164,7 +164,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
         from fiesta_allennlp.tables.next_runs import next_runs
 
         answer = next_runs(settings)
-        print_read_back(answer.read_back)
+        print_read_back(answer.table)
         if args.output is not None:
             answer.table.write(args.output)
         if args.format == "json":

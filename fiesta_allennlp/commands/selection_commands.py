@@ -164,11 +164,11 @@ selection with its original options."""
             return {}
         from fiesta_allennlp.core.settings.options import typed_options
         from fiesta_allennlp.selecting.session import StoredState
-        from fiesta_allennlp.tables.run_table import read_brought_runs
+        from fiesta_allennlp.tables.table_reader import read_brought_runs
         from fiesta_allennlp.tables.table_settings import BroughtSettings
 
-        runs, read_back = read_brought_runs(BroughtSettings(**typed_options(args, BroughtSettings)), settings)
-        print_read_back(read_back)
+        runs, table = read_brought_runs(BroughtSettings(**typed_options(args, BroughtSettings)), settings)
+        print_read_back(table)
         return {"beginning": StoredState(brought=runs)}
 
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -105,7 +105,7 @@ def next_runs_data(answer: NextRuns) -> Dict[str, Any]:
         "prob_best": dict(answer.decision.prob_best),
         "num_pending": len(answer.history.pending),
         "splits": result.splits,
-        "table": answer.read_back.data,
+        "table": answer.table.data,
         "notes": list(answer.notes),
         "num_missed": {c.name: c.num_missed for c in result.candidates if c.num_missed},
         "time": time and asdict(time),
@@ -153,7 +153,6 @@ def outlook_table(result: Simulation) -> Table:
     label = params["type"] + (f", margin {margin.text}" if margin.size else "")
     ways = [(label, own_margin, result.default)]
     ways += [(f"  margin {size:g}", size, outlook) for size, outlook in result.margins.items()]
-    ways += [] if result.equal is None else [("equal allocation", own_margin, result.equal)]
 
     def share_text(share: float, margin: float) -> str:
         return f"{share:.0%}" if result.has_wrong_answers(margin) else MISSING_TEXT

@@ -45,7 +45,7 @@ from fiesta_allennlp.selecting.results.verdict import with_everybody
 from fiesta_allennlp.selecting.store import Meta
 
 if TYPE_CHECKING:
-    from fiesta_allennlp.tables.read_back import ReadBack
+    from fiesta_allennlp.tables.run_table import RunTable
 
 MAX_PATH_POINTS = 120
 """The most points of P(best) that a figure can show; each costs as much as a step of the selection."""
@@ -151,7 +151,7 @@ class Report(Printable):
     meta: Optional[Meta] = None
     stored_candidates: Tuple[Candidate, ...] = ()
     settings: Any = None
-    read_back: "Optional[ReadBack]" = None
+    read_back: "Optional[RunTable]" = None
     table_files: Tuple[str, ...] = ()
     whole: "Optional[Report]" = None
     confirmations: Tuple[Confirmation, ...] = ()

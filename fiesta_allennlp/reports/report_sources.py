@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Callable, Optional, Sequence, Tuple
 
 from fiesta_allennlp.candidates.points import trials_of
-from fiesta_allennlp.candidates.pool import preparation_from_facts
+from fiesta_allennlp.candidates.pool import Preparation
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.training_selection import training_result
 from fiesta_allennlp.choosing import Strategy
@@ -82,7 +82,7 @@ def _judging_of_runs(meta: Meta, candidates: Sequence[Candidate], directory: Run
     with translated_store_errors(directory.store):
         settings = meta.to_settings(Settings)
         by_name = {candidate.name: candidate for candidate in candidates}
-        preparations = {name: preparation_from_facts(candidate.facts) for name, candidate in by_name.items()}
+        preparations = {name: build_record(Preparation, candidate.facts) for name, candidate in by_name.items()}
     with packages_named_in_errors(settings.include_package):
         strategy = build_strategy(settings, list(by_name), minimise=settings.scored_by.minimise)
 
@@ -124,8 +124,8 @@ def _find_stop_reason(root: Path, history: History) -> Optional[str]:
 def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Report:
     """Read a table of scores, and decide about it as `fiesta next` does. A decision about fewer than two candidates
     with scores is not one by confidence."""
-    from fiesta_allennlp.tables.run_table import read_run_table
     from fiesta_allennlp.tables.simulation.score_table import make_score_table
+    from fiesta_allennlp.tables.table_reader import read_run_table
 
     rows = read_run_table(path, settings, content)
     table = make_score_table(rows)
@@ -152,7 +152,7 @@ def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Rep
         history=history,
         strategy=strategy,
         table_notes=(*done_note(settings.done), *failed_notes(history)),
-        read_back=rows.read_back,
+        read_back=rows,
         table_files=() if content is not None else rows.files,
     )
 
@@ -164,7 +164,7 @@ def _table_history(rows: Any, settings: ReportSettings) -> History:
     failed_names = {row.candidate for row in rows.rows if isinstance(row.outcome, str)}
     history = rows.history([name for name in rows.candidates if name in scored_names | failed_names])
     evaluations = tuple(sorted(history.evaluations, key=lambda run: run.request.replicate))
-    threshold = ScoreThreshold(settings.min_score, rows.minimise)
+    threshold = ScoreThreshold(settings.min_score, rows.metric.minimise)
     history = threshold.apply_to(replace(history, evaluations=evaluations, pending=()))
     history = history.with_withdrawn(max_failures=settings.max_failures or MAX_FAILURES)
     return replace(history, withdrawn=history.withdrawn | (failed_names - scored_names))

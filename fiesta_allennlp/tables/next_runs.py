@@ -21,9 +21,9 @@ from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.selecting.results.candidate_table import Printable
 from fiesta_allennlp.selecting.results.result import Result, Verdict
 from fiesta_allennlp.selecting.results.verdict import failed_notes, judge, with_preference
-from fiesta_allennlp.tables.read_back import ReadBack
-from fiesta_allennlp.tables.run_table import RunTable, read_run_table
+from fiesta_allennlp.tables.run_table import RunTable
 from fiesta_allennlp.tables.table_files import Content
+from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import NO_SECONDS, NextSettings, done_note
 from fiesta_allennlp.tables.task_average import check_tasks, choose_tasks
 
@@ -56,7 +56,7 @@ class NextRuns(Printable):
         confidence: the target confidence; None with a budget.
         workers: how many runs were asked for.
         notes: sentences about candidates that take no part, or get no further runs.
-        table: the runs of the table.
+        table: the runs of the table, and what was understood of it.
         num_missing: the number of runs that each candidate lacks before P(best) is available.
     """
 
@@ -83,18 +83,9 @@ class NextRuns(Printable):
         return self.result.verdict
 
     @property
-    def read_back(self) -> ReadBack:
-        """What was understood of the table."""
-        return self.table.read_back
-
-    @property
     def metric(self) -> Metric:
         """The metric of the scores, with its direction."""
         return self.table.metric
-
-    @property
-    def minimise(self) -> bool:
-        return self.metric.minimise
 
 
 def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
@@ -110,7 +101,7 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     """
     table = read_run_table(Path(settings.scores or "rows"), settings, content).with_candidates(settings.candidates)
     settings = replace(settings, splits=settings.splits or (SHARED if table.has_splits else OFFICIAL))
-    history = ScoreThreshold(settings.min_score, table.minimise).apply_to(table.history())
+    history = ScoreThreshold(settings.min_score, table.metric.minimise).apply_to(table.history())
     history = history.with_withdrawn(max_failures=settings.max_failures)
     strategy = _prepare_strategy(settings, table, history)
     decision = strategy.recommend(history)
@@ -160,7 +151,7 @@ def _prepare_strategy(settings: NextSettings, table: RunTable, history: History)
             f"{table.name}: a selection needs at least 2 candidates but got {len(names)}: "
             f"{join_some(names) or 'none'}. Use --candidates to add candidates that have no row yet."
         )
-    strategy = build_strategy(settings, list(names), minimise=table.minimise)
+    strategy = build_strategy(settings, list(names), minimise=table.metric.minimise)
     _extend_limit(strategy, table, history)
     check_tasks(settings, strategy, history)
     if settings.against is not None:
@@ -228,7 +219,7 @@ def _assign_splits_and_seeds(
             split_orders[task].append(row.split)
     numbers = [int(row.seed) for row in table.rows if row.seed.isdecimal()]
     next_seed = max(numbers, default=0) + 1
-    if table.rows and not table.read_back.knows_seeds:
+    if table.rows and not table.knows_seeds:
         next_seed = int(strategy_rng(settings.seed, len(table.rows)).integers(*FRESH_SEEDS))
     for name, task in zip(candidate_names, tasks, strict=True):
         split, split_order, used = "", split_orders[task], used_splits[name, task]
@@ -238,7 +229,7 @@ def _assign_splits_and_seeds(
             if not unused:
                 split_order.append(split)
             used.add(split)
-        seed, next_seed = (split, next_seed) if table.read_back.are_splits_seeds else (str(next_seed), next_seed + 1)
+        seed, next_seed = (split, next_seed) if table.are_splits_seeds else (str(next_seed), next_seed + 1)
         yield NextRun(name, split, seed, task)
 
 

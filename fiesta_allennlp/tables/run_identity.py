@@ -11,7 +11,7 @@ from fiesta_allennlp.core.settings.metrics import Metric, have_two_units
 from fiesta_allennlp.selecting.objections import UNITS
 from fiesta_allennlp.tables.columns import NAMES, TIME, Roles
 from fiesta_allennlp.tables.corrections import Change, TableError, keep_rows, shown_cell, shown_cells, without_lines
-from fiesta_allennlp.tables.run_rows import RunRow, group_rows
+from fiesta_allennlp.tables.run_table import RunRow, group_rows
 from fiesta_allennlp.tables.table_files import cell_number, cell_order
 from fiesta_allennlp.tables.task_average import refuse_missing_tasks
 

@@ -1,48 +1,160 @@
-"""Reads a table of scores as a record of runs: every command and every call reads its tables here."""
+"""A table of scores: its runs, and what was understood of it, as facts and as lines that are made of them."""
 
 import csv
-import re
-from collections import Counter
-from dataclasses import dataclass, replace
+import math
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from fiesta_allennlp.core.errors import DataError, escape_invisible, join_some
-from fiesta_allennlp.core.files import atomic_replacement, file_digest, shorten, to_csv_cell
-from fiesta_allennlp.core.origin import Origin
-from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
-from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
-from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric, error_word
-from fiesta_allennlp.selecting.provenance import BroughtRuns
-from fiesta_allennlp.tables.columns import NAMES, RoleFinder, Roles
-from fiesta_allennlp.tables.corrections import TableError
-from fiesta_allennlp.tables.read_back import ReadBack, understand
-from fiesta_allennlp.tables.run_identity import identify_runs
-from fiesta_allennlp.tables.run_rows import RunRow, group_rows, read_rows
-from fiesta_allennlp.tables.table_files import STANDARD_INPUT, STANDARD_INPUT_NAME, Content, cell_number, read_records
-from fiesta_allennlp.tables.table_settings import BroughtSettings, NextSettings
-from fiesta_allennlp.tables.task_average import scale_rows
+from fiesta_allennlp.core.errors import DataError, join_some
+from fiesta_allennlp.core.files import atomic_replacement, shorten, to_csv_cell
+from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
+from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.core.texts import count_text
+from fiesta_allennlp.tables.columns import NAMES
+from fiesta_allennlp.tables.corrections import shown_cell
+from fiesta_allennlp.tables.table_files import STANDARD_INPUT_NAME, Record, cell_number
+
+Outcome = Union[float, str, None]
+"""A score, the reason for which a run has none, or None for a run that has not finished."""
+
+
+class RunRow(NamedTuple):
+    """A run in a table of scores. `seconds` is its duration, None if it is unknown."""
+
+    candidate: str
+    task: str
+    split: str
+    seed: str
+    outcome: Outcome
+    metric: str
+    seconds: Optional[float]
+    record: Record
+
+    @property
+    def place(self) -> str:
+        """The table and the line, for messages."""
+        return self.record.place
+
+    @property
+    def is_scored(self) -> bool:
+        return isinstance(self.outcome, float)
+
+    @property
+    def score(self) -> float:
+        """The score; NaN for a run without one."""
+        return self.outcome if isinstance(self.outcome, float) else math.nan
+
+
+def group_rows(rows: Iterable[RunRow], *fields: str) -> Dict[Any, List[RunRow]]:
+    """Return the rows by the values of these fields, in the order of the first ones."""
+    key, groups = attrgetter(*fields), defaultdict(list)
+    for row in rows:
+        groups[key(row)].append(row)
+    return dict(groups)
 
 
 @dataclass(frozen=True)
 class RunTable:
-    """The runs of a table of scores, and what was understood of it."""
+    """The runs in the table `name`, and the facts that were read from it.
 
-    rows: List[RunRow]
-    read_back: ReadBack
+    Attributes:
+        rows: the runs.
+        runs: the number of scores of each candidate.
+        lowest, highest: the range of the scores; None without any.
+        columns: the columns of each role, joined with `+`; empty for a role without any.
+        tasks: the tasks over which candidates are averaged; empty without a column of tasks.
+        has_splits: whether runs have splits. Otherwise, all of them share one official split.
+        are_splits_rows: whether the rows of a wide table are the splits.
+        are_splits_independent: whether each run has a split of its own, because an option says so.
+        are_splits_seeds: whether the split equals the seed in every row.
+        knows_seeds: whether the seeds are known. Otherwise, each row is a run with a new seed.
+        num_splits, num_shared_splits: the splits with a score, and those on which every candidate has one.
+        num_repeats: the largest number of scores of a candidate on one split.
+        num_failed, num_unfinished: the runs without a score.
+        num_nameless: the rows left out, which have no score and lack a name, a split or a seed.
+        notes: questions about scores that may be wrong.
+    """
+
+    rows: Sequence[RunRow] = field(repr=False)
+    name: str
+    runs: Mapping[str, int]
+    metric: Metric
+    lowest: Optional[float]
+    highest: Optional[float]
+    columns: Mapping[str, str]
+    tasks: Tuple[str, ...]
+    has_splits: bool
+    are_splits_rows: bool
+    are_splits_independent: bool
+    are_splits_seeds: bool
+    knows_seeds: bool
+    num_splits: int
+    num_shared_splits: int
+    num_repeats: int
+    num_failed: int
+    num_unfinished: int
+    num_nameless: int
+    notes: Tuple[str, ...]
 
     @property
-    def name(self) -> str:
-        return self.read_back.name
+    def data(self) -> Dict[str, Any]:
+        """The facts as plain data for JSON."""
+        facts = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "rows"}
+        return {**facts, "metric": self.metric.option_text, "are_splits_assumed": self.are_splits_assumed}
 
     @property
-    def metric(self) -> Metric:
-        return self.read_back.metric
+    def lines(self) -> Tuple[str, ...]:
+        """Three lines about the runs, the splits and the columns, and one for each note."""
+        named = [f"{role} = {shown_cell(text)}" for role, text in self.columns.items() if text]
+        return (self._runs_line(), self._splits_line(), f"columns: {', '.join(named)}", *self.notes)
+
+    def _runs_line(self) -> str:
+        has_one_each = len(self.runs) > 1 and set(self.runs.values()) == {1}
+        names = [shown_cell(name) + ("" if has_one_each else f" {number}") for name, number in self.runs.items()]
+        num_runs, each = sum(self.runs.values()), " of one run each" if has_one_each else ""
+        scores = f"{shown_cell(self.metric.name)} from {self.lowest:.6g} to {self.highest:.6g}, " if num_runs else ""
+        return (
+            f"{self.name}: {count_text(num_runs, 'run')} of {count_text(len(self.runs), 'candidate')}{each} "
+            f"({join_some(names)}), {scores}the {'lowest' if self.metric.minimise else 'highest'} mean wins"
+        )
+
+    def _splits_line(self) -> str:
+        counts = (
+            f"{self.num_failed} failed" if self.num_failed else "",
+            f"{self.num_unfinished} not finished" if self.num_unfinished else "",
+            f"{self.num_nameless} left out, without a score and a name, split or seed" if self.num_nameless else "",
+        )
+        tasks = f"average of {len(self.tasks)} tasks ({join_some(self.tasks)})" if len(self.tasks) > 1 else ""
+        facts = "; ".join(filter(None, (tasks, self._splits_text(), ", ".join(filter(None, counts)))))
+        remedy = ". If all runs share one official split: --splits official" if self.are_splits_assumed else ""
+        return facts + remedy
+
+    def _splits_text(self) -> str:
+        if not self.has_splits:
+            seeds = "" if self.knows_seeds else "; no seeds: each row is a run with a new seed"
+            return f"no splits: all runs share one official split, so scores are not paired{seeds}"
+        if self.are_splits_independent:
+            return "each run has a split of its own, so scores are not paired"
+        origin = " (rows of a wide table)" if self.are_splits_rows else ""
+        origin = " (equal to the seeds)" if self.are_splits_seeds else origin
+        number = f"{count_text(self.num_splits, 'split')}{origin}"
+        if len(self.runs) > 1 and self.num_splits:
+            is_shared = self.num_shared_splits == self.num_splits
+            number += " that all share" if is_shared else f", {self.num_shared_splits} of them shared by all"
+        return number + (f", up to {self.num_repeats} runs of a candidate on each" if self.num_repeats > 1 else "")
 
     @property
-    def minimise(self) -> bool:
-        return self.metric.minimise
+    def are_splits_assumed(self) -> bool:
+        """Whether runs are paired by numbers that may be seeds of one official split."""
+        return self.are_splits_seeds and not self.are_splits_independent and self.num_shared_splits > 1
+
+    @property
+    def candidates(self) -> Tuple[str, ...]:
+        return tuple(self.runs)
 
     @property
     def files(self) -> Tuple[str, ...]:
@@ -50,36 +162,14 @@ class RunTable:
         return tuple(dict.fromkeys(row.record.file for row in self.rows if row.record.file != STANDARD_INPUT_NAME))
 
     @property
-    def has_splits(self) -> bool:
-        """Whether runs have splits. Otherwise, all of them share one official split."""
-        return self.read_back.has_splits
-
-    @property
     def is_paired(self) -> bool:
         """Whether runs with equal splits are compared."""
-        return self.has_splits and not self.read_back.are_splits_independent
-
-    @property
-    def tasks(self) -> Tuple[str, ...]:
-        return self.read_back.tasks
-
-    @property
-    def candidates(self) -> Tuple[str, ...]:
-        return tuple(self.read_back.runs)
-
-    def refuse_tasks(self, command: str, remedy: str) -> None:
-        """Refuse a table of several tasks for a command that compares candidates on one."""
-        if len(self.tasks) > 1:
-            raise DataError(
-                f"{self.name}: {command} compares candidates on one task, but there are {len(self.tasks)}: "
-                f"{join_some(self.tasks)}. {remedy}"
-            )
+        return self.has_splits and not self.are_splits_independent
 
     @property
     def is_complete(self) -> bool:
         """Whether every candidate has a score on every split, and nothing is running."""
-        facts = self.read_back
-        return facts.num_shared_splits == facts.num_splits > 1 and not facts.num_unfinished
+        return self.num_shared_splits == self.num_splits > 1 and not self.num_unfinished
 
     @cached_property
     def scores(self) -> Dict[str, List[float]]:
@@ -97,58 +187,50 @@ class RunTable:
                 costs[name] = sum(numbers) / len(numbers)
         return costs
 
+    def refuse_tasks(self, command: str, remedy: str) -> None:
+        """Refuse a table of several tasks for a command that compares candidates on one."""
+        if len(self.tasks) > 1:
+            raise DataError(
+                f"{self.name}: {command} compares candidates on one task, but there are {len(self.tasks)}: "
+                f"{join_some(self.tasks)}. {remedy}"
+            )
+
     def with_candidates(self, names: Sequence[str]) -> "RunTable":
         """Return the table with candidates that may have no row yet."""
-        runs = {**dict.fromkeys([*self.candidates, *names], 0), **self.read_back.runs}
-        return replace(self, read_back=replace(self.read_back, runs=runs))
+        return replace(self, runs={**dict.fromkeys([*self.runs, *names], 0), **self.runs})
 
     def history(self, candidates: Sequence[str] = ()) -> History:
         """Return what the rows tell, in their order: finished, failed and pending runs of the candidates, by default of
         those in the table. Runs on one split of a task have its number, so that a candidate's repeats on it can be
         averaged. Without two splits of a task, each run has a number of its own."""
-        is_paired = self.is_paired and self.read_back.num_splits > max(1, len(self.tasks))
+        has_units = self.is_paired and self.num_splits > max(1, len(self.tasks))
         splits: Dict[Tuple[str, str], int] = {}
         tasks: Dict[int, str] = {}
         num_runs: Counter[str] = Counter()
-        runs: List[Tuple[RunRow, Request]] = []
+        evaluations, pending, failures = [], [], []
         for position, row in enumerate(self.rows):
-            split = splits.setdefault((row.task, row.split), len(splits)) if is_paired else position
+            split = splits.setdefault((row.task, row.split), len(splits)) if has_units else position
             tasks[split] = row.task
-            runs.append((row, Request(row.candidate, num_runs[row.candidate], split, 0, 0, 0)))
+            request = Request(row.candidate, num_runs[row.candidate], split, 0, 0, 0)
             num_runs[row.candidate] += 1
+            if row.outcome is None:
+                pending.append(request)
+            elif isinstance(row.outcome, str):
+                failures.append(Failure(request, "error", f"{row.place}: {shorten(row.outcome)}"))
+            else:
+                evaluations.append(Evaluation(request, row.outcome, self.metric.name, seconds=row.seconds or 0.0))
         return History(
             tuple(candidates) or self.candidates,
-            tuple(
-                Evaluation(request, row.outcome, self.metric.name, seconds=row.seconds or 0.0)
-                for row, request in runs
-                if isinstance(row.outcome, float)
-            ),
-            tuple(request for row, request in runs if row.outcome is None),
-            tuple(
-                Failure(request, "error", f"{row.place}: {shorten(row.outcome)}")
-                for row, request in runs
-                if isinstance(row.outcome, str)
-            ),
-            sign=-1 if self.minimise else 1,
+            tuple(evaluations),
+            tuple(pending),
+            tuple(failures),
+            sign=self.metric.sign,
             tasks=tasks if len(self.tasks) > 1 else {},
         )
 
-    def brought_runs(self, file: str, digest: str) -> BroughtRuns:
-        """Return the runs of this file as a new selection takes them."""
-        history = self.history()
-        runs: Sequence[Outcome] = (*history.evaluations, *history.failures)
-        num_runs: Counter[str] = Counter()
-        outcomes: List[Outcome] = []
-        for run in runs:
-            name = run.request.candidate
-            num_runs[name] += 1
-            request = Request(name, -num_runs[name], -1 - run.request.split_seed, 0, 0, 0)
-            outcomes.append(replace(run, request=request, origin=Origin(file=file), seconds=0.0))
-        return BroughtRuns(file, digest, self.has_splits, tuple(outcomes))
-
     def write(self, path: Path) -> None:
         """Write the runs as a CSV file with our own columns, which every command reads without options."""
-        has_names = True, bool(self.tasks), self.has_splits, self.read_back.knows_seeds
+        has_names = True, bool(self.tasks), self.has_splits, self.knows_seeds
         columns = [name for name, has_name in zip(NAMES, has_names, strict=True) if has_name]
         with atomic_replacement(path) as part, part.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
@@ -157,67 +239,3 @@ class RunTable:
                 score = "failed" if isinstance(row.outcome, str) else row.outcome
                 names = [to_csv_cell(getattr(row, column)) for column in columns]
                 writer.writerow([*names, score, to_csv_cell(self.metric.option_text), row.seconds])
-
-
-def read_run_table(path: Path, settings: Any, content: Content = None) -> RunTable:
-    """Read a table of any form: the files that the settings name, or the `content` that Python has.
-
-    Args:
-        path: the first file or pattern, or the name of the content in messages.
-        settings: `TableSettings` with `splits`.
-
-    Raises:
-        ConfigError: if a file does not exist or a setting does not fit.
-        DataError: if the table is wrong, with the line, the value and corrected commands.
-    """
-    paths = [str(path), *settings.files]
-    try:
-        records = read_records(paths, content, settings)
-        roles, records = RoleFinder(records, settings, is_official=settings.splits == OFFICIAL).find()
-        all_rows = read_rows(records, roles, settings)
-        rows = scale_rows(identify_runs(all_rows, roles, settings), settings) if all_rows else []
-        metric = _determine_metric(rows, roles, settings, str(path))
-    except TableError as error:
-        raise error.with_commands(settings) from error
-    name = join_some([STANDARD_INPUT_NAME if path == STANDARD_INPUT else path for path in paths])
-    return RunTable(rows, understand(name, all_rows, rows, roles, metric, settings.splits))
-
-
-def read_brought_runs(
-    settings: BroughtSettings, selection_settings: Mapping[str, Any], content: Content = None
-) -> Tuple[BroughtRuns, ReadBack]:
-    """Read the runs that exist already, for a selection with these settings, and what was understood of their table:
-    the one that `settings` name, or its `content` from Python. Raise as `read_run_table` does."""
-    path = Path(str(settings.scores or "rows"))
-    splits = OFFICIAL if selection_settings.get("splits") == OFFICIAL else SHARED
-    minimise = Metric.parse(selection_settings.get("metric") or "").minimise
-    allow = tuple(selection_settings.get("allow") or ())
-    table_settings = NextSettings(scores=str(path), splits=splits, minimise=minimise, allow=allow)
-    table = read_run_table(path, table_settings, content)
-    remedy = (
-        f"Write the runs of one: fiesta next {path} --where task=NAME --output runs.csv. Then use --scores runs.csv."
-    )
-    table.refuse_tasks("fiesta select --scores", remedy)
-    return table.brought_runs(path.name, file_digest(path) if content is None else ""), table.read_back
-
-
-def _determine_metric(rows: Sequence[RunRow], roles: Roles, settings: Any, path: str) -> Metric:
-    """Return the metric, which the metric column names, or else the score column. Refuse an error without a
-    direction."""
-    named_row = next((row for row in rows if row.metric), None)
-    text = roles.score_text if named_row is None else named_row.metric
-    name = Metric.parse(text).name
-    if "{" in name:
-        name = re.sub(r"\w*\{[^{}]*\}", "", name).strip(" -_/.")
-    is_signed = text[:1] in ("+", "-") and (named_row is not None or text not in roles.columns["score"])
-    metric = Metric(escape_invisible(name) or UNNAMED.name, is_signed and text[0] == "-")
-    if metric.minimise or settings.minimise is not None:
-        return replace(metric, minimise=metric.minimise or bool(settings.minimise))
-    if error := error_word(text):
-        raise TableError(
-            f"{named_row.place if named_row else path}: '{text}' has '{error}' in its name, so lower is usually "
-            "better, but without a sign the highest mean wins. Choose a direction.",
-            {"minimise": True},
-            {"minimise": False},
-        )
-    return metric

@@ -17,7 +17,7 @@ from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.texts import number_text
 from fiesta_allennlp.tables.columns import Roles
 from fiesta_allennlp.tables.corrections import TableError
-from fiesta_allennlp.tables.run_rows import RunRow, group_rows
+from fiesta_allennlp.tables.run_table import RunRow, group_rows
 from fiesta_allennlp.tables.table_files import cell_number
 
 MAX_SD_RATIO = 4.0

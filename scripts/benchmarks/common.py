@@ -14,11 +14,11 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 import numpy as np
 
 from fiesta_allennlp.core.files import read_json
-from fiesta_allennlp.tables.run_table import read_run_table
 from fiesta_allennlp.tables.simulation.outlook import Distribution, wilson_interval
 from fiesta_allennlp.tables.simulation.score_sources import TDSA_MEANS, ScorePreset
 from fiesta_allennlp.tables.simulation.score_table import ScoreTable, make_score_table
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
+from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 SHARED_DATA = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data"))

@@ -7,7 +7,8 @@ from typing import Any, Dict, Iterator, Optional
 import numpy as np
 import pytest
 
-from fiesta_allennlp.candidates.candidate_types import AnyCandidate, CandidateType, stored_type_of, type_of
+from fiesta_allennlp.candidates.candidate import AnyCandidate
+from fiesta_allennlp.candidates.candidate_types import CandidateType, stored_type_of, type_of
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.registry import Registrable
@@ -34,9 +35,8 @@ def registered() -> Iterator[None]:
 def metrics_of_run(returned: Any, directory: Path) -> Dict[str, Any]:
     """The metrics that `outcome.json` keeps of a run that returned this, and its score."""
     RETURNED["now"] = returned
-    candidate = type_of({"type": "returning", "kind": "now"})
-    options: Dict[str, Any] = {"vectors": {}, "keep_models": False, "free_device": False, "is_trial": False}
-    run = candidate.evaluator(metric="accuracy", **options)
+    config = {"type": "returning", "kind": "now"}
+    run = type_of(config).run_class(config, "accuracy")
     assert run.evaluate(REQUEST, directory).score == 0.5 and run.salvage(REQUEST, directory) is not None
     return json.loads((directory / "outcome.json").read_text())["metrics"]
 

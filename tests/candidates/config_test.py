@@ -1,5 +1,7 @@
 import json
+import tarfile
 from contextlib import nullcontext
+from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Dict, Mapping, Optional
@@ -8,11 +10,18 @@ import pytest
 
 from fiesta_allennlp.candidates.candidate_set import check_distinct_sets, load_candidate
 from fiesta_allennlp.candidates.candidate_types import type_of
-from fiesta_allennlp.candidates.config import evaluation_config, first_difference, vector_files, with_absolute_paths
+from fiesta_allennlp.candidates.config import (
+    evaluation_config,
+    first_difference,
+    official_paths,
+    seen_data_reasons,
+    vector_files,
+    with_absolute_paths,
+)
 from fiesta_allennlp.candidates.data_files import take_snapshot
 from fiesta_allennlp.candidates.points import CandidateSpec
+from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.candidates.select_settings import Settings
-from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.settings.jsonnet import apply_overrides, read_jsonnet
@@ -220,3 +229,32 @@ def test_sets_loaders_and_the_trainer_must_go_with_the_options(
 ) -> None:
     """Every set that is needed has a file, the whole test set is scored, and the trainer wants the same direction."""
     checked({**classifier_config(reviews), **changes}, message, **options)
+
+
+def write_archive(path: Path, content: bytes) -> str:
+    with tarfile.open(path, "w:gz") as archive:
+        member = tarfile.TarInfo("config.json")
+        member.size = len(content)
+        archive.addfile(member, BytesIO(content))
+    return str(path)
+
+
+def test_a_copy_of_the_data_is_refused_and_other_data_are_not(reviews: Path, tmp_path: Path) -> None:
+    copy, other = tmp_path / "copy.jsonl", tmp_path / "other.jsonl"
+    copy.write_bytes((reviews / "train.jsonl").read_bytes())
+    other.write_text('{"text": "new", "label": "good"}\n')
+    for trained_on in (copy, other):
+        own = {"train_data_path": str(trained_on), "validation_data_path": str(other), "test_data_path": str(copy)}
+        archive = write_archive(tmp_path / "model.tar.gz", json.dumps(own).encode())
+        config = {**classifier_config(reviews), "model": {"archive_file": archive}}
+        reasons = list(seen_data_reasons(config, take_snapshot(official_paths(config))))
+        assert len(reasons) == (trained_on == copy) and all(f"trained on {copy}" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize("content", [None, b"no config", b"[1]", b"[" * 100_000, b'{"dataset_reader": 1}'])
+def test_weights_of_unknown_data_pass(content: Any, reviews: Path, tmp_path: Path) -> None:
+    path = tmp_path / "model.tar.gz"
+    archive = str(path) if content is None else write_archive(path, content)
+    model = {"embedder": {"type": "pretrained_transformer", "model_name": "bert-base-uncased"}}
+    config = {**classifier_config(reviews), "model": {**model, "archive_file": archive}}
+    assert list(seen_data_reasons(config, take_snapshot(official_paths(config)))) == []

@@ -63,3 +63,6 @@ def test_files_at_another_place_are_known_by_their_content(shards: Path) -> None
     moved = shards.with_name("copy")
     shutil.copytree(shards, moved, symlinks=True)
     assert take_snapshot({"train": str(moved)}).fingerprint == take_snapshot({"train": str(shards)}).fingerprint
+
+
+# The data of archives that a config starts from.

@@ -1,8 +1,9 @@
-"""Candidates of one template: points in files and lists, how their values are named, and what the template reads."""
+"""Points in files and lists, trials of a study, their names, and what a template reads of them."""
 
 import json
+import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional
 
 import numpy as np
 import pytest
@@ -12,7 +13,13 @@ from hypothesis import strategies as some
 
 from fiesta_allennlp.candidates.candidate_set import equal_candidates, load_candidates
 from fiesta_allennlp.candidates.config import Config
-from fiesta_allennlp.candidates.points import MAX_NAME_BYTES, CandidateSpec, Point, parse_candidates, plain_points
+from fiesta_allennlp.candidates.points import (
+    MAX_NAME_BYTES,
+    Point,
+    Trial,
+    plain_points,
+    read_trials,
+)
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.names import FORBIDDEN_CHARACTERS
@@ -52,16 +59,6 @@ def test_each_point_is_a_candidate_of_the_template(template: str, tmp_path: Path
     assert given == points and plain_points(file) == str(file) and plain_points(None) is None
     assert loaded(template, f"plain={plain}", points=given, overrides='{"trainer.num_epochs": 7}') == made
     assert made["lr=0.1,opt=adam"].source == f"{template}?lr=0.1,opt=adam"
-
-
-def test_a_file_with_a_question_mark_in_its_name_is_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "a?b.jsonnet"
-    path.touch()
-    assert parse_candidates([str(path)], [{}, {"lr": 1}]) == [
-        CandidateSpec(path),
-        CandidateSpec(path, Point({"lr": 1})),
-    ]
-    assert parse_candidates([str(path)], "none") == [CandidateSpec(path)]
 
 
 GOOD = '{"lr": 0.1, "opt": "adam"}\n'
@@ -181,3 +178,93 @@ def test_bad_points_are_refused() -> None:
     for value in (float("nan"), float("inf"), np.ones(2), {1: 2}, "\ud800", "a\0b", object()):
         with pytest.raises(ConfigError, match="'lr' must be JSON but is"):
             Point({"lr": value})
+
+
+# The best trials of an Optuna study.
+
+
+@pytest.fixture
+def optuna() -> Any:
+    return pytest.importorskip("optuna")
+
+
+VALUES: List[Optional[float]] = [0.3, 0.9, 0.5, 0.5, None]
+"""By trial; the fourth is pruned, and the last fails."""
+
+
+def write_study(optuna: Any, storage: Any, name: str = "tune", **options: Any) -> None:
+    def objective(trial: Any) -> Any:
+        trial.suggest_float("lr", 0, 1)
+        if trial.number == 3:
+            raise optuna.TrialPruned
+        return VALUES[trial.number]
+
+    study = optuna.create_study(storage=storage, study_name=name, **options)
+    for number in range(len(VALUES)):
+        study.enqueue_trial({"lr": number / 8})
+    study.optimize(objective, n_trials=len(VALUES))
+
+
+@pytest.fixture
+def database(optuna: Any, tmp_path: Path) -> Path:
+    write_study(optuna, f"sqlite:///{tmp_path / 'study.db'}", direction="maximize")
+    return tmp_path / "study.db"
+
+
+def test_the_best_completed_trials_come_first_from_each_storage(optuna: Any, database: Path, tmp_path: Path) -> None:
+    journal = tmp_path / "journal.log"
+    write_study(optuna, optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(journal))))
+    expected = [Trial(number, {"lr": number / 8}, VALUES[number] or 0, False) for number in (1, 2, 0)]
+    for study in (str(database), f"{database}#tune", f"sqlite:///{database}"):
+        assert read_trials(study, 3) == expected
+    assert read_trials(str(database), 2) == expected[:2]
+    lowest = {trial.name: trial.minimise for trial in read_trials(str(journal), 3)}
+    assert list(lowest) == ["trial-0", "trial-2", "trial-1"] and all(lowest.values())
+
+
+def test_trials_with_equal_values_are_one_candidate(optuna: Any, database: Path) -> None:
+    study = optuna.load_study(study_name="tune", storage=f"sqlite:///{database}")
+    study.enqueue_trial({"lr": 1 / 8})
+    study.optimize(lambda trial: trial.suggest_float("lr", 0, 1) + 2.0, 1)
+    assert [trial.name for trial in read_trials(str(database), 3)] == ["trial-5", "trial-2", "trial-0"]
+
+
+def test_what_is_no_study_or_has_too_few_trials_is_refused(
+    optuna: Any, database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(study: Any, said: str, top: int = 2) -> None:
+        with pytest.raises(ConfigError, match=said):
+            read_trials(str(study), top)
+
+    refused(database, "3 of its 5 trials are complete, 3 of them with different values, but --top is 4", top=4)
+    refused(f"{database}#other", "study.db#NAME. Studies: tune")
+    refused(tmp_path / "none.db", "none.db cannot be read as an Optuna study: No such file")
+    assert not (tmp_path / "none.db").exists()
+    (tmp_path / "points.jsonl").write_text('{"lr": 1}\n')
+    refused(tmp_path / "points.jsonl", "cannot be read as an Optuna study")
+    write_study(optuna, f"sqlite:///{database}", "second")
+    refused(database, "Studies: tune, second|Studies: second, tune")
+    several = f"sqlite:///{tmp_path / 'several.db'}"
+    optuna.create_study(storage=several, directions=["maximize", "minimize"])
+    refused(several, "2 objectives")
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    refused(database, r"pip install 'fiesta-allennlp\[optuna\]'")
+
+
+def test_parameters_are_variables_overrides_or_placeholders(template: str) -> None:
+    trials = [Trial(n, {"opt": "adam", "lr": n / 8, "trainer.num_epochs": n}, n, False) for n in (12, 3)]
+    settings = Settings(candidates=(template,), metric="accuracy")
+    trainers = {name: one.config["trainer"] for name, one in load_candidates(settings, trials=trials).items()}
+    assert [(name, t["optimizer"]["lr"], t["num_epochs"]) for name, t in trainers.items()] == [
+        ("trial-12", 1.5, 12),
+        ("trial-3", 0.375, 3),
+    ]
+    unread = [Trial(n, {"opt": "adam", "lr": n, "decay": 1}, n, False) for n in (1, 2)]
+    with pytest.raises(ConfigError, match="does not read the variable 'decay'"):
+        load_candidates(settings, trials=unread)
+
+    settings = Settings(candidates=("tune=python -c pass --lr={lr} {{lr}} {seed}",), metric="f1", splits="official")
+    candidates = load_candidates(settings, trials=[Trial(n, {"lr": f"{n} 0"}, n, False) for n in (1, 2)])
+    assert candidates["trial-2"].config["command"] == ["python", "-c", "pass", "--lr=2 0", "{{lr}}", "{seed}"]
+    with pytest.raises(ConfigError, match="does not use {decay}"):
+        load_candidates(settings, trials=unread)

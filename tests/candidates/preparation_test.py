@@ -7,19 +7,18 @@ from typing import Any, Dict, List
 import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.meta import Meta
-from allennlp.models import BasicClassifier, Model
 from allennlp.training import TrainerCallback
 from rich.console import Console
 
-from fiesta_allennlp.candidates.allennlp.allennlp_run import AllenNLPRun
 from fiesta_allennlp.candidates.allennlp.instances import read_pool
-from fiesta_allennlp.candidates.allennlp.preparing import prepare_candidate
-from fiesta_allennlp.candidates.pool import Preparation, preparation_from_facts
+from fiesta_allennlp.candidates.allennlp.training import prepare_candidate
+from fiesta_allennlp.candidates.candidate_types import AllenNLPRun
+from fiesta_allennlp.candidates.pool import Preparation
 from fiesta_allennlp.candidates.preparation import resolve_metric
 from fiesta_allennlp.candidates.select_settings import Settings
-from fiesta_allennlp.candidates.splits import Division
 from fiesta_allennlp.core.errors import ConfigError, ModelError
 from fiesta_allennlp.core.records import Candidate
+from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.core.seeding import make_request
 from tests.conftest import classifier_config
 from tests.selections import facts
@@ -35,7 +34,7 @@ def test_building_a_stock_classifier_tells_its_pool_parameters_and_metrics(revie
     assert preparation.pool.official == {"train": 40, "validation": 12, "test": 20}
     assert preparation.pool.targets == preparation.pool.official
     assert preparation.pool.num_groups == 72
-    num_words = len(preparation.pool.words - {"good", "bad", "@@PADDING@@", "@@UNKNOWN@@"})
+    num_words = len(read_pool(classifier_config(reviews), None)[1]["tokens"])
     # An embedding of every word, padding and the unknown word in 4 dimensions; a layer from 4 to 2 labels.
     assert preparation.num_parameters == (num_words + 2) * 4 + 4 * 2 + 2
 
@@ -44,20 +43,19 @@ def test_vectors_are_filtered_to_the_pool_and_its_unknown_and_padding_words(revi
     (reviews / "v.txt").write_text("food 1 2 3 4\nmillions 1 2 3 4\nunk 1 2 3 4\n@@PADDING@@ 1 2 3 4\n")
     config = {**classifier_config(reviews), "vocabulary": {"oov_token": "unk"}}
     config["model"]["text_field_embedder"]["token_embedders"]["tokens"]["pretrained_file"] = str(reviews / "v.txt")
-    ((original, filtered),) = prepared(config, tmp_path).vectors
+    ((original, filtered),) = prepared(config, tmp_path).vector_files(tmp_path / "v").items()
     assert original == str(reviews / "v.txt")
     assert Path(filtered).read_text() == "food 1 2 3 4\nunk 1 2 3 4\n@@PADDING@@ 1 2 3 4\n"
-    assert "@@UNKNOWN@@" in read_pool(classifier_config(reviews), None).words
 
 
 def test_the_pool_knows_the_order_of_the_instances_but_not_their_words(reviews: Path) -> None:
     config, other = classifier_config(reviews), classifier_config(reviews)
     other["dataset_reader"]["tokenizer"] = {"type": "character"}
-    first, second = read_pool(config, None), read_pool(other, None)
-    assert first.fingerprint == second.fingerprint and first.words != second.words
+    (first, words), (second, characters) = read_pool(config, None), read_pool(other, None)
+    assert first.fingerprint == second.fingerprint and words["tokens"] != characters["tokens"]
     lines = (reviews / "train.jsonl").read_text().splitlines(keepends=True)
     (reviews / "train.jsonl").write_text("".join(sorted(lines, key=lambda line: '"good"' in line)))
-    assert read_pool(config, None).fingerprint != first.fingerprint
+    assert read_pool(config, None)[0].fingerprint != first.fingerprint
 
 
 WIDE = {"type": "cnn", "embedding_dim": 50, "num_filters": 8, "ngram_filter_sizes": [1]}
@@ -82,49 +80,12 @@ def test_what_is_wrong_is_found_before_training(
         prepared(config, tmp_path)
 
 
-@Model.register("forgetful_classifier")
-class ForgetfulClassifier(BasicClassifier):
-    def get_metrics(self, reset: bool = True) -> Dict[str, float]:
-        return super().get_metrics(reset)
-
-
-@Model.register("emptied_classifier")
-class EmptiedClassifier(BasicClassifier):
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        return {**super().get_metrics(True), "number": 1.0}
-
-
-@pytest.mark.parametrize("name", ["forgetful_classifier", "emptied_classifier"])
-def test_a_model_that_forgets_its_counts_can_only_be_scored_on_the_validation_set(
-    reviews: Path, tmp_path: Path, name: str
-) -> None:
-    """The first batch holds all reviews, so that its accuracy is above 0."""
-    config = {**classifier_config(reviews), "data_loader": {"batch_size": 72}}
-    config["model"]["type"] = name
-    with pytest.raises(ConfigError, match="get_metrics.*reset: bool = False.*_test.py, line .*--score validation"):
-        prepared(config, tmp_path)
-    division = Division(scored="validation")
-    assert prepare_candidate(config, group_by=None, vectors_directory=tmp_path, division=division).metrics
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"dataset_reader": {"max_tokens": 3}}, 'key "type" is required at location "dataset_reader."'),
-        ({"dataset_reader": {"type": "no_such_reader"}}, "choices for dataset_reader.type"),
-    ],
-)
-def test_a_message_of_allennlp_keeps_its_place(reviews: Path, changes: Dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        read_pool({**classifier_config(reviews), **changes}, None)
-
-
 def metric_of(*reported: List[str], given: Any = None, trainer: Any = None) -> "tuple[Any, str]":
     """The metric of candidates that report these, and what the console says."""
     out = StringIO()
     config = {**classifier_config(Path("reviews")), "trainer": {"validation_metric": trainer}}
     candidates = {str(k): Candidate(str(k), "a.jsonnet", config) for k, _ in enumerate(reported)}
-    preparation = preparation_from_facts(facts())
+    preparation = build_record(Preparation, facts())
     built = {str(k): replace(preparation, metrics=frozenset(names)) for k, names in enumerate(reported)}
     found = resolve_metric(Settings(metric=given), candidates, built, Console(file=out, width=200))
     return found.metric, out.getvalue()

@@ -26,16 +26,6 @@ def test_starts_go_round_by_the_fewest_and_then_wait() -> None:
     assert strategy.recommend(waiting).stopped_by is None
 
 
-def test_an_equal_history_is_analysed_once_and_another_one_or_other_open_candidates_anew() -> None:
-    strategy = cast(FixedConfidence, built("top_two"))
-    first = strategy._analyse(history(CLEAR))
-    assert strategy._analyse(history(CLEAR)) is first
-    assert strategy._analyse(history(CLEAR, pending=["a"])) is not first
-    now = strategy._analyse(history(CLEAR))
-    strategy.without_further_runs(["b"], history(CLEAR))
-    assert strategy._analyse(history(CLEAR)) is not now
-
-
 def test_stops_by_confidence_when_all_starts_have_finished() -> None:
     strategy = built("top_two")
     assert strategy.recommend(history({**prefix(3), "b": CLEAR["b"][:2]}, pending=["b"])).stopped_by is None

@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Dict, List, Mapping, Sequence
 
-import numpy as np
-
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.seeding import make_request
 
@@ -68,14 +66,3 @@ def history(
 
 def _after(scores: Mapping[str, Sequence[float]], names: Sequence[str]) -> List[Request]:
     return [request(name, len(scores[name]) + list(names[:place]).count(name)) for place, name in enumerate(names)]
-
-
-def correlated_pair(*, num_losers: int = 6) -> Dict[str, List[float]]:
-    """Scores on 12 shared splits: two candidates 0.00115 apart whose difference has a tenth of their sds, 0.007, and
-    losers 0.03 below them. No two other rows are correlated: they are cosines, which are orthogonal."""
-    angles = np.pi * (np.arange(12) + 0.5) / 12
-    waves = [0.007 * 2**0.5 * np.cos(number * angles) for number in range(1, 12)]
-    half_difference = 0.00115 / 2 + waves[1] / 20
-    scores = {"first": 0.65 + waves[0] + half_difference, "second": 0.65 + waves[0] - half_difference}
-    scores.update({f"loser {number}": 0.62 + waves[2 + number] for number in range(num_losers)})
-    return {name: values.tolist() for name, values in scores.items()}

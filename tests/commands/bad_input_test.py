@@ -1,9 +1,9 @@
 """What is wrong is said in one message that names it, with exit status 2, before anything is trained."""
 
 import argparse
+import json
 import re
-import subprocess
-import sys
+import tarfile
 from pathlib import Path
 from typing import Any, Callable, List
 
@@ -40,6 +40,7 @@ def refused(trained: List[str], call: Call, run: Path) -> Callable[..., str]:
         (["--metric", "-loss"], r"--metric: expected one argument.*--OPTION=-VALUE"),
         (["--recover"], "nothing to recover"),
         (["--recover", "--force"], "--recover .*--force"),
+        (["--allow", "all"], "^error: --allow must be one of unseeded, pretrained, removed, units but got 'all'"),
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, list) else "",
 )
@@ -47,10 +48,21 @@ def test_bad_options(refused: Callable[..., str], options: List[Any], message: s
     refused(message, *options)
 
 
-@pytest.mark.parametrize("flags", [["--arch", "a", "--seed", "{seed}"], ["{seed}"], ["--arch", "a", "{seed}"]])
-def test_a_command_without_quotes_is_told_to_have_them(run: Path, call: Call, flags: List[str]) -> None:
+def test_a_command_without_quotes_is_told_to_have_them(run: Path, call: Call) -> None:
     said = r"the placeholder {seed} stands alone. Put every command into quotes: 'NAME=python train.py {seed}'"
-    call.refused("a=python", "train.py", *flags, *ACCURACY, "-s", run, said=said)
+    call.refused("a=python", "train.py", "--arch", "a", "{seed}", *ACCURACY, "-s", run, said=said)
+
+
+def test_a_long_command_is_no_file_and_a_long_path_ends_in_one_line(
+    reviews: Path, call: Call, in_process: Callable[[str], Call]
+) -> None:
+    command = f"a=python train.py {{train}} {{test}} {{seed}} {'--option value ' * 30}"
+    (reviews / "b.py").touch()
+    options = ("--data", reviews / "train.jsonl", "--data", reviews / "test.jsonl", *ACCURACY, "--dry-run")
+    assert "train.py" in call.refused(command, "b=b.py {train} {test} {seed}", *options)
+    assert "Shorten it with NAME=PATH" in call.refused("n" * 300 + "=" + command, *options)
+    for name in ("report", "plan"):
+        in_process(name).refused("n" * 300, said="error: n*: File name too long.")
 
 
 @pytest.mark.parametrize("name", ["next", "plan", "replay", "report"])
@@ -80,6 +92,21 @@ def test_a_refused_resumption_changes_nothing(selections: Selections, candidates
     summary = summary_of(run)
     assert (summary["strategy"]["type"], summary["strategy"]["num_starts"]) == ("bts", 4)
     assert summary["num_evaluations"] in (8, 9)
+
+
+def test_weights_that_were_trained_on_the_pool_are_refused_on_random_splits_unless_allowed(
+    write_config: Callable[..., Path], run: Path, refused: Callable[..., str]
+) -> None:
+    archive = run.parent / "model.tar.gz"
+    (run.parent / "config.json").write_text(json.dumps(classifier_config(run.parent)))
+    with tarfile.open(archive, "w:gz") as members:
+        members.add(run.parent / "config.json", "config.json")
+    model = {"model": {"type": "from_archive", "archive_file": str(archive)}}
+    pair = [write_config("scratch"), write_config("finetuned", model)]
+    fact = f"'finetuned': {archive}, which it starts from, was trained on .*train.jsonl"
+    refused(f"{fact}.*--splits official.*--allow pretrained", *ACCURACY, candidates=pair)
+    for option in (("--splits", "official"), ("--allow", "pretrained")):
+        refused("'finetuned'.*vocabulary", *ACCURACY, *option, candidates=pair)  # the archive has nothing else
 
 
 BAD_LINE = '{"text": "x", "label": '
@@ -149,14 +176,3 @@ def test_the_help_of_select_has_what_people_use_and_help_all_the_rest(capsys: py
     with pytest.raises(SystemExit) as stopped:
         parser_of("select", shows_all=True).parse_args(["--help-all"])
     assert stopped.value.code == 0 and "--strategy" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(("typed", "hint"), [("selct", " Did you mean 'select'?"), ("zzz", "")])
-def test_an_unknown_command_is_told_the_nearest(typed: str, hint: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "fiesta_allennlp", typed, "-s", "x"], capture_output=True, text=True)
-    expected = f"error: '{typed}' is an unknown command.{hint}"
-    assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith(expected)
-
-
-def test_what_may_be_allowed_is_named(refused: Callable[..., str]) -> None:
-    refused("^error: --allow must be one of unseeded, pretrained, removed, units but got 'all'", "--allow", "all")

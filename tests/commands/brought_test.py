@@ -1,6 +1,5 @@
 """Runs that exist already, which a new selection begins with."""
 
-import json
 from pathlib import Path
 from typing import Callable, List
 
@@ -9,7 +8,7 @@ import pytest
 import fiesta_allennlp
 from fiesta_allennlp import report
 from fiesta_allennlp.reports.paper import build_checklist, compose_paragraph
-from tests.commands.conftest import EQUALLY, GOOD, POOR, Call
+from tests.commands.conftest import EQUALLY, POOR, Call
 from tests.run_files import rows_of, summary_of
 
 OFFICIAL = ("--splits", "official")
@@ -91,17 +90,6 @@ def test_a_table_that_does_not_fit_is_refused_before_anything_is_written(
     call.refused("-s", run, "--recover", "--scores", table, said="--scores is for a new selection")
 
 
-def test_a_failed_row_is_a_failure_of_its_candidate(
-    write_program: Callable[..., str], table: Path, run: Path, call: Call
-) -> None:
-    given = [write_program(name, script) for name, script in (("able", GOOD), ("blind", POOR))]
-    table.write_text("candidate,score,error\nable,0.9,\nblind,,out of memory\n")
-    call.done(*given, *METRIC, *OFFICIAL, *EQUALLY, "--budget", 4, "--scores", table, "-s", run)
-    blind = summary_of(run)["candidates"][1]
-    assert (blind["failures"], blind["num_brought"]) == (1, 0)
-    assert "out of memory" in json.dumps(blind["failed_runs"])
-
-
 def test_rows_of_python_are_taken_too(candidates: List[str], run: Path) -> None:
     rows = [{"candidate": name, "score": score} for name, score in (("able", 0.9), ("blind", 0.1)) for _ in range(2)]
     options = {"metric": "accuracy", "splits": "official", "strategy": "non_adaptive_fb", "budget": 6}
@@ -122,7 +110,7 @@ def test_brought_scores_do_not_excuse_a_run_without_the_metric(
     assert summary_of(run)["best"] == "able" and summary_of(run)["num_evaluations"] == 8
 
 
-def test_brought_failures_are_not_made_again_with_a_corrected_command(
+def test_a_failed_row_is_a_failure_that_is_not_made_again_with_a_corrected_command(
     candidates: List[str], table: Path, write_program: Callable[..., str], run: Path, call: Call
 ) -> None:
     table.write_text("candidate,score,error\nable,0.9,\nblind,,out of memory\n")
@@ -131,5 +119,7 @@ def test_brought_failures_are_not_made_again_with_a_corrected_command(
     assert call(candidates[0], blind, *options, "-s", run)[0] == 2
     write_program("blind", POOR)
     call.done(candidates[0], blind, "-s", run, "--recover")
-    (failed_run,) = summary_of(run)["candidates"][1]["failed_runs"]
-    assert (failed_run["run"], summary_of(run)["num_evaluations"]) == ("blind-brought-1", 4)
+    entry = summary_of(run)["candidates"][1]
+    (failed_run,) = entry["failed_runs"]
+    assert (failed_run["run"], entry["num_brought"], summary_of(run)["num_evaluations"]) == ("blind-brought-1", 0, 4)
+    assert "out of memory" in failed_run["error"]

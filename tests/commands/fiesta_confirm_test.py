@@ -241,21 +241,6 @@ def test_a_candidate_whose_fresh_runs_fail_is_not_dropped_in_silence(
     assert "3 fresh runs of fragile failed" in " ".join(report(run).decision)
 
 
-def test_equal_fresh_runs_are_no_failures_but_asked_about(
-    confirming: Call, candidates: List[str], write_program: Callable[..., str], call: Call, run: Path
-) -> None:
-    settled = run.with_name("settled")
-    constant = write_program("constant", f"[ ! -e {settled} ] && {NOISY} || echo '{{\"accuracy\": 0.55}}'")
-    call.done(candidates[0], constant, "-s", run, *EQUALLY, "--budget", 6, "--metric", "accuracy")
-    settled.touch()
-    output = confirming.done(run, "--runs", 5)
-    assert "Not confirmed: able" in output and "All 5 runs of constant are equal (accuracy 0.55)." in output
-    (only,) = confirmations_of(run)
-    assert [candidate.sd for candidate in only.result.candidates if candidate.name == "constant"] == [0.0]
-    call.done("-s", run, "--recover", "--allow", "unseeded")
-    assert "Confirmed: able" in confirming.done(run, "--runs", 5)
-
-
 def test_a_new_selection_in_the_directory_has_no_confirmation(
     decided: Path, candidates: List[str], confirming: Call, call: Call
 ) -> None:

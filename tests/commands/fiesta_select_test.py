@@ -54,31 +54,6 @@ def test_a_dry_run_tells_the_plan_and_writes_nothing(trained: List[str], reviews
     assert sorted(reviews.iterdir()) == before
 
 
-OWN_READER = """
-from allennlp.data import DatasetReader
-from fiesta_allennlp.models.tdsa.semeval_tdsa import SemEvalTdsaReader
-
-@DatasetReader.register("own_reader")
-class OwnReader(SemEvalTdsaReader):
-    group_by = None
-"""
-
-
-def test_a_dry_run_tells_all_that_a_preset_set(tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("allennlp")
-    (tmp_path / "own_reader.py").write_text(OWN_READER)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    configs = [f"training_configs/sample/{name}.jsonnet" for name in ("tdlstm", "lstm")]
-    reader = ["--include-package", "own_reader", "--overrides", '{"dataset_reader.type": "own_reader"}']
-    preset = ["--preset", "paper", "--stop", "glr"]
-    command = Command(["-m", "fiesta_allennlp", "select", *configs, *reader, *preset, "-s", run, "--dry-run"])
-    output = " ".join(command.communicate()[0].split())
-    assert (
-        "no groups." in output
-        and "Set by --preset paper: strategy ttts, belief student_t, splits independent." in output
-    )
-
-
 def test_an_old_selection_is_deleted_by_force_alone(selections: Selections, run: Path) -> None:
     selections.begin("--budget", 2)
     (run / "tensorboard").mkdir()  # of an earlier version

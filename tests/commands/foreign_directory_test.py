@@ -2,15 +2,13 @@
 
 import json
 import os
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict
 
 import pytest
 
-from fiesta_allennlp.candidates import preparation
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.selecting.store import RunStore
 from fiesta_allennlp.selecting.workspace import clear_directory, has_selection
@@ -106,34 +104,3 @@ def test_runs_without_a_store_are_deleted_by_force_alone(call: Call, foreign: Pa
     assert "1 runs in 'evaluations'" in call.refused("-s", foreign, "--recover")
     clear_directory(directory)
     assert not has_selection(directory) and not directory.evaluation("a-0").exists()
-
-
-def test_runs_that_are_a_link_are_deleted_with_force(foreign: Path) -> None:
-    elsewhere = foreign.parent / "elsewhere"
-    (elsewhere / "a-0").mkdir(parents=True)
-    (foreign / "evaluations").symlink_to(elsewhere)
-    clear_directory(RunDirectory(foreign))
-    assert not os.path.lexists(foreign / "evaluations") and (elsewhere / "a-0").exists()
-
-
-def test_something_in_the_way_of_the_log_ends_in_one_line(
-    in_process: Callable[[str], Call], candidates: List[str], tmp_path: Path
-) -> None:
-    log = RunDirectory(tmp_path / "run").log
-    log.mkdir(parents=True)
-    options = ("-s", log.parent, "--metric", "accuracy")
-    in_process("select").refused(*candidates, *options, said=f"error: {log}: .* is in the way")
-
-
-def test_a_directory_that_is_deleted_during_the_checks_is_named_once(
-    in_process: Callable[[str], Call], candidates: List[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = tmp_path / "run"
-
-    def check_without_a_directory(function: Any, tasks: Dict[str, Any], **options: Any) -> Dict[str, Any]:
-        shutil.rmtree(run)
-        return {name: FileNotFoundError(2, "No such file or directory", str(run)) for name in tasks}
-
-    monkeypatch.setattr(preparation, "run_in_processes", check_without_a_directory)
-    options = ("-s", run, "--metric", "accuracy")
-    in_process("select").refused(*candidates, *options, said=f"^error: {run} was deleted or moved during the checks")

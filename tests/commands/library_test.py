@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Dict
@@ -18,7 +18,6 @@ from fiesta_allennlp.documents.choice import DocumentsResult
 from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.running.fork_server import EXIT_WITHOUT_GUARD, ProcessDied
 from fiesta_allennlp.running.processes import process_error
-from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.tables.table_settings import NextSettings, PlanSettings, ReplaySettings
 from tests.document_systems import write_documents, write_program
@@ -41,6 +40,7 @@ def test_a_selection_is_a_typed_result(programs: Dict[str, str], tmp_path: Path,
     assert capfd.readouterr() == ("", "")
     assert result == Result.read(str(tmp_path / "run"))
     assert (result.best, result.stopped_by, result.decided, result.num_evaluations) == ("td[red]", "budget", True, 4)
+    assert "td[red] leads with P(best) " in repr(result) and "\x1b" not in repr(result)
     assert (result.directory, result.seed, result.belief["type"]) == (tmp_path / "run", "3", "moderated_t")
     scores = result.scores()
     assert [candidate.name for candidate in result.candidates] == list(scores) == list(programs)
@@ -48,28 +48,6 @@ def test_a_selection_is_a_typed_result(programs: Dict[str, str], tmp_path: Path,
         assert candidate.mean == pytest.approx(np.mean(scores[candidate.name]))
     more = select(directory=tmp_path / "run", recover=True, budget=6, progress=True)
     assert more.num_evaluations == 6 and "2 at a time" in capfd.readouterr().out
-
-
-def test_best_is_none_until_the_selection_has_decided() -> None:
-    undecided = replace(shown("a"), stopped_by="max_evaluations")
-    assert (undecided.best, undecided.leading, undecided.decided) == (None, "a", False)
-    assert "Open after" in repr(undecided)
-    assert (shown("a").best, shown("a").leading) == ("a", "a")
-
-
-def shown(name: str) -> Result:
-    """A result with two candidates, of which one has this name."""
-    failed = (FailedRun("x-0", "error", "no memory"),)
-    candidates = (
-        CandidateResult(each, 3, 0.5, 0.01, prob_best=p, prob_within_margin=p, failed_runs=failed, seconds=9.0)
-        for each, p in ((name, 0.75), ("other", 0.25))
-    )
-    return Result(name, "confidence", "f1", tuple(candidates), directory=Path("runs/x"))
-
-
-def test_a_result_shows_itself_as_text() -> None:
-    text = repr(shown("best[1]"))
-    assert "best[1] is the best with probability 0.750" in text and "\x1b" not in text
 
 
 @pytest.mark.parametrize(

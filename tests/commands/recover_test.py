@@ -14,10 +14,12 @@ import pytest
 
 from fiesta_allennlp import select
 from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.records import Failure, Outcome
 from fiesta_allennlp.core.settings.options import settings_to_json
 from fiesta_allennlp.documents.document_settings import DocumentSettings
+from fiesta_allennlp.reports.progress import LiveTable
 from fiesta_allennlp.selecting.store import RunStore, open_for_reading
-from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, scores_by_seed
+from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, kinds_of_failures, scores_by_seed
 from tests.commands.fiesta_select_test import start
 from tests.conftest import still_runs, until
 from tests.document_systems import write_documents
@@ -186,28 +188,6 @@ def test_points_are_selected_among_resumed_with_more_and_repeated(
     assert num_finished(run) == 3
 
 
-def test_a_directory_that_is_moved_and_used_again_belongs_to_the_second_selection(
-    write_program: Callable[..., str], call: Call, run: Path
-) -> None:
-    given = [
-        *(write_program(name, f"sleep 0.3; {script}") for name, script in (("able", GOOD), ("blind", POOR))),
-        *EQUALLY,
-    ]
-    first = start(*given, "-s", run, "--seed", 5, "--budget", 400)
-    until(lambda: num_finished(run) >= 1 or first.poll() is not None)
-    moved = run.rename(run.with_name("moved"))
-    second = start(*given, "-s", run, "--seed", 77, "--budget", 4)
-    output, _ = first.communicate()
-    assert first.returncode == 2 and "was deleted, moved or replaced" in output, output
-    assert "Traceback" not in output and output.count("error:") == 1, output
-    output, _ = second.communicate()
-    assert second.returncode == 0, output
-    assert scores_of(run) == scores_by_seed(77, 4) and summary_of(run)["seed"] == "77"
-    assert not (moved / "selection.json").exists()
-    call.done("-s", moved, "--recover", "--budget", 4)
-    assert len(scores_of(moved)) == 4
-
-
 @pytest.mark.parametrize("name", ["select", "documents"])
 def test_a_selection_whose_store_is_deleted_stops_and_leaves_no_result(
     name: str, write_program: Callable[..., str], in_process: Callable[[str], Call], run: Path, tmp_path: Path
@@ -228,3 +208,29 @@ def test_a_selection_whose_store_is_deleted_stops_and_leaves_no_result(
     if name == "select":
         for options in (given, ["--recover"]):
             in_process(name).refused(*options, "-s", run, said="missing from 'store.sqlite'.*--force")
+
+
+def test_data_that_are_away_for_a_moment_cost_no_candidate(
+    selections: Selections, run: Path, reviews: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are away once both candidates have finished a run, until seven failures have been told."""
+    options = ["--strategy", "non_adaptive_fb", "--seed", 5, "--budget", 6]
+    data, away, original = reviews / "train.jsonl", reviews / "train.away", LiveTable.on_outcome
+    told: List[Outcome] = []
+
+    def on_outcome(progress: LiveTable, outcome: Outcome) -> None:
+        original(progress, outcome)
+        told.append(outcome)
+        failures = [each for each in told if isinstance(each, Failure)]
+        finished = {each.request.candidate for each in told if each not in failures}
+        if len(failures) < 7 and len(finished) == 2 and data.exists():
+            data.rename(away)
+        if len(failures) == 7 and away.exists():
+            away.rename(data)
+
+    monkeypatch.setattr("fiesta_allennlp.selecting.loop.RETRY_PAUSES", (0.01,) * 8)
+    monkeypatch.setattr(LiveTable, "on_outcome", on_outcome)
+    selections.begin(*options, "--workers", 2)
+    assert scores_of(run) == scores_by_seed(5, 6)
+    kinds = kinds_of_failures(run)
+    assert set(kinds) == {"machine"} and len(kinds) >= 7

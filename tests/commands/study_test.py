@@ -1,9 +1,8 @@
 """A search with Optuna, and the selection among its best trials."""
 
 import json
+import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Callable
 
@@ -17,44 +16,33 @@ from tests.run_files import entry_of, num_finished, scores_of
 
 optuna = pytest.importorskip("optuna")
 
-PROGRAM = """
-import json, sys, time
-rate, depth, seed = float(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-time.sleep(0.1)
-print(json.dumps({"accuracy": rate * depth + seed % 1000 / 1e5}))
-"""
+PROGRAM = """awk 'BEGIN { printf "{\\"accuracy\\": %.9f}", $1 * $2 + $3 % 1000 / 1e5 }'; sleep 0.1"""
 
 
-def search(storage: str, program: Path, *, num_trials: int) -> Any:
-    """Let Optuna run the program once for each trial, always with the same seed."""
-
-    def objective(trial: Any) -> float:
-        values = trial.suggest_float("rate", 0.1, 0.3), trial.suggest_int("depth", 1, 3)
-        words = [sys.executable, str(program), *map(str, values), "7"]
-        return float(json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)["accuracy"])
-
-    sampler = optuna.samplers.RandomSampler(seed=1)
-    study = optuna.create_study(
-        storage=storage, study_name="tune", direction="maximize", sampler=sampler, load_if_exists=True
-    )
-    study.optimize(objective, n_trials=num_trials)
+def search(database: Path, *, num_trials: int) -> Any:
+    """Let Optuna try values by what the program scores with them, always with the same seed."""
+    sampler, storage = optuna.samplers.RandomSampler(seed=1), f"sqlite:///{database}"
+    options = {"study_name": "tune", "direction": "maximize", "sampler": sampler, "load_if_exists": True}
+    study = optuna.create_study(storage=storage, **options)
+    study.optimize(lambda trial: trial.suggest_float("rate", 0.1, 0.3) * trial.suggest_int("depth", 1, 3), num_trials)
     return study
 
 
 def test_the_best_trials_of_a_study_are_selected_among_and_recovered_after_a_kill(
     call: Call, in_process: Callable[[str], Call], run: Path, tmp_path: Path
 ) -> None:
-    program, database = tmp_path / "program.py", tmp_path / "study.db"
+    program, database, frozen = tmp_path / "program.sh", tmp_path / "study.db", tmp_path / "frozen.db"
     program.write_text(PROGRAM)
-    study = search(f"sqlite:///{database}", program, num_trials=5)
-    template = f"tune={sys.executable} {program} {{rate}} {{depth}} {{seed}}"
+    study = search(database, num_trials=5)
+    shutil.copy(database, frozen)
+    template = f"tune=sh {program} {{rate}} {{depth}} {{seed}}"
     given = [template, "--study", database, "--top", 3, "--splits", "official", "--seed", 5, *EQUALLY, "--budget", 9]
     process = start(*given, "-s", run)
     until(lambda: num_finished(run) >= 2 or process.poll() is not None)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=120)
 
-    search(f"sqlite:///{database}", program, num_trials=3)  # the search goes on, and may find better ones
+    search(database, num_trials=3)  # the search goes on, and may find better ones
     call.done("-s", run, "--recover")
     ranked = sorted(study.trials[:5], key=lambda trial: -trial.value)[:3]
     names = [f"trial-{trial.number}" for trial in ranked]
@@ -64,19 +52,8 @@ def test_the_best_trials_of_a_study_are_selected_among_and_recovered_after_a_kil
     assert "in the study" in output
     assert f"{names[0]}: rate={json.dumps(ranked[0].params['rate'])},depth={ranked[0].params['depth']}" in output
 
-    whole, frozen = tmp_path / "whole", tmp_path / "frozen.db"
-    search(f"sqlite:///{frozen}", program, num_trials=5)
-    result = select(
-        [template],
-        study=frozen,
-        top=3,
-        directory=whole,
-        metric="accuracy",
-        splits="official",
-        seed=5,
-        strategy="non_adaptive_fb",
-        budget=9,
-    )
+    whole, choice = tmp_path / "whole", {"strategy": EQUALLY[1], "budget": 9, "splits": "official", "seed": 5}
+    result = select([template], study=frozen, top=3, directory=whole, metric="accuracy", **choice)
     assert [candidate.name for candidate in result.candidates] == names
     assert scores_of(run) == scores_of(whole)
 
@@ -85,8 +62,8 @@ def test_a_study_with_the_other_direction_and_a_missing_placeholder_are_told(
     call: Call, run: Path, tmp_path: Path
 ) -> None:
     program, database = tmp_path / "program.py", tmp_path / "study.db"
-    program.write_text(PROGRAM)
-    search(f"sqlite:///{database}", program, num_trials=3)
+    program.touch()
+    search(database, num_trials=3)
     given = ["--study", database, "--top", 2, "--splits", "official", "--dry-run"]
     output = call.done(f"python {program} {{rate}} {{depth}} {{seed}}", *given, "--metric=-error")
     assert "the study maximizes its objective, but the selection minimizes error" in " ".join(output.split())

@@ -1,7 +1,7 @@
 """What fresh runs say: verdicts, failures, several rivals, and what a plan can show."""
 
 from dataclasses import replace
-from typing import Any, Dict, Sequence
+from typing import Any, Dict
 
 import numpy as np
 import pytest
@@ -9,26 +9,16 @@ from scipy import stats
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan
-from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.confirmation_report import confirmation_in_words
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import SeenLead
+from tests.choosing.histories import failure, history
 from tests.reports.made_up import candidate
 
 BETTER, WORSE = (0.83, 0.85, 0.84, 0.86), (0.80, 0.81, 0.82, 0.82)
-
-
-def request(name: str, k: int) -> Request:
-    return Request(name, k, k, 0, 0, 0)
-
-
-def history(*, failed: Sequence[Any] = (), withdrawn: Sequence[str] = (), **scores: Sequence[float]) -> History:
-    evaluations = tuple(
-        Evaluation(request(name, k), score, "accuracy") for name, row in scores.items() for k, score in enumerate(row)
-    )
-    failures = tuple(Failure(request(name, 90 + k), "error", "no") for k, name in enumerate(failed))
-    return History(tuple(scores), evaluations, failures=failures, withdrawn=frozenset(withdrawn))
+PAIR = {"a": BETTER, "b": WORSE}
 
 
 def confirmed(past: History, *, splits: str = "shared", metric: str = "accuracy") -> Confirmation:
@@ -43,12 +33,12 @@ def test_the_verdict_about_all_rivals_is_confirmed_only_against_each_of_them() -
     better, equal, worse = WORSE, (0.83, 0.84, 0.85, 0.86), (0.93, 0.95, 0.94, 0.96)
     cases = {"confirmed": (better, better), "not confirmed": (better, equal), "contradicted": (better, worse)}
     for verdict, (b, c) in cases.items():
-        assert confirmed(history(a=BETTER, b=b, c=c), splits="official").verdict == verdict
-    assert confirmed(history(a=BETTER, b=better, c=())).verdict is None
+        assert confirmed(history({"a": BETTER, "b": b, "c": c}), splits="official").verdict == verdict
+    assert confirmed(history({"a": BETTER, "b": better, "c": ()})).verdict is None
 
 
 def test_a_question_about_the_scores_confirms_nothing() -> None:
-    past = history(a=[0.9] * 4, b=WORSE)
+    past = history({"a": [0.9] * 4, "b": WORSE})
     decision = Decision(best=None, questions=("All 4 runs of a are equal.",))
     strategy = {"type": "non_adaptive_fb", "budget": 8}
     result = Result.from_decision(past, decision, Metric("accuracy"), strategy=strategy, splits="official")
@@ -59,7 +49,7 @@ def test_a_question_about_the_scores_confirms_nothing() -> None:
 
 
 def test_paired_numbers_are_those_of_scipy() -> None:
-    (found,) = confirmed(history(a=BETTER, b=WORSE)).comparisons
+    (found,) = confirmed(history(PAIR)).comparisons
     differences = np.subtract(BETTER, WORSE)  # .03, .04, .02, .04
     theirs = stats.ttest_1samp(differences, 0, alternative="greater")
     interval = stats.t.interval(0.95, 3, differences.mean(), stats.sem(differences))
@@ -71,7 +61,7 @@ def test_paired_numbers_are_those_of_scipy() -> None:
 
 
 def test_unpaired_numbers_are_those_of_scipy() -> None:
-    (found,) = confirmed(history(a=BETTER, b=WORSE), splits="official").comparisons
+    (found,) = confirmed(history(PAIR), splits="official").comparisons
     theirs = stats.ttest_ind(BETTER, WORSE, equal_var=False, alternative="greater")
     assert found.num_pairs == 0
     assert found.p_value == pytest.approx(theirs.pvalue)
@@ -91,7 +81,7 @@ def test_unpaired_numbers_are_those_of_scipy() -> None:
 )
 def test_verdicts_by_direction(metric: str, scores: Dict[str, Any], verdict: str, sign: int) -> None:
     """The difference keeps the sign of the scores, and the lead is positive where the winner is better."""
-    (found,) = confirmed(history(**scores), metric=metric).comparisons
+    (found,) = confirmed(history(scores), metric=metric).comparisons
     assert found.verdict == verdict
     assert found.difference == pytest.approx(np.mean(scores["a"]) - np.mean(scores["b"]))
     assert np.sign(found.lead_in_sds or 0) == sign
@@ -101,7 +91,7 @@ def test_several_rivals_share_the_level() -> None:
     """One-sided p-values of .02 and .03: alone, the first would be confirmed."""
     rows = [np.array([-1.0, 0.0, 1.0, 0.0]) + shift for shift in (0, 1.54, 1.36)]
     c = rows[1] - rows[2]
-    found = confirmed(history(a=rows[1], b=rows[0], c=c), splits="official")
+    found = confirmed(history({"a": rows[1], "b": rows[0], "c": c}), splits="official")
     p_values = [stats.ttest_ind(rows[1], x, equal_var=False, alternative="greater").pvalue for x in (rows[0], c)]
     assert max(p_values) < 0.05 and min(p_values) > 0.0125
     smaller, larger = sorted(p_values)
@@ -113,26 +103,25 @@ def test_several_rivals_share_the_level() -> None:
 
 
 def test_there_is_no_verdict_before_the_last_run() -> None:
-    open_one = confirmed(history(a=BETTER, b=WORSE[:3]))
+    open_one = confirmed(history({"a": BETTER, "b": WORSE[:3]}))
     assert (open_one.comparisons, open_one.is_over) == ((), False)
     assert (open_one.result.num_evaluations, open_one.num_runs) == (7, 4)
 
 
 def test_a_candidate_that_drops_out_is_not_confirmed_and_not_left_out() -> None:
-    found = confirmed(history(a=BETTER, b=WORSE[:1], c=WORSE, failed=["b", "b", "b"], withdrawn=["b"]))
+    found = confirmed(history({**PAIR, "b": WORSE[:1], "c": WORSE}, failed=["b", "b", "b"], withdrawn=["b"]))
     dropped, other = found.comparisons
     assert (dropped.verdict, dropped.difference, found.result.candidates[1].failures) == ("not confirmed", None, 3)
     alone = stats.ttest_1samp(np.subtract(BETTER, WORSE), 0, alternative="greater").pvalue
     assert other.verdict == "confirmed" and other.p_value == pytest.approx(2 * alone)
-    only = confirmed(history(a=BETTER[:2], b=(), failed=["b"], withdrawn=["b"]))
+    only = confirmed(history({"a": BETTER[:2], "b": ()}, failed=["b"], withdrawn=["b"]))
     assert only.is_over and only.comparisons[0].verdict == "not confirmed"
 
 
 def test_failed_runs_leave_splits_that_are_no_pairs() -> None:
-    past = history(a=(*BETTER, 0.84), b=(*WORSE, 0.81))
+    past = history({"a": (*BETTER, 0.84), "b": (*WORSE, 0.81)})
     runs = tuple(run for run in past.evaluations if run.request.key not in (("a", 1), ("b", 4)))
-    failure = Failure(request("a", 1), "error", "no")
-    found = confirmed(replace(past, evaluations=runs, failures=(failure,)))
+    found = confirmed(replace(past, evaluations=runs, failures=(failure("a", 1),)))
     assert found.comparisons[0].num_pairs == 3
 
 

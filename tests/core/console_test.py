@@ -1,10 +1,9 @@
 """What terminals and files are shown."""
 
 import os
-from dataclasses import replace
 from functools import partial
 from io import BytesIO, StringIO, TextIOWrapper
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
 import pytest
 from rich.console import Console
@@ -19,8 +18,6 @@ from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.progress import LiveTable
-from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
-from fiesta_allennlp.selecting.results.facts import STATE, fact_sentences
 from fiesta_allennlp.selecting.results.result import Result
 
 
@@ -41,19 +38,6 @@ def test_a_probable_winner_waits_for_who_runs_again_and_not_for_an_estimate() ->
     first, second = file.getvalue().splitlines()
     assert first.endswith("] able-0 0.5000; about 9 more runs")
     assert second.endswith("] able-0 0.5000; at least 2 more runs")
-
-
-def test_a_line_of_progress_has_at_most_100_characters() -> None:
-    file = StringIO()
-    many = Forecast(1234, 2345, 34567, is_limited=True, prob_decided=0.5, seconds_per_run=60, seconds_left=7200)
-    progress = LiveTable(Console(file=file, width=400), make_result=partial(facts, forecast=many))
-    name = "roberta-large-with-a-long-name-and-lr=0.00003"
-    outcome = Evaluation(Request(name, 12, 1, 2, 3, 4), 1234.56789, "accuracy", seconds=4321.5)
-    progress.on_outcome(outcome)
-    progress.on_state(History((name, "blind"), (outcome,)), Decision(name, prob_within_margin={name: 0.91234}))
-    (line,) = file.getvalue().splitlines()
-    assert len(line) <= 100
-    assert line.endswith(" P(best) 0.912; about 2345 more runs")
 
 
 def test_an_error_is_shown_once() -> None:
@@ -158,19 +142,6 @@ def test_what_an_output_cannot_encode_is_a_question_mark() -> None:
     console = PipeSafeConsole(file=TextIOWrapper(written, encoding="latin-1"))
     console.print("caf\u00e9 \u2013 \udcff")
     assert written.getvalue() == b"caf\xe9 ? \\udcff\n"
-
-
-def test_a_cost_that_the_scores_do_not_show_is_less_than_their_last_decimal() -> None:
-    leader = CandidateResult("a", num_evaluations=3, mean=0.5, sd=0.01)
-
-    def said(loss: Optional[float], sd: float = 0.01) -> List[str]:
-        candidates = (replace(leader, sd=sd), CandidateResult("b", mean=0.4))
-        return fact_sentences(Result("a", None, "f1", candidates, running=True, expected_loss=loss), STATE)
-
-    assert said(0.00042) == ["Choosing a now costs at least 0.00042 on average."]
-    assert said(2.2e-14) == ["Choosing a now costs less than 0.0001 on average."]
-    assert said(2.2e-6, sd=1e-5) == ["Choosing a now costs at least 2.2e-06 on average."]
-    assert said(None) == []
 
 
 @pytest.mark.parametrize(("term", "is_terminal"), [("xterm", True), ("dumb", False), ("unknown", False)])

@@ -149,15 +149,3 @@ def test_a_class_that_is_defined_again_replaces_itself_and_another_one_is_refuse
             Strategy.register("of_a_cell")(TopTwo)
     finally:
         Registrable._registered[Strategy].pop("of_a_cell", None)
-
-
-def test_an_annotation_for_a_type_checker_alone_is_no_error() -> None:
-    class Base(Registrable):
-        pass
-
-    @Base.register("typed")
-    class Typed(Base):
-        def __init__(self, number: int, other: "OnlyForMypy" = None) -> None:  # type: ignore[name-defined]  # noqa: F821
-            self.number = number
-
-    assert build(Base, {"type": "typed", "number": 3, "other": [1]}).number == 3

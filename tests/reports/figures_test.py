@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, List
 
@@ -15,10 +14,8 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.reports import record
-from fiesta_allennlp.reports.drawing import ReportFigure, figure_style, shorten_names
+from fiesta_allennlp.reports.drawing import ReportFigure, figure_style
 from fiesta_allennlp.reports.figures import draw_all
 from fiesta_allennlp.reports.record import Report
 from tests.conftest import REPOSITORY
@@ -152,24 +149,3 @@ def test_a_figure_from_a_package_is_on_the_page_and_in_the_files(tmp_path: Path)
     section = next(part for part in page.split("</section>") if 'id="pictures"' in part)
     assert len(re.findall("<figure>", section)) == len(re.findall("<figure>", page)) == 4
     assert (tmp_path / "figures" / "cost.pdf").read_bytes().startswith(b"%PDF")
-
-
-def test_a_drawing_of_another_type_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    class Wrong(ReportFigure):
-        def draw(self, report: Report) -> Any:
-            return "a drawing"
-
-        def caption(self, report: Report) -> str:
-            return "A caption."
-
-    monkeypatch.setitem(Registrable._registered, ReportFigure, {"wrong": Wrong})
-    with pytest.raises(ConfigError, match="figure 'wrong': draw must return a matplotlib Figure .* got 'a drawing'"):
-        draw_all(made_up(2), tmp_path)
-
-
-def test_long_names_are_cut_in_the_middle_and_those_that_would_look_the_same_bear_their_place() -> None:
-    shown = partial(shorten_names, has_glyph=str.isprintable)
-    assert shown(["td_lstm", "ian"], 7) == {"td_lstm": "td_lstm", "ian": "ian"}
-    assert shown(["abcdefghij", "a\nb"], 5) == {"abcdefghij": "ab…ij", "a\nb": "a□b"}
-    names = ["model-with-dropout-0.1-large", "other", "model-with-dropout-0.2-large"]
-    assert shown(names, 12) == {names[0]: "#1 mode…arge", "other": "other", names[2]: "#3 mode…arge"}

@@ -6,7 +6,7 @@ import random
 import signal
 import subprocess
 import sys
-from multiprocessing import forkserver, util
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any, List
 
@@ -15,7 +15,7 @@ import pytest
 
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.running import fork_server
-from fiesta_allennlp.running.fork_server import OWNER_FILE, mark_temporary_directory, start_call
+from fiesta_allennlp.running.fork_server import start_call
 from tests.conftest import REPOSITORY, still_runs, until
 
 LOADS_FOR_EVER = """
@@ -55,23 +55,6 @@ def test_a_server_that_still_loads_ends_with_its_parent_and_leaves_nothing(
     parent.wait()
     until(lambda: not any(still_runs(child) for child in children))
     assert list((tmp_path / "t").iterdir()) == []
-
-
-def test_temporary_directories_of_killed_processes_are_deleted_at_the_next_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    monkeypatch.setattr(util, "get_temp_dir", lambda: str(tmp_path / "pymp-own"))
-    for name in ("own", "dead", "alive", "elsewhere", "foreign"):
-        (tmp_path / f"pymp-{name}").mkdir()
-    assert mark_temporary_directory() == str(tmp_path / "pymp-own")
-    place = (tmp_path / "pymp-own" / OWNER_FILE).read_text().partition(" ")[2]
-    for name, mark in (("dead", f"{ended.pid} {place}"), ("alive", f"1 {place}"), ("elsewhere", f"{ended.pid} node")):
-        (tmp_path / f"pymp-{name}" / OWNER_FILE).write_text(mark)
-    mark_temporary_directory()
-    left = {path.name for path in tmp_path.iterdir()}
-    assert left == {"pymp-own", "pymp-alive", "pymp-elsewhere", "pymp-foreign"}
 
 
 def test_a_killed_server_starts_again_and_the_process_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,16 +53,6 @@ def test_models_of_finished_runs_that_count_as_failed_go_too(tmp_path: Path) -> 
     assert there(tmp_path) == {runs[-1].request.name}
 
 
-def test_lost_archives_are_no_trouble_and_the_lowest_score_may_be_the_best(tmp_path: Path) -> None:
-    directory = RunDirectory(tmp_path)
-    history = History(("a",), tuple(finished(directory, ("a", 0.9), ("a", 0.7), ("a", 0.8))))
-    directory.archive("a-0").unlink()
-    BestModelKeeper(directory, -1).on_state(history, Decision(None))
-    assert there(tmp_path) == {"a-1"}
-    BestModelKeeper(directory).keep_only([None], history)
-    assert there(tmp_path) == set()
-
-
 @pytest.mark.parametrize(
     ("best", "stopped_by", "kept"),
     [

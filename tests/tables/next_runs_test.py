@@ -170,18 +170,6 @@ def test_a_forecast_counts_all_runs_that_are_pending_or_listed(tmp_path: Path) -
     assert time.low == time.high == pytest.approx(8 * 2400 / 7 / 3600), "but they are under way"
 
 
-@pytest.mark.parametrize(
-    ("table", "options", "told"),
-    [
-        (TIMED, {"strategy": "thompson", "belief": "student_t"}, "no forecast with this strategy or stopping rule."),
-        ("candidate,seed,score\na,1,.5\nb,1,.5\n", {}, "no forecast yet, because P(best)"),
-    ],
-)
-def test_hours_without_a_forecast_are_runs_alone(tmp_path: Path, table: str, options: Any, told: str) -> None:
-    answer = next_runs(write(tmp_path / "s.csv", table), seconds=1800, max_hours=1, **options)
-    assert answer.forecast is None and f"Time for 2 runs in 1 h. There is {told}" in repr(answer)
-
-
 def test_hours_need_seconds_and_seconds_are_numbers(tmp_path: Path) -> None:
     path = write(tmp_path / "s.csv", TIMED.replace("3600", "1:00"))
     with pytest.raises(FiestaError, match="--max-hours needs the duration of a run. Pass --seconds, or"):
@@ -189,20 +177,6 @@ def test_hours_need_seconds_and_seconds_are_numbers(tmp_path: Path) -> None:
     with pytest.raises(FiestaError, match=r"line 6: 'runtime' must be the seconds of a run, .* but is '1:00'"):
         next_runs(path, columns={"seconds": "runtime"})
     assert next_runs(path, columns={"seconds": ""}).seconds_per_run is None
-
-
-def test_a_decided_table_has_no_forecast() -> None:
-    scores = {"a": [0.9, 0.901, 0.902, 0.903], "b": [0.1, 0.101, 0.102, 0.103]}
-    clear = next_runs(scores, seconds=60, max_hours=1, splits="official")
-    assert clear.decision.stopped_by == "confidence" and clear.forecast is clear.time_forecast is None
-
-
-def test_an_open_end_names_what_is_missing() -> None:
-    rows = score_rows({"a": [0.80, 0.81, 0.82], "b": [0.81, 0.82, 0.80]}, unit="split")
-    sentences = show(next_runs(rows, max_evaluations=6))
-    assert sentences[-1] == "Stop: open."
-    assert "Open after 6 runs of 2 candidates: --max-evaluations was reached." in sentences
-    assert "P(best) is below the target 0.95: a margin or more runs can change that." in sentences
 
 
 def test_a_complete_table_with_as_many_runs_as_the_limit_goes_on() -> None:

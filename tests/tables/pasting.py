@@ -11,7 +11,8 @@ from unittest import mock
 from fiesta_allennlp.__main__ import _parse
 from fiesta_allennlp.commands import COMMANDS
 from fiesta_allennlp.core.errors import TYPED_WORDS, FiestaError
-from fiesta_allennlp.tables.run_table import RunTable, read_run_table
+from fiesta_allennlp.tables.run_table import RunTable
+from fiesta_allennlp.tables.table_reader import read_run_table
 
 
 class Pasted(NamedTuple):

@@ -11,7 +11,7 @@ import pytest
 from fiesta_allennlp.core.errors import DataError, FiestaError
 from fiesta_allennlp.core.files import flatten
 from fiesta_allennlp.tables.patterns import match_pattern, propose_pattern
-from fiesta_allennlp.tables.run_table import read_run_table
+from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import NextSettings
 from tests.tables.pasting import commands_of, paste, read_as_typed
 
@@ -109,7 +109,7 @@ def test_objects_of_lists_say_nothing_but_python_may_pass_candidates() -> None:
     with pytest.raises(DataError, match=r"s.json: the object has only lists \(a, b\)"):
         scores("s.json")
     table = read_run_table(Path("rows"), NextSettings(), SCORES)
-    assert (table.scores, table.has_splits, table.read_back.knows_seeds) == (SCORES, False, False)
+    assert (table.scores, table.has_splits, table.knows_seeds) == (SCORES, False, False)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])

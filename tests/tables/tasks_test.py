@@ -2,19 +2,17 @@
 
 import csv
 import runpy
-from io import StringIO
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from fiesta_allennlp import next_runs, plan, replay, report
 from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.selecting.results.candidate_table import show
 from fiesta_allennlp.selecting.results.task_standing import task_table
-from fiesta_allennlp.tables.run_table import read_brought_runs
+from fiesta_allennlp.tables.table_reader import read_brought_runs
 from fiesta_allennlp.tables.table_settings import BroughtSettings
 from tests.conftest import REPOSITORY
 
@@ -80,16 +78,6 @@ def test_the_table_of_tasks_names_the_task_that_makes_the_lead() -> None:
     assert answer.result.ranked[0].mean == pytest.approx(np.mean([easy.means["a"], hard.means["a"]]))
 
 
-def test_long_names_fit_into_80_columns() -> None:
-    names = {"a": "roberta-large-finetuned-on-multi-nli", "b": "google/electra-small-discriminator"}
-    tasks = {"easy": "stanford-sentiment-treebank", "hard": "recognizing-textual-entailment"}
-    rows = [{**row, "candidate": names[row["candidate"]], "task": tasks[row["task"]]} for row in make_rows(MEANS)]
-    console = Console(width=80, file=StringIO())
-    console.print(task_table(next_runs(rows).result))
-    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
-    assert max(map(len, lines)) <= 80 and not any("…" in line for line in lines)
-
-
 def test_the_mean_is_that_of_the_tasks_whatever_their_runs() -> None:
     rows = make_rows(MEANS)
     more = [row for row in make_rows(MEANS, num_seeds=9, seed=2) if row["task"] == "easy" and row["seed"] > 3]
@@ -108,7 +96,7 @@ def test_a_task_with_splits_has_its_own_units() -> None:
         for seed in range(2)
     ]
     answer = next_runs(rows)
-    assert answer.read_back.num_splits == 6 and answer.read_back.num_repeats == 2
+    assert answer.table.num_splits == 6 and answer.table.num_repeats == 2
     assert {part.num_units("a") for part in answer.history.by_task.values()} == {3}
 
 
@@ -132,12 +120,6 @@ def test_each_run_has_a_task_the_one_whose_variance_falls_most() -> None:
     assert [run.task for run in answer.runs].count("hard") >= 4
     first = next_runs(make_rows({"a": dict.fromkeys(SDS, 0.7)}, num_seeds=1), candidates=["b"], workers=4)
     assert [f"{run.candidate} {run.task}" for run in first.runs] == ["b easy", "b hard", "a easy", "b easy"]
-
-
-def test_a_task_where_nothing_varies_gets_no_further_runs() -> None:
-    rows = make_rows({"a": dict.fromkeys(SDS, 0.8), "b": dict.fromkeys(SDS, 0.805), "c": dict.fromkeys(SDS, 0.79)})
-    constant = [{**row, "split": row["seed"], "score": row["score"] if row["task"] == "hard" else 1.0} for row in rows]
-    assert {run.task for run in next_runs(constant, workers=6).runs} == {"hard"}
 
 
 def test_tasks_of_very_different_noise_need_a_scale(tmp_path: Path) -> None:
@@ -198,8 +180,8 @@ def test_a_plan_goes_on_from_the_runs_on_each_task(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     next_runs(rows).table.write(path)
     done = plan(path, repetitions=40, seed=1)
-    assert done.default.runs.low >= 12 and done.claim is None and not done.interrupted
-    assert done.equal is not None and done.default.picked > 0.5
+    assert done.default.runs.low >= 12 and done.claim is None
+    assert not done.default.interrupted and done.default.picked > 0.5
     assert done.simulator.true_means["a"] == pytest.approx(next_runs(rows).result.candidates[0].mean)
 
 

@@ -6,17 +6,26 @@ import json
 from collections import defaultdict
 from contextlib import suppress
 from itertools import chain, islice
-from typing import Any, DefaultDict, Dict, FrozenSet, Hashable, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, DefaultDict, Dict, Hashable, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
-from allennlp.data.fields import LabelField, MetadataField, MultiLabelField, SequenceLabelField, TextField
-from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
+from allennlp.data.fields import LabelField, MetadataField
 
 from fiesta_allennlp.candidates.config import READER_KEYS, Config, official_paths, readers_of
-from fiesta_allennlp.candidates.pool import Pool, build_pool, describe_content, first_group_key, is_id, pairing_digests
-from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division, split_pool, target_sizes
+from fiesta_allennlp.candidates.pool import (
+    OFFICIAL_RATIOS_DIVISION,
+    SET_NAMES,
+    Division,
+    Pool,
+    build_pool,
+    describe_content,
+    first_group_key,
+    is_id,
+    split_pool,
+    target_sizes,
+)
 from fiesta_allennlp.core.errors import (
     MAX_CHOICES,
     ConfigError,
@@ -30,7 +39,7 @@ from fiesta_allennlp.core.errors import (
 from fiesta_allennlp.core.files import shorten
 
 Sets = Dict[str, List[Instance]]
-MAX_REREAD_INSTANCES = 200
+WordCounts = DefaultDict[str, DefaultDict[str, int]]
 
 
 @DatasetReader.register("resplit")
@@ -172,16 +181,20 @@ def _group_value(instance: Instance, group_by: str) -> Any:
 
 def read_pool(
     config: Config, group_by: Optional[str], *, data: str = "", division: Division = OFFICIAL_RATIOS_DIVISION
-) -> Pool:
-    """Read all sets of a candidate with its own readers, and check that random splits can mix them.
+) -> Tuple[Pool, WordCounts]:
+    """Read all sets of a candidate with its own readers, and check that random splits can mix them. Return the pool,
+    and how often each word occurs, by vocabulary namespace.
 
     `group_by` is a metadata key, `none` for no groups, or None for the class attribute `group_by` of the candidate's
     readers. `data` is the fingerprint of the data files, empty if pools are not compared. Official sets are each read
     by their own reader, without groups.
     """
     paths = division.used_paths(official_paths(config))
-    readers = {key: _build_reader(config, key) for key in readers_of(config)}
-    counter: DefaultDict[str, DefaultDict[str, int]] = defaultdict(lambda: defaultdict(int))
+    readers = {
+        key: DatasetReader.from_params(Params(reader, history=f"{key}.").duplicate())
+        for key, reader in readers_of(config).items()
+    }
+    counts: WordCounts = defaultdict(lambda: defaultdict(int))
     sets_by_reader: Dict[str, Sets] = {}
     for key, reader in readers.items():
         is_one_of_two = division.is_official and len(readers) == 2
@@ -189,35 +202,33 @@ def read_pool(
         sets_by_reader[key] = read_official_sets(reader, {name: paths[name] for name in own_names})
         for instance in chain(*sets_by_reader[key].values()):
             reader.apply_token_indexers(instance)
-            instance.count_vocab_items(counter)
+            instance.count_vocab_items(counts)
     sets = {name: instances for sets in sets_by_reader.values() for name, instances in sets.items()}
     pool = list(chain(*sets.values()))
     group_key = None
     if not division.is_official:
         group_key = first_group_key([group_by, *(getattr(reader, "group_by", None) for reader in readers.values())])
-        _check_readers_agree(config, paths, sets_by_reader, group_key)
+        identities = [_identities(list(chain(*sets.values())), group_key) for sets in sets_by_reader.values()]
+        if identities[0] != identities[-1]:
+            raise ConfigError(
+                f"the two readers read different groups or labels ({len(identities[0])} and {len(identities[-1])} "
+                "instances), which a random split cannot mix. Use --splits official."
+            )
     _check_sets(sets, paths)
-    groups = groups_of(pool, group_key)
-    return build_pool(
-        groups,
+    built_pool = build_pool(
+        groups_of(pool, group_key),
         {name: len(instances) for name, instances in sets.items()},
         contents=list(map(_content_of, pool)),
         group_by=group_key,
         division=division,
         data=data,
         fingerprint=hashlib.sha256(repr(_identities(pool, group_key)).encode("utf-8")).hexdigest(),
-        pairing=pairing_digests(groups, _label_fields(pool)),
-        words=_special_words(config).union(*counter.values()),
-        counts={namespace: dict(words) for namespace, words in counter.items()},
         contents_read=tuple(
             describe_content(path if isinstance(path, str) else name, len(sets[name]), "instances", pool[0].fields)
             for name, path in paths.items()
         ),
     )
-
-
-def _build_reader(config: Config, key: str) -> DatasetReader:
-    return DatasetReader.from_params(Params(config[key], history=f"{key}.").duplicate())
+    return built_pool, counts
 
 
 def _check_sets(sets: Sets, paths: Mapping[str, Any]) -> None:
@@ -231,53 +242,14 @@ def _check_sets(sets: Sets, paths: Mapping[str, Any]) -> None:
         raise DataError(f"all {len(labels)} instances of {files} have the label {label}: there is nothing to learn.")
 
 
-def _check_readers_agree(
-    config: Config, paths: Mapping[str, Any], sets_by_reader: Mapping[str, Sets], group_key: Optional[str]
-) -> None:
-    """Refuse a reader that draws at random, and two readers whose instances a random split cannot mix. Texts may
-    differ, as for augmentation."""
-    identities = [_identities(list(chain(*sets.values())), group_key) for sets in sets_by_reader.values()]
-    if identities[0] != identities[-1]:
-        raise ConfigError(
-            f"the two readers read different groups or labels ({len(identities[0])} and {len(identities[-1])} "
-            "instances), which a random split cannot mix. Use --splits official."
-        )
-    for key, sets in sets_by_reader.items():
-        name, instances = next(iter(sets.items()))
-        reread = _build_reader(config, key)._read(paths[name])
-        pairs = zip(instances[:MAX_REREAD_INSTANCES], reread, strict=False)
-        for number, (first, second) in enumerate(pairs, start=1):
-            if _labels_or_texts(first) != _labels_or_texts(second):
-                raise ConfigError(
-                    f"'{key}' ({config[key].get('type')}) is not deterministic: instance {number} of {paths[name]} "
-                    "differs when read again. Use a generator with a fixed seed, such as random.Random(0)."
-                )
-
-
 def _labels_of(instance: Instance) -> List[Any]:
     """Return the labels of an instance, which identify it whatever the tokenizer."""
     return [field.label for field in instance.fields.values() if isinstance(field, LabelField)]
 
 
-def _labels_or_texts(instance: Instance) -> List[Any]:
-    kinds = (LabelField, MultiLabelField, SequenceLabelField)
-    labels = [field.human_readable_repr() for field in instance.fields.values() if isinstance(field, kinds)]
-    return labels or [field.human_readable_repr() for field in instance.fields.values() if isinstance(field, TextField)]
-
-
 def _identities(instances: Sequence[Instance], group_key: Optional[str]) -> List[Tuple[Hashable, List[Any]]]:
     """Return the group, or else the position, and the labels of each instance."""
     return list(zip(groups_of(instances, group_key), map(_labels_of, instances), strict=True))
-
-
-def _label_fields(pool: Sequence[Instance]) -> Dict[str, List[Hashable]]:
-    """Return the labels of each field that labels every instance, or every token of it."""
-    fields = {name: [instance.fields.get(name) for instance in pool] for name in pool[0].fields}
-    return {
-        name: [tuple(field.labels) if isinstance(field, SequenceLabelField) else field.label for field in column]
-        for name, column in fields.items()
-        if all(isinstance(field, (LabelField, SequenceLabelField)) for field in column)
-    }
 
 
 def _content_of(instance: Instance) -> Hashable:
@@ -290,10 +262,3 @@ def _content_of(instance: Instance) -> Hashable:
             is_of_keys = isinstance(field, MetadataField) and isinstance(content, dict)
             contents.update(content if is_of_keys else {name: content})
     return hash(repr([(name, content) for name, content in contents.items() if not is_id(str(name))]))
-
-
-def _special_words(config: Config) -> FrozenSet[str]:
-    """Return the words of the vocabulary that are not in the data: added words, padding and the unknown word."""
-    vocabulary = config.get("vocabulary") or {}
-    special = {vocabulary.get("padding_token", DEFAULT_PADDING_TOKEN), vocabulary.get("oov_token", DEFAULT_OOV_TOKEN)}
-    return frozenset(special).union(*(vocabulary.get("tokens_to_add") or {}).values())

@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import torch
 
+import fiesta_allennlp.candidates.candidate_types  # noqa: F401, registers the run of a config
 from fiesta_allennlp.core.errors import describe
 
 PLUGIN = "fiesta_allennlp.plugin"  # a string, because a family must not import the example tasks

@@ -2,22 +2,27 @@
 
 import json
 import os
-import re
 import shlex
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.candidates.config import Config, absolute_paths, check_sets
-from fiesta_allennlp.candidates.programs.data_formats import FORMATS
+from fiesta_allennlp.candidates.candidate import AnyCandidate, check_no_split_options
+from fiesta_allennlp.candidates.data_files import absolute_paths
+from fiesta_allennlp.candidates.pool import SET_NAMES, Division, Preparation, first_group_key
+from fiesta_allennlp.candidates.programs.program_data import FORMATS, ProgramData
+from fiesta_allennlp.candidates.programs.program_run import (
+    PLACEHOLDER_PATTERN,
+    PYTHON,
+    STDOUT,
+    ProgramRun,
+    fill_command,
+)
 from fiesta_allennlp.candidates.select_settings import Settings
-from fiesta_allennlp.candidates.splits import SET_NAMES, Division
 from fiesta_allennlp.core.directory import DATA_DIRECTORY, OUTPUT_DIRECTORY
 from fiesta_allennlp.core.errors import ConfigError, check_known_keys, did_you_mean
 from fiesta_allennlp.core.files import shown_value
-from fiesta_allennlp.core.settings.options import flag
 from fiesta_allennlp.selecting.objections import UNSEEDED
 
 PROGRAM_TYPE = "program"
@@ -25,11 +30,6 @@ PROGRAM_KEYS = ("type", "command", "data", "metrics", "environment")
 DATA_KEYS = (*SET_NAMES, "format", "group_by")
 
 PLACEHOLDER_NAMES = (*SET_NAMES, "seed", "split_seed", "directory", "python")
-PLACEHOLDER_PATTERN = re.compile(r"\{\{(\w+)\}\}|(?<!\$)\{(\w+)\}")
-"""`{{name}}` stands for `{name}` itself, and `${name}` is a shell's."""
-
-STDOUT = "stdout"  # the value of `metrics` if they are the last line of the standard output
-PYTHON = "python"  # as the first word, the interpreter of the selection, like `{python}`
 SCRIPT_SUFFIXES = (".py", ".sh", ".R", ".pl", ".jl", ".rb", ".js", ".lua")
 RESERVED_PREFIX = "FIESTA_"  # begins the variables by which the selection finds the processes of a run
 
@@ -82,17 +82,6 @@ def check_no_lone_placeholder(words: Sequence[str]) -> None:
             )
 
 
-def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
-    all_values = {**values, PYTHON: sys.executable}
-    return PLACEHOLDER_PATTERN.sub(lambda match: f"{{{match[1]}}}" if match[1] else all_values[match[2]], text)
-
-
-def fill_command(config: Mapping[str, Any], values: Mapping[str, str]) -> List[str]:
-    """Return the program and its arguments. A plain `python` is this interpreter."""
-    program, *arguments = config["command"]
-    return [fill_placeholders(word, values) for word in ("{python}" if program == PYTHON else program, *arguments)]
-
-
 def _check_sets(placeholders: FrozenSet[str], division: Division) -> None:
     for name in SET_NAMES:
         if (name in placeholders) != (name in division.set_names):
@@ -120,13 +109,6 @@ def _check_own_splits(placeholders: FrozenSet[str], settings: Settings) -> None:
         )
 
 
-def check_no_split_options(settings: Settings) -> None:
-    """Refuse options about splits of data files, for a candidate without any."""
-    for name in ("group_by", "split_ratios"):
-        if getattr(settings, name) not in (None, "none", ()):
-            raise ConfigError(f"{flag(name)} needs data files: pass --data FILE (in a config, 'data'), or remove it.")
-
-
 def _check_command_exists(command: Sequence[str]) -> None:
     program, *arguments = command
     if PLACEHOLDER_PATTERN.search(program) is None and program != PYTHON and shutil.which(program) is None:
@@ -139,11 +121,12 @@ def _check_command_exists(command: Sequence[str]) -> None:
         raise ConfigError(f"'command' runs '{script}', which does not exist in the current directory {Path.cwd()}.")
 
 
-class ProgramConfig:
-    """The config of a candidate that is a program, and what can be wrong with it."""
+@AnyCandidate.register(PROGRAM_TYPE)
+class ProgramCandidate(AnyCandidate):
+    """A command in any language, which gets its sets as files and reports its metrics."""
 
-    config: Config
-    data_key: ClassVar[str]
+    run_class = ProgramRun
+    worker_module = ProgramRun.__module__
 
     def _check_keys(self) -> None:
         """Refuse unknown keys and values of the wrong type."""
@@ -181,7 +164,7 @@ class ProgramConfig:
         self._check_keys()
         config, division = self.config, self.own_division(settings.division)
         if self.data_paths:
-            check_sets(self.data_paths, division, self.data_key)
+            self.check_sets(division)
             if not division.is_official:
                 self._check_group_by(settings.group_by)
         for key, text in _placeholder_texts(config):
@@ -242,6 +225,13 @@ class ProgramConfig:
             return division
         uses_validation = "validation" in placeholders_of(self.config)
         return replace(division, has_validation=uses_validation and division.has_validation)
+
+    def prepare(self, *, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
+        if not self.data_paths:
+            return super().prepare(group_by=group_by, division=division, data=data, vectors=vectors)
+        own_key = self.config["data"].get("group_by")
+        key = None if division.is_official else first_group_key([group_by, own_key])
+        return Preparation(ProgramData.read(self.config["data"], division, key).pool(division, data_digest=data))
 
     def example_command(self, division: Division, directory: Path) -> str:
         """Return the command of a candidate's first run in this directory, for a shell, with the seeds 1 and 2."""

@@ -1,17 +1,257 @@
-"""The data files of a program: the pool that they make, and the sets that one run gets of it."""
+"""The data files of a program: their formats, as records that are written back byte for byte; the pool that they make;
+and the sets that one run gets of it."""
 
+import csv
 import hashlib
+import json
 import math
-from dataclasses import dataclass
-from itertools import chain
+import sys
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from itertools import chain, groupby
 from pathlib import Path
-from typing import Any, Dict, Hashable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, DefaultDict, Dict, Hashable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.candidates.config import absolute_paths
-from fiesta_allennlp.candidates.pool import Pool, build_pool, describe_content, encode_values, pairing_digests
-from fiesta_allennlp.candidates.programs.data_formats import FORMATS, DataFile, DataFormat, Record, read_file
-from fiesta_allennlp.candidates.splits import Division, split_pool, target_sizes
-from fiesta_allennlp.core.errors import DataError
+from fiesta_allennlp.candidates.data_files import absolute_paths
+from fiesta_allennlp.candidates.pool import (
+    Division,
+    Pool,
+    build_pool,
+    describe_content,
+    is_id,
+    split_pool,
+    target_sizes,
+)
+from fiesta_allennlp.core.errors import MAX_CHOICES, DataError, join_some
+from fiesta_allennlp.core.files import refuse_repeated_keys
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+DOCUMENT_START = b"-DOCSTART-"
+DOCUMENT = "document"  # the only key by which sentences of column files can be grouped
+
+
+@dataclass(frozen=True)
+class Record:
+    """An item of a data file: its bytes, ended by a line feed, the number of its first line, from 1, and its fields. In
+    a column file, `document` names its document, and `opening` is the line that begins that document."""
+
+    text: bytes
+    line: int
+    fields: Mapping[str, Hashable] = field(default_factory=dict)
+    document: str = ""
+    opening: bytes = b""
+
+    @property
+    def content(self) -> Hashable:
+        """What makes two records equal: the fields that are not ids, or the text if no field is an id."""
+        contents = {name: value for name, value in self.fields.items() if not is_id(name)}
+        return tuple(contents.items()) if 0 < len(contents) < len(self.fields) else self.text
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """The records of a file, and what precedes them, such as the names of columns."""
+
+    path: str
+    head: bytes
+    records: Tuple[Record, ...]
+
+
+class DataFormat(ABC):
+    """A format of data files: how records are separated and what they hold. `suffix` is for files whose name has none;
+    `unit` is what a record is in such a file, and `names_fields` whether the file names their fields."""
+
+    suffix: str
+    unit: str
+    names_fields: bool = True
+
+    @abstractmethod
+    def read(self, content: bytes, path: str) -> DataFile:
+        """Return the records of a file with this content. Raise a `DataError` with the line that is not a record."""
+
+    def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
+        """Return the group of each record. Shape: `(num_records,)`. Raise a `DataError` if a record has no such
+        field."""
+        for record in file.records:
+            if record.fields.get(group_by) in (None, ""):
+                names = join_some(record.fields, limit=MAX_CHOICES) or "none"
+                raise DataError(
+                    f"{file.path}, line {record.line}: cannot group by '{group_by}', which is missing. Fields of this "
+                    f"record: {names}. Use a field that every record has, or --group-by none."
+                )
+        return [record.fields[group_by] for record in file.records]
+
+    def file_name(self, set_name: str, path: str) -> str:
+        """Return the file name of a set that is cut for a run; it ends as the data file `path`."""
+        return f"{set_name}{Path(path).suffix or self.suffix}"
+
+    def format_records(self, head: bytes, records: Sequence[Record], *, by_document: bool) -> bytes:
+        """Return the content of a file with these records, which are whole documents with `by_document`."""
+        return head + b"".join(record.text for record in records)
+
+
+@dataclass(frozen=True)
+class LinesFormat(DataFormat):
+    """A record in each line that is not empty. `fields_of` returns the fields of a line in a file."""
+
+    suffix: str
+    unit: str
+    fields_of: Callable[[Record, str], Mapping[str, Hashable]]
+    names_fields: bool = True
+
+    def read(self, content: bytes, path: str) -> DataFile:
+        lines = [line for line in _split_lines(content) if not _is_blank(line)]
+        return DataFile(path, b"", tuple(replace(line, fields=self.fields_of(line, path)) for line in lines))
+
+
+@dataclass(frozen=True)
+class TableFormat(DataFormat):
+    """A header, and a row in each line; with `quotes`, fields in quotes may hold separators and line ends."""
+
+    separator: str
+    suffix: str
+    quotes: bool
+    unit = "rows"
+
+    def read(self, content: bytes, path: str) -> DataFile:
+        rows = list(self._rows(content, path))
+        if not rows:
+            raise DataError(f"{path} is empty. The first line must name the columns.")
+        (first, header), *body = rows
+        if repeated := [name for name in header if name and header.count(name) > 1]:
+            raise DataError(f"{path}: two columns have the name '{repeated[0]}'. Rename one of them.")
+        for record, row in body:
+            if len(row) != len(header):
+                raise DataError(f"{path}, line {record.line}: expected {len(header)} fields but found {len(row)}.")
+        records = (replace(record, fields=dict(zip(header, row, strict=True))) for record, row in body)
+        return DataFile(path, first.text, tuple(records))
+
+    def _rows(self, content: bytes, path: str) -> Iterator[Tuple[Record, List[str]]]:
+        lines: List[Record] = []
+
+        def texts() -> Iterator[str]:
+            for line in _split_lines(content):
+                lines.append(line)
+                yield _decode_line(line, path)
+
+        csv.field_size_limit(sys.maxsize)
+        quoting: Any = csv.QUOTE_MINIMAL if self.quotes else csv.QUOTE_NONE
+        try:
+            for row in csv.reader(texts(), delimiter=self.separator, quoting=quoting, strict=True):
+                if row:
+                    yield Record(b"".join(line.text for line in lines), lines[0].line), row
+                lines.clear()
+        except csv.Error as error:
+            start = lines[0].line if lines else 1
+            raise DataError(f"{path}, line {start}: not a valid row: {error}.") from error
+
+
+class ConllFormat(DataFormat):
+    """A word and its columns in each line; an empty line ends a sentence, `-DOCSTART-` begins a document."""
+
+    suffix = ".conll"
+    unit = "blocks between empty lines, each a record"
+    names_fields = False
+
+    def read(self, content: bytes, path: str) -> DataFile:
+        records: List[Record] = []
+        document, opening = "", b""
+        for is_break, block in groupby(_split_lines(content), key=self._is_break):
+            lines = list(block)
+            if not is_break:
+                columns = zip(*(line.text.split() for line in lines), strict=False)  # those that every word has
+                fields = {str(number): column for number, column in enumerate(columns)}
+                text = b"".join(line.text for line in lines)
+                records.append(Record(text, lines[0].line, fields, document, opening))
+                continue
+            for line in lines:
+                if line.text.startswith(DOCUMENT_START):
+                    document, opening = f"{path}:{line.line}", line.text
+        return DataFile(path, b"", tuple(records))
+
+    @staticmethod
+    def _is_break(line: Record) -> bool:
+        return line.text.startswith(DOCUMENT_START) or _is_blank(line)
+
+    def groups(self, file: DataFile, group_by: str) -> List[Hashable]:
+        """Return a digest of the words of each document, or of each sentence if there are no documents, so that equal
+        texts stay on one side."""
+        if group_by != DOCUMENT:
+            raise DataError(f"cannot group CoNLL sentences by '{group_by}'. Use '{DOCUMENT}', or --group-by none.")
+        has_documents = any(record.opening for record in file.records)
+        documents = [record.document if has_documents else record.line for record in file.records]
+        words: DefaultDict[Hashable, List[Any]] = defaultdict(list)
+        for document, record in zip(documents, file.records, strict=True):
+            words[document].append(record.fields["0"])
+        digests = {document: hashlib.sha256(repr(words[document]).encode()).hexdigest()[:16] for document in words}
+        return [digests[document] for document in documents]
+
+    def format_records(self, head: bytes, records: Sequence[Record], *, by_document: bool) -> bytes:
+        pieces: List[bytes] = []
+        for previous, record in zip([None, *records], records, strict=False):
+            if by_document and record.document != (previous.document if previous else ""):
+                pieces.append(record.opening)
+            pieces.append(record.text)
+        return b"\n".join(pieces)
+
+
+def _split_lines(content: bytes) -> Iterator[Record]:
+    lines = content.split(b"\n")
+    for number, line in enumerate(lines if lines[-1] else lines[:-1], start=1):
+        yield Record(line + b"\n", number)
+
+
+def _is_blank(line: Record) -> bool:
+    """Return whether a line is empty to the eye; a no-break space is."""
+    return not line.text.decode("utf-8", "replace").strip()
+
+
+OBJECTS_ADVICE = "Write one object, with distinct keys, in each line."
+
+
+def _json_fields(record: Record, path: str) -> Dict[str, Hashable]:
+    try:
+        record_object = json.loads(_decode_line(record, path), object_pairs_hook=refuse_repeated_keys)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}, line {record.line}: not valid JSON: {error}. {OBJECTS_ADVICE}") from error
+    if not isinstance(record_object, dict):
+        kind = type(record_object).__name__
+        raise DataError(f"{path}, line {record.line}: expected a JSON object but found a {kind}. {OBJECTS_ADVICE}")
+    items = record_object.items()
+    return {name: value if isinstance(value, Hashable) else json.dumps(value, sort_keys=True) for name, value in items}
+
+
+def _edge_words(record: Record, path: str) -> Dict[str, Hashable]:
+    words = record.text.split()
+    return {"first word": words[0], "last word": words[-1]}
+
+
+def _decode_line(line: Record, path: str) -> str:
+    try:
+        return line.text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}, line {line.line}: not UTF-8: {error.reason}. Save it as UTF-8.") from error
+
+
+FORMATS: Mapping[str, DataFormat] = {
+    "jsonl": LinesFormat(".jsonl", "objects", _json_fields),
+    "csv": TableFormat(",", ".csv", quotes=True),
+    "tsv": TableFormat("\t", ".tsv", quotes=False),
+    "conll": ConllFormat(),
+    "lines": LinesFormat(".txt", "lines, each a record", _edge_words, names_fields=False),
+}
+
+
+def read_file(path: str, data_format: DataFormat) -> DataFile:
+    content = Path(path).read_bytes()
+    if content.startswith(UTF_16):
+        raise DataError(f"{path} is UTF-16. Save it as UTF-8.")
+    file = data_format.read(content.removeprefix(BYTE_ORDER_MARK), path)
+    if not file.records:
+        raise DataError(f"{path} has no records.")
+    return file
 
 
 @dataclass(frozen=True)
@@ -49,29 +289,16 @@ class ProgramData:
             return list(range(len(self.records)))
         return [group for file in self.files.values() for group in self.format.groups(file, self.group_by)]
 
-    def fields(self) -> Dict[str, List[Hashable]]:
-        """Return the fields that all files have. Shape of each: `(num_records,)`."""
-        names_by_file = [{name for record in file.records for name in record.fields} for file in self.files.values()]
-        records = self.records
-        return {name: [record.fields.get(name) for record in records] for name in set.intersection(*names_by_file)}
-
     def pool(self, division: Division, *, data_digest: str) -> Pool:
         """Return the pool of all records. `data_digest` is the fingerprint of the data files."""
-        groups, records = self.groups(), self.records
-        fingerprint = hashlib.sha256(repr(encode_values(groups)).encode("ascii"))
-        for record in records:
-            fingerprint.update(record.text)
         return build_pool(
-            groups,
+            self.groups(),
             self.sizes,
-            contents=[record.content for record in records],
+            contents=[record.content for record in self.records],
             contents_read=self.contents_read,
             group_by=self.group_by,
             division=division,
             data=data_digest,
-            fingerprint=fingerprint.hexdigest(),
-            pairing=(*pairing_digests(groups, {}), *pairing_digests(groups, self.fields())),
-            is_of_program=True,
         )
 
     @property

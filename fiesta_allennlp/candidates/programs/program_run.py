@@ -8,15 +8,15 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Dict, Mapping, Optional, Sequence, Union
+from typing import IO, Any, Dict, List, Mapping, Optional, Sequence, Union
 
-from fiesta_allennlp.candidates.candidate_run import CandidateRun, ReportedMetrics
-from fiesta_allennlp.candidates.config import absolute_paths
-from fiesta_allennlp.candidates.programs.program import STDOUT, fill_command, fill_placeholders
+from fiesta_allennlp.candidates.candidate import CandidateRun, ReportedMetrics
+from fiesta_allennlp.candidates.data_files import absolute_paths
 from fiesta_allennlp.candidates.programs.program_data import ProgramData
 from fiesta_allennlp.core.directory import DATA_DIRECTORY, MODEL_DIRECTORY, OUTPUT_DIRECTORY, RUN_FILE
 from fiesta_allennlp.core.errors import MetricError, ProgramError, ProgramKilledError, escape_invisible, join_some
@@ -35,17 +35,36 @@ CHUNK_BYTES, MAX_BYTES_KEPT = 2**16, 2**22  # bytes of the output: of one readin
 SHELL_STATUS_OFFSET = 128  # a shell adds it to the number of the signal that ended its program
 MAX_LINES, MAX_CHARACTERS = 3, 300  # of the output in an error
 MAX_LINE_CHARACTERS, MAX_FILES = 120, 5  # of the last printed line, and of the files that a run wrote, in a message
+MAX_TRIAL_RECORDS = 200
 OUTPUT_TIMEOUT_SECONDS = 10.0  # for the output of a program that has ended, where its children cannot be killed
 
 COLOUR_PATTERN = re.compile(r"\x1b\[[0-9;]*m")
 LINE_START_PATTERN = re.compile(r"[\r\n]|\x1b\[[0-9;?]*[A-Za-z]")
 """Where a terminal begins a line again: its end, or a sequence that moves the cursor or erases."""
 
+PLACEHOLDER_PATTERN = re.compile(r"\{\{(\w+)\}\}|(?<!\$)\{(\w+)\}")
+"""`{{name}}` stands for `{name}` itself, and `${name}` is a shell's."""
+
+
+STDOUT = "stdout"  # the value of `metrics` if they are the last line of the standard output
+PYTHON = "python"  # as the first word, the interpreter of the selection, like `{python}`
+
 DEFAULT_METRICS = "{directory}/metrics.json"
 EXPECTED_TEXT = (
     f'Expected: a JSON object of numbers, such as {{"accuracy": 0.9}}, in {DEFAULT_METRICS} or as the last printed '
     "line (print(json.dumps(metrics)))."
 )
+
+
+def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
+    all_values = {**values, PYTHON: sys.executable}
+    return PLACEHOLDER_PATTERN.sub(lambda match: f"{{{match[1]}}}" if match[1] else all_values[match[2]], text)
+
+
+def fill_command(config: Mapping[str, Any], values: Mapping[str, str]) -> List[str]:
+    """Return the program and its arguments. A plain `python` is this interpreter."""
+    program, *arguments = config["command"]
+    return [fill_placeholders(word, values) for word in ("{python}" if program == PYTHON else program, *arguments)]
 
 
 def run_program(command: Sequence[str], *, environment: Mapping[str, str], directory: Optional[str]) -> str:
@@ -201,11 +220,8 @@ class ProgramRun(CandidateRun):
 
     A run leaves `outcome.json` with its command, and the program's own `output`, which is empty when the program starts
     and deleted if it stays so. Until it has finished, `run.json` has the command. `keep_models` keeps the directory
-    `model` that the program made. `max_records` limits all sets together, for a trial.
+    `model` that the program made. A trial has few records in all sets together.
     """
-
-    keep_models: bool = False
-    max_records: Optional[int] = None
 
     def make_run(self, request: Request, directory: Path) -> ReportedMetrics:
         directory = directory.resolve()
@@ -235,12 +251,11 @@ class ProgramRun(CandidateRun):
     def _set_paths(self, request: Request, directory: Path) -> Dict[str, str]:
         """Return the files of the sets by part: new ones, or the official ones as they are."""
         data, division = self.config.get("data"), self.division
-        if data is None or (division.is_official and self.max_records is None):
+        if data is None or (division.is_official and not self.is_trial):
             return absolute_paths(data or {})
+        limit = MAX_TRIAL_RECORDS if self.is_trial else None
         program_data = ProgramData.read(data, division, self.group_by)
-        return program_data.write_sets(
-            directory, split_seed=request.split_seed, division=division, max_records=self.max_records
-        )
+        return program_data.write_sets(directory, split_seed=request.split_seed, division=division, max_records=limit)
 
     def _run_command(self, request: Request, placeholder_values: Mapping[str, str], directory: Path) -> str:
         command = fill_command(self.config, placeholder_values)

@@ -7,11 +7,10 @@ The packages are imported first, as `--include-package` does. The run is made in
 
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from fiesta_allennlp.candidates.candidate_types import type_of
-from fiesta_allennlp.candidates.splits import Division
+from fiesta_allennlp.candidates.pool import Division
 from fiesta_allennlp.core.files import read_json
 from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.core.registry import build_record, import_package
@@ -20,18 +19,20 @@ from fiesta_allennlp.core.registry import build_record, import_package
 def repeat_program(description_file: Path, directory: Path) -> Evaluation:
     """Cut the same sets, and start the same command with the same seeds, in another directory. The model stays."""
     description = read_json(description_file)
-    run, request = description["run"], Request(**description["run"]["seeds"])
-    division = build_record(Division, run["division"])
-    options = {"metric": description["metric"], "group_by": run["group_by"], "division": division}
-    candidate = type_of(run["config"])
+    run, working_directory = description["run"], description["working_directory"]
+    candidate_run = type_of(run["config"]).run_class(
+        run["config"],
+        description["metric"],
+        group_by=run["group_by"],
+        division=build_record(Division, run["division"]),
+        keep_models=True,
+        working_directory=working_directory,
+    )
     directory = directory.absolute()
     directory.mkdir(parents=True)
-    if Path(description["working_directory"]).is_dir():
-        os.chdir(description["working_directory"])
-    candidate_run = candidate.evaluator(vectors={}, keep_models=True, free_device=False, is_trial=False, **options)
-    return replace(candidate_run, config=run["config"], working_directory=description["working_directory"]).evaluate(
-        request, directory
-    )
+    if Path(working_directory).is_dir():
+        os.chdir(working_directory)
+    return candidate_run.evaluate(Request(**run["seeds"]), directory)
 
 
 if __name__ == "__main__":

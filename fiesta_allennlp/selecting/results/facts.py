@@ -262,11 +262,14 @@ def _describe_gate(result: Any) -> List[str]:
     for each in result.gate.verdicts:
         name, drop = each.candidate, f"by more than {result.gate.max_drop:g}"
         chance = f"{drop} with probability {probability_text(1 - each.prob_no_worse)}"
+        decides = (
+            f"{probability_text(each.allowed_error)} or less, or {probability_text(1 - each.allowed_error)} or more"
+        )
         texts = {
             "better": f"{name} is better than {main} with probability {probability_text(each.prob_better)}.",
             "no worse": f"{name} is no worse than {main} (worse {chance}).",
             "worse": f"{name} is worse than {main} {chance}.",
-            "open": f"Open: {name} is worse than {main} {chance}.",
+            "open": f"Open: {name} is worse than {main} {chance}. After these runs, {decides} decides.",
         }
         sentences.append(texts[each.verdict])
     return sentences

@@ -30,11 +30,11 @@ from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.selecting.database import translated_store_errors
 from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.selecting.store import open_for_reading
-from fiesta_allennlp.tables.read_back import ReadBack
-from fiesta_allennlp.tables.run_table import read_run_table
+from fiesta_allennlp.tables.run_table import RunTable
 from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScorePreset, ScoreSource
 from fiesta_allennlp.tables.simulation.score_table import make_score_table
 from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
+from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import (
     DEFAULT_NUM_CANDIDATES,
     TABLE_OPTIONS,
@@ -63,7 +63,7 @@ class PosteriorScores(ScoreSource):
     takes_logits: bool = False
     metric: Metric = UNNAMED
     notes: Tuple[str, ...] = ()
-    read_back: Optional[ReadBack] = None
+    read_back: Optional[RunTable] = None
 
     @property
     def knows_seconds(self) -> bool:
@@ -162,7 +162,7 @@ def _read_table(settings: PlanSettings, path: Path) -> Simulator:
     table = make_score_table(rows)  # which refuses fewer than two candidates
     if not rows.has_splits:
         settings = replace(settings, splits=OFFICIAL)
-    history = ScoreThreshold(settings.min_score, rows.minimise).apply_to(rows.history(list(table.scores)))
+    history = ScoreThreshold(settings.min_score, rows.metric.minimise).apply_to(rows.history(list(table.scores)))
     pilot = PosteriorScores(str(path), history, metric=rows.metric, read_back=table.read_back)
     return _plan_from_pilot(settings, pilot, _choose_settings(settings, {}))
 

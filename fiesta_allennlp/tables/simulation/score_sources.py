@@ -11,7 +11,7 @@ from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, jo
 from fiesta_allennlp.core.records import Evaluation, History, Request
 from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
 from fiesta_allennlp.selecting.failures import NO_THRESHOLD, ScoreThreshold
-from fiesta_allennlp.tables.read_back import ReadBack
+from fiesta_allennlp.tables.run_table import RunTable
 
 
 class OutOfScoresError(DataError):
@@ -132,7 +132,7 @@ class ScoreSource(ABC):
     notes: Tuple[str, ...] = ()
     """Sentences about the scores that are left out, or that come from nowhere else."""
 
-    read_back: Optional[ReadBack] = None
+    read_back: Optional[RunTable] = None
     """What was understood of a table; None for other sources."""
 
     score_threshold: ScoreThreshold = NO_THRESHOLD

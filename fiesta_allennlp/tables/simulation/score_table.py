@@ -14,10 +14,10 @@ from fiesta_allennlp.core.settings.choice_settings import OFFICIAL
 from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
 from fiesta_allennlp.selecting.failures import NO_THRESHOLD, ScoreThreshold
 from fiesta_allennlp.selecting.store import open_for_reading
-from fiesta_allennlp.tables.read_back import ReadBack
-from fiesta_allennlp.tables.run_table import RunTable, read_run_table
+from fiesta_allennlp.tables.run_table import RunTable
 from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScoreSource, number_splits
 from fiesta_allennlp.tables.table_files import Content
+from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import TABLE_OPTIONS, ReplaySettings, refuse_table_options
 
 
@@ -35,7 +35,7 @@ class ScoreTable(ScoreSource):
     metric: Metric = UNNAMED
     on_official_splits: bool = False
     notes: Tuple[str, ...] = ()
-    read_back: Optional[ReadBack] = None
+    read_back: Optional[RunTable] = None
     score_threshold: ScoreThreshold = NO_THRESHOLD
 
     def true_means(self) -> Dict[str, float]:
@@ -149,7 +149,7 @@ def make_score_table(table: RunTable) -> ScoreTable:
         {name: np.array([run.score for run in own_runs], dtype=float) for name, own_runs in runs.items()},
         metric=table.metric,
         on_official_splits=not table.has_splits,
-        read_back=table.read_back,
+        read_back=table,
     )
 
 

@@ -4,6 +4,7 @@ import csv
 import itertools
 import json
 import random
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional
 
@@ -17,7 +18,7 @@ from allennlp.data.tokenizers import WhitespaceTokenizer
 
 from fiesta_allennlp.candidates.allennlp.instances import groups_of, read_official_sets, read_pool
 from fiesta_allennlp.candidates.config import evaluation_config
-from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
+from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division, check_same_pool
 from fiesta_allennlp.core.errors import ConfigError, DataError, ReaderError
 from fiesta_allennlp.core.records import Request
 from tests.conftest import classifier_config
@@ -61,8 +62,8 @@ def config_of(reviews: Path, training: Dict[str, Any], evaluating: Optional[Dict
 def test_two_readers_that_read_the_same_labels_may_read_other_texts(reviews: Path) -> None:
     config = config_of(reviews, {}, {"max_sequence_length": 2})
     plain = config_of(reviews, {}, None)
-    assert read_pool(config, "id").fingerprint == read_pool(plain, "id").fingerprint
-    assert read_pool(config, None).fingerprint == read_pool(plain, None).fingerprint
+    assert read_pool(config, "id")[0].fingerprint == read_pool(plain, "id")[0].fingerprint
+    assert read_pool(config, None)[0].fingerprint == read_pool(plain, None)[0].fingerprint
     assert read_pool({**plain, "validation_dataset_reader": None}, None) == read_pool(plain, None)
     made = json.loads(json.dumps(evaluation_config(config, REQUEST)))
     readers = [DatasetReader.from_params(Params(made[key])) for key in READERS]
@@ -101,7 +102,7 @@ def test_a_file_without_instances_is_named(reviews: Path, division: Division) ->
 
 def test_on_official_splits_each_set_is_read_by_its_own_reader(reviews: Path) -> None:
     config = config_of(reviews, {"copies": 3, "skip": 4}, {"skip": 4})
-    pool = read_pool(config, None, division=OFFICIAL)
+    pool, _ = read_pool(config, None, division=OFFICIAL)
     assert pool.official == pool.targets == {"train": 90, "validation": 9, "test": 15}
     made = evaluation_config(config, REQUEST, division=OFFICIAL)
     assert {key: made[key] for key in config if key != "trainer"} == {k: v for k, v in config.items() if k != "trainer"}
@@ -109,64 +110,29 @@ def test_on_official_splits_each_set_is_read_by_its_own_reader(reviews: Path) ->
 
 @DatasetReader.register("drawing")
 class Drawing(TextClassificationJsonReader):
-    """Shuffles, from a seed where it has one; or drops words, or labels before it shuffles."""
+    """Shuffles, from a seed where it has one; or drops words."""
 
-    def __init__(self, seed: "int | None" = None, drop: str = "", **kwargs: Any) -> None:
+    def __init__(self, seed: "int | None" = None, drop: bool = False, **kwargs: Any) -> None:
         super().__init__(tokenizer=WhitespaceTokenizer(), **kwargs)
         self.rng = random if seed is None else random.Random(seed)
         self.drop = drop
 
     def _read(self, file_path: Any) -> Iterator[Instance]:
         read = list(super()._read(file_path))
-        if self.drop == "words":
+        if self.drop:
             for instance in read:
                 instance.fields["tokens"].tokens.pop(self.rng.randrange(3))  # type: ignore[attr-defined]
         else:
             self.rng.shuffle(read)
-        for instance in read:
-            if self.drop == "labels":
-                del instance.fields["label"]
-            yield instance
+        yield from read
 
 
-def pool_of(reviews: Path, **reader: Any) -> None:
-    read_pool({**classifier_config(reviews), "dataset_reader": {"type": "drawing", **reader}}, None)
-
-
-def test_a_reader_that_draws_without_a_seed_is_refused_and_its_own_seed_and_varied_words_pass(reviews: Path) -> None:
-    for wrong in ({}, {"drop": "labels"}):
-        with pytest.raises(ConfigError, match=r"'dataset_reader' \(drawing\) is not deterministic"):
-            pool_of(reviews, **wrong)
-    for right in ({"seed": 3}, {"drop": "words"}):
-        pool_of(reviews, **right)
-
-
-TERM = '<aspectTerm term="{1}" polarity="{2}" from="{3}" to="{4}"/>'
-SENTENCE = '<sentence id="{0}"><text>good {1} here</text><aspectTerms>' + TERM + "</aspectTerms></sentence>"
-WORDS = ("fish", "meat", "soup", "rice")
-
-
-def write_terms(path: Path, num_sentences: int, num_copies: int) -> str:
-    """Write a sentence for each of many targets, and copies of the first ones under other ids."""
-    lines = [
-        SENTENCE.format(number, target, ("positive", "negative")[index % 2], 5, 5 + len(target))
-        for number, index in enumerate([*range(num_sentences), *range(num_copies)])
-        for target in [f"{WORDS[index % 4]}{index // 4}"]
-    ]
-    path.write_text(f"<sentences>{''.join(lines)}</sentences>")
-    return str(path)
-
-
-@pytest.mark.parametrize("inputs", [["left", "right"], ["left", "target", "right"]])
-@pytest.mark.parametrize("group_by", [None, "none"])
-def test_copies_are_records_whatever_the_model_reads(
-    tmp_path: Path, inputs: List[str], group_by: Optional[str]
-) -> None:
-    """The contexts are the same in all records, so a model of these alone cannot tell them apart."""
-    train = write_terms(tmp_path / "train.xml", 40, 7)
-    config = {"dataset_reader": {"type": "semeval_tdsa", "inputs": inputs}, "train_data_path": train}
-    (note,) = read_pool(config, group_by, division=Division(ratios=(0.5, 0.25, 0.25))).notes
-    assert note.startswith("14 of 47 records have an exact copy")
+def test_readers_that_shuffle_differ_unless_they_have_a_seed_of_their_own(reviews: Path) -> None:
+    for reader, is_same in (({}, False), ({"seed": 3}, True), ({"drop": True}, True)):
+        config = {**classifier_config(reviews), "dataset_reader": {"type": "drawing", **reader}}
+        pools = {name: read_pool(config, None)[0] for name in ("one", "other")}
+        with nullcontext() if is_same else pytest.raises(ConfigError, match="groups or labels.*with a fixed seed"):
+            check_same_pool(pools)
 
 
 # The pool is split again.
@@ -202,12 +168,6 @@ def test_one_file_is_dealt_out_at_given_ratios(reviews: Path) -> None:
         make_reader(reviews, parts=("test",))
     with pytest.raises(DataError, match="must be 2 positive numbers"):
         list(make_reader(reviews, has_test=False, ratios=[0.5, 0.2, 0.3]).read("train"))
-
-
-def test_a_path_that_is_no_set_is_read_by_the_wrapped_reader(reviews: Path) -> None:
-    reader = make_reader(reviews)
-    path = str(reviews / "test.jsonl")
-    assert texts(list(reader.read(path))) == texts(list(reader._reader.read(path)))
 
 
 def test_instances_with_equal_lists_are_one_group() -> None:

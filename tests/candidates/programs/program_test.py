@@ -9,9 +9,9 @@ import pytest
 from fiesta_allennlp.candidates.candidate_set import load_candidate
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.points import CandidateSpec
+from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.candidates.programs.program import fill_command
 from fiesta_allennlp.candidates.select_settings import Settings
-from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.core.errors import ConfigError
 from tests.programs import program_config
 

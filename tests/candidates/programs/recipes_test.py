@@ -94,10 +94,9 @@ def test_a_recipe_runs_as_it_is_printed(words: List[str], programs: Path, fiesta
     assert not list(programs.glob("runs/*/evaluations/*/output/model"))
 
 
-def test_a_trial_makes_a_short_run_of_each_and_keeps_nothing(
-    programs: Path, monkeypatch: pytest.MonkeyPatch, fiesta: Callable[..., Any]
-) -> None:
-    monkeypatch.setattr("fiesta_allennlp.candidates.candidate_types.MAX_TRIAL_RECORDS", 12)
+def test_a_trial_makes_a_short_run_of_each_and_keeps_nothing(programs: Path, fiesta: Callable[..., Any]) -> None:
+    for name in ("train.jsonl", "test.jsonl"):
+        (programs / name).write_text(10 * (programs / name).read_text())
     before = sorted(programs.rglob("*"))
     script = r"wc -l < {{test}} > lines; echo '{{\"{0}\": 0.5}}'"
     given = [f'{name}=sh -c "{script.format(name)}" {name} {{train}} {{test}} {{seed}}' for name in ("f1", "em")]
@@ -105,7 +104,7 @@ def test_a_trial_makes_a_short_run_of_each_and_keeps_nothing(
     status, said = fiesta("select", *given, *options, "f1")
     assert status == 1 and re.search(r"f1 +0\.5000 +\d+\.\d\n", said), said
     assert "failed: em: the run did not report a metric named 'f1'. In its last printed line: em = 0.5" in said
-    assert Path("lines").read_text().split() == ["4"]  # of 20 beside 40, in 12 records
+    assert Path("lines").read_text().split() == ["67"]  # of 200 beside 400, in 200 records
     Path("lines").unlink()
     assert sorted(programs.rglob("*")) == before
 

@@ -59,13 +59,6 @@ def test_log_odds_weigh_precision_against_recall(beta: float) -> None:
     assert_allclose(log_odds(far, 0.5), [500, -900])
 
 
-def test_beta_weighs_precision() -> None:
-    both = counted({"precise": [[10, 0, 10, 10]], "complete": [[10, 10, 0, 10]]})
-    for beta, expected in ((0.9, [1, 0]), (0.5, [0.5, 0.5]), (0.1, [0, 1])):
-        found = DirichletFMeasure(beta=beta, concentration=ALIKE).posterior(both).prob_best()
-        assert_allclose(found, expected, atol=0.02)
-
-
 def test_everything_wrong_or_right_gives_finite_numbers() -> None:
     posterior = DirichletFMeasure().posterior(counted({"w": [[0, 9, 9, 9]] * 50, "r": [[9, 0, 0, 9]] * 50}))
     assert_allclose(posterior.prob_best(), [0, 1], atol=1e-6)

@@ -7,16 +7,7 @@ from fiesta_allennlp.choosing.probability.collapsed_runs import (
     flag_collapsed,
     robust_sds_below,
 )
-from fiesta_allennlp.core.records import Evaluation, History, Request
-
-
-def history_of(**scores):
-    runs = [
-        Evaluation(Request(name, k, k, 0, 0, 0), score, "accuracy")
-        for name, values in scores.items()
-        for k, score in enumerate(values)
-    ]
-    return History(tuple(scores), tuple(runs))
+from tests.choosing.histories import history
 
 
 def test_distance_in_robust_sds():
@@ -64,7 +55,7 @@ def test_at_most_one_normal_sample_in_a_hundred(number):
 
 def test_a_hard_split_is_no_collapsed_run():
     good, bad = np.linspace(0.85, 0.87, 11), 0.3
-    both = history_of(a=[*good, bad], b=[*(good - 0.01), bad], c=[*(good + 0.01), 0.87])
+    both = history({"a": [*good, bad], "b": [*(good - 0.01), bad], "c": [*(good + 0.01), 0.87]})
     assert not find_collapsed_runs(both)
-    (alone,) = find_collapsed_runs(history_of(a=[*good, bad], b=[*good, 0.86], c=[0.5]))
+    (alone,) = find_collapsed_runs(history({"a": [*good, bad], "b": [*good, 0.86], "c": [0.5]}))
     assert (alone.candidate, alone.num_runs, list(alone.scores.values())) == ("a", 12, [bad])

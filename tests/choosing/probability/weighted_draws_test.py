@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import expit, gammaln, logit
+from scipy.special import gammaln, logit
 from scipy.stats import beta, dirichlet
 
 from fiesta_allennlp.choosing.probability.weighted_draws import (
@@ -32,14 +32,6 @@ def test_two_quantities_worked_by_hand() -> None:
         prob_best([of_beta(1, 1)] * 2, -0.1)
 
 
-def test_a_small_probability_is_no_frequency() -> None:
-    far = prob_best([of_beta(60, 40), of_beta(30, 70)])[1]
-    x = np.linspace(0, 1, 200001)
-    expected = float(np.sum(beta.pdf(x, 30, 70) * beta.cdf(x, 60, 40)) * (x[1] - x[0]))
-    assert 7e-6 < expected < 8e-6
-    assert expected / 4 < far < expected * 4
-
-
 def test_many_quantities_agree_with_draws() -> None:
     many = [of_beta(20 + i, 20) for i in range(20)]
     draws = sample(many, 100000, np.random.default_rng(3))
@@ -57,14 +49,6 @@ def test_a_marginal_has_the_quantiles_and_weights_of_its_draws() -> None:
     weighted = empirical_distribution(logit(EVEN[::-1]), EVEN[::-1] / EVEN.sum())
     assert (weighted.location, weighted.scale) == pytest.approx((2 / 3, (1 / 18) ** 0.5), abs=1e-4)
     assert_allclose(np.interp(logit(0.5), weighted.log_odds, weighted.cdf), 0.25, atol=1e-3)
-
-
-def test_values_that_are_1_to_the_last_digit_are_told_apart() -> None:
-    near, nearer = (
-        empirical_distribution(np.linspace(low, low + 10, 512), np.full(512, 1 / 512)) for low in (50.0, 65.0)
-    )
-    assert expit(50.0) == 1
-    assert_allclose(prob_best([near, nearer]), [0, 1], atol=1e-12)
 
 
 PRIOR = np.full(4, 0.25)
@@ -126,31 +110,3 @@ def test_enough_draws_count(num_kinds: int, concentration: float) -> None:
         found = drawn(counts, concentration, prior=prior)
         assert found.effective_share > 0.2
         assert found.weights.sum() == pytest.approx(1)
-
-
-def test_the_order_of_documents_plays_no_part_and_nothing_is_left_to_chance() -> None:
-    first, second = (drawn(counts) for counts in (COUNTS, COUNTS[::-1]))
-    assert first.log_rates.tolist() == second.log_rates.tolist()
-    assert_allclose(first.weights, second.weights, rtol=1e-10)
-
-
-def test_sums_of_rising_factorials_and_their_derivatives() -> None:
-    """Kinds that were never counted add nothing, however small their rate."""
-    counts = np.tile(COUNTS[:, :3] * 50, (500, 1))
-    model = RatePosterior(PRIOR, 1.0, counts)
-    u, step = np.log(np.geomspace(1e-8, 1e3, 40))[:, None] + np.zeros(3), 1e-4
-    x = np.exp(u)[:, None]
-    expected = 500 * (gammaln(x + COUNTS[:, :3] * 50) - gammaln(x)).sum(axis=1)
-    assert_allclose(model.log_likelihood(u, counts), expected.sum(axis=1), rtol=1e-9)
-    for kind in range(3):
-        column = u[:, kind : kind + 1]
-
-        def value(shift: float, column: np.ndarray = column, kind: int = kind) -> np.ndarray:
-            return model.log_likelihood(column + shift, counts[:, kind : kind + 1])
-
-        first, second = np.array([[d[kind] for d in model.derivatives(row)] for row in u]).T
-        assert_allclose(first, (value(step) - value(-step)) / (2 * step), rtol=1e-6)
-        after, before = (np.array([model.derivatives(row + s)[0][kind] for row in u]) for s in (step, -step))
-        assert_allclose(second, (after - before) / (2 * step), rtol=1e-5, atol=1e-3)
-    nothing = RatePosterior(PRIOR, 1.0, np.zeros((4, 4)))
-    assert [each.tolist() for each in nothing.derivatives(np.full(4, -800.0))] == [[0] * 4, [0] * 4]

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 from scipy.stats import norm
-from searchers import GpEhvi, GpEi, Points, SearchHistory
+from searchers import Points
 from searchers.covariances import (
     Prediction,
-    are_neighbours,
     expected_hypervolume_improvement,
     expected_improvement,
     graph_covariance,
@@ -20,15 +19,6 @@ from searchers.gaussian_process import expected_influence, predict_harmonic, sca
 
 def on_a_line(*places: float) -> Points:
     return Points(np.array(places)[:, None])
-
-
-def test_neighbours_are_joined_if_one_is_near_the_other() -> None:
-    # The nearest of each: 0 - 1, 1 - 0, 2 - 1, so the middle one has two neighbours.
-    points = on_a_line(0, 0.4, 1.0)
-    assert are_neighbours(points, 1 / 3).tolist() == [[False, True, False], [True, False, True], [False, True, False]]
-    assert are_neighbours(points, 0.6).sum() == 6
-    many = Points(np.random.default_rng(1).random((70, 3)))
-    assert 10 <= are_neighbours(many, 1 / 7).sum() / 70 < 12, "the least number of neighbours on average"
 
 
 def test_a_laplacian_and_the_covariance_of_a_graph_by_hand() -> None:
@@ -54,29 +44,6 @@ def test_the_posterior_is_that_of_scikit_learn(kernel: str) -> None:
     (ours,) = predict(kernel_matrix(points, kernel, 0.7), at, seen=seen, values=values[:, None], noise=0.01)
     assert ours.mean == pytest.approx(mean)
     assert ours.sd == pytest.approx(sd)
-
-
-def test_two_objectives_are_predicted_apart() -> None:
-    covariance, rows = kernel_matrix(Points(np.linspace(0, 1, 5)[:, None]), "matern", 0.5), np.array([1, 2])
-    values = np.array([[5.0, 1.0], [2.0, 3.0]])
-    for objective, together in enumerate(predict(covariance, rows, seen=[0, 3], values=values, noise=1e-6)):
-        (alone,) = predict(covariance, rows, seen=[0, 3], values=values[:, [objective]], noise=1e-6)
-        assert together.mean == pytest.approx(alone.mean) and together.sd == pytest.approx(alone.sd)
-
-
-LINE = Points(np.linspace(0, 1, 5)[:, None])
-
-
-def test_what_is_known_and_not_is_told_by_the_prior_mean() -> None:
-    # Both ends are seen. A length scale far below the distances leaves the prior for all others.
-    history = SearchHistory(LINE, (0, 4), np.array([[2.0], [6.0]]))
-    found = GpEi(length_scale=1e-3).criterion(history)
-    prior = Prediction(np.full(3, -1.0), np.ones(3))  # in standard deviations; the best seen is at 1
-    assert found == pytest.approx(expected_improvement(prior, 1.0))
-    neutral = Prediction(np.zeros(3), np.ones(3))
-    assert GpEi(length_scale=1e-3, prior_mean=0).criterion(history) == pytest.approx(expected_improvement(neutral, 1.0))
-    raw = GpEi(length_scale=1e-3, scores="raw").criterion(history)
-    assert raw == pytest.approx(expected_improvement(neutral, 6.0))
 
 
 FRONT = np.array([[1.0, 4.0], [2.0, 3.0], [4.0, 1.0], [1.5, 2.0]])
@@ -157,11 +124,3 @@ def test_the_expected_influence_is_that_of_new_predictions() -> None:
             sums[label] = again.sum() + labels.sum() + label
         expected.append((1 - f[place]) * (6 - sums[0.0]) + f[place] * sums[1.0])
     assert expected_influence(delta, free, labelled, labels) == pytest.approx(expected)
-
-
-def test_two_objectives_are_traded_off_above_a_reference_below_all() -> None:
-    # Scores of 0 and 1 are -1 and 1 in standard deviations. A short length scale leaves the prior for the others.
-    history = SearchHistory(LINE, (0, 4), np.array([[0.0, 1.0], [1.0, 0.0]]))
-    seen, prior = np.array([[-1.0, 1.0], [1.0, -1.0]]), Prediction(np.full(3, -2.0), np.ones(3))
-    expected = expected_hypervolume_improvement(prior, prior, seen, np.array([-3.0, -3.0]))
-    assert GpEhvi(length_scale=1e-3, prior_mean=-2).criterion(history) == pytest.approx(expected)

@@ -13,11 +13,10 @@ from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.forecast import Forecast
 from fiesta_allennlp.choosing.strategy import analyse
 from fiesta_allennlp.core.errors import StoreError
-from fiesta_allennlp.core.files import write_json_file
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.settings.metrics import Metric
-from fiesta_allennlp.reports.words import selection_in_words, state_in_words
+from fiesta_allennlp.reports.words import selection_in_words
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selecting.results.facts import LeadOverRival, describe_collapsed_runs
 from fiesta_allennlp.selecting.results.result import Result
@@ -158,13 +157,6 @@ def test_a_file_that_is_no_result_is_refused(tmp_path: Path, text: str, named: s
         Result.read(tmp_path)
 
 
-def test_json_is_written_whole_and_without_nan(tmp_path: Path) -> None:
-    write_json_file(tmp_path / "s.json", {"x": 1.0}, allow_nan=False)
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        write_json_file(tmp_path / "s.json", {"x": float("nan")}, allow_nan=False)
-    assert json.loads((tmp_path / "s.json").read_text()) == {"x": 1.0}
-
-
 @pytest.mark.parametrize(
     ("stopped_by", "best", "is_decided"),
     [("confidence", "a", True), ("budget", "a", False), ("max_hours", None, False)],
@@ -182,13 +174,6 @@ def test_a_removed_candidate_has_a_state() -> None:
     assert (a.state, a.removed, b.state, b.removed) == ("taking part", False, "removed", True)
 
 
-def test_a_budget_that_ends_names_who_leads_and_a_reached_confidence_the_best(history: History) -> None:
-    ended = state_in_words(result(history, stopped_by="budget", prob_within_margin={"a": 0.468}))
-    assert ended.startswith("a leads with P(best) 0.468, by f1, after 4 runs")
-    decided = state_in_words(result(history, stopped_by="confidence", prob_within_margin={"a": 0.968}))
-    assert decided.startswith("a is the best with probability 0.968")
-
-
 def test_the_best_set_is_the_smallest_that_reaches_the_target() -> None:
     chances = {"cnn": 0.55, "lstm": 0.41, "bert": 0.03, "rnn": 0.01}
     candidates = tuple(CandidateResult(name, num_evaluations=3, mean=0.5, prob_best=p) for name, p in chances.items())
@@ -201,10 +186,3 @@ def test_the_best_set_is_the_smallest_that_reaches_the_target() -> None:
     within_margin = replace(result, stopped_by="confidence", margin=0.1)
     assert (within_margin.best, within_margin.best_set) == ("cnn", ("cnn", "lstm"))
     assert Result(None, None, "f1", (CandidateResult("a"),)).best_set == ()
-
-
-def test_differences_that_have_not_varied_are_a_fact_and_no_question() -> None:
-    constant, varied = decided({"a": (0.5, 0.6), "b": (0.4, 0.5)}), decided({"a": (0.5, 0.6), "b": (0.4, 0.55)})
-    assert (constant.varied, varied.varied) == (False, True)
-    assert "There is no estimate of the noise: the differences" in " ".join(selection_in_words(constant))
-    assert "Does each run" not in " ".join(selection_in_words(varied))

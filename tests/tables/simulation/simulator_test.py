@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Dict, List
 
 import numpy as np
 import pytest
@@ -107,21 +107,6 @@ def test_a_strategy_sees_ordinary_histories(splits: str, num_shared: int) -> Non
     assert sorted(by_key) == [(name, k) for name in ("first", "third") for k in range(6)]
     assert sum(by_key["third", k] == by_key["first", k] for k in range(6)) == num_shared
     assert len(set(by_key.values())) == 12 - num_shared
-
-
-def test_an_interrupt_keeps_what_has_finished(ctrl_c: Callable[[], None]) -> None:
-    def interrupt(number: int, total: Optional[int]) -> None:
-        finished.append(number)
-        if np.count_nonzero(finished) == 2:
-            ctrl_c()
-
-    finished: List[int] = []
-    many = settings(budget=8, repetitions=400)
-    result = replay(many, source=TIE, on_repetitions=interrupt)
-    assert result.interrupted
-    assert result.default.repetitions == sum(finished) < 400
-    undisturbed = replay(replace(many, repetitions=sum(finished)), source=TIE)
-    assert result.default == replace(undisturbed.default, interrupted=True)
 
 
 @pytest.mark.parametrize(

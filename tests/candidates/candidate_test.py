@@ -5,7 +5,7 @@ from typing import Any, Dict
 
 import pytest
 
-from fiesta_allennlp.candidates.candidate_run import ReportedMetrics
+from fiesta_allennlp.candidates.candidate import ReportedMetrics
 from fiesta_allennlp.candidates.programs.program_run import parse_last_line, read_reported
 from fiesta_allennlp.core.errors import FiestaError, MetricError
 

@@ -1,31 +1,87 @@
-"""Checks an AllenNLP config before its first run: its data, word vectors, model and trainer.
+"""Prepares an AllenNLP config before its first run - its data, word vectors, model and trainer - and trains it.
 
-Word-vector files are cut down to the words of the pool, so that millions of rows are read once, not once per run."""
+Word-vector files are cut down to the words of the pool, so that millions of rows are read once, not once per run.
 
+Importing this module also patches AllenNLP 2.10.1 in two places for newer versions of torch and transformers, which
+Python 3.11 and later need. With the versions that AllenNLP pins, nothing changes.
+"""
+
+import gc
 import hashlib
-import inspect
+import json
 import os
+import shutil
 import tempfile
 from collections import Counter
 from copy import deepcopy
+from numbers import Real
 from pathlib import Path
 from typing import AbstractSet, Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 
+import numpy as np
 import torch
-from allennlp.common import Params
+from allennlp.commands.train import TrainModel
+from allennlp.common import Params, cached_transformers
+from allennlp.common.meta import META_NAME, Meta
 from allennlp.common.util import prepare_environment
+from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 from allennlp.models import Model
+from allennlp.models.archival import CONFIG_NAME, archive_model
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
+from allennlp.training.learning_rate_schedulers import LearningRateScheduler
+from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import ReduceOnPlateauLearningRateScheduler
 from filelock import FileLock
 
-from fiesta_allennlp.candidates.allennlp.allennlp_run import build_train_model, to_number
 from fiesta_allennlp.candidates.allennlp.instances import read_pool
 from fiesta_allennlp.candidates.config import Config, evaluation_config, leaves_of, vector_files
-from fiesta_allennlp.candidates.pool import Pool, Preparation
-from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, Division
+from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, Division, Pool, Preparation
 from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, ModelError, describe_with_line
 from fiesta_allennlp.core.files import atomic_replacement
 from fiesta_allennlp.core.records import Request
+
+
+def to_number(value: Any) -> Optional[float]:
+    """Return a metric as a number; None for anything else, such as a text or a truth value."""
+    if isinstance(value, (np.ndarray, torch.Tensor)) and value.ndim == 0:
+        value = value.item()
+    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else None
+
+
+def to_plain_metrics(metrics: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return the metrics with Python's numbers, because AllenNLP cannot write others to `metrics.json`."""
+    numbers = {name: to_number(value) for name, value in metrics.items() if not isinstance(value, int)}
+    return {**metrics, **{name: number for name, number in numbers.items() if number is not None}}
+
+
+def train(config: Config, directory: Path, *, keep_archive: bool = False) -> Dict[str, Any]:
+    """Train as `allennlp train` does, and return all metrics. Leave the trained model in an archive, or not at all."""
+    params = Params(json.loads(json.dumps(config)))
+    prepare_environment(params)
+    loop = build_train_model(params, directory, config)
+    original_get_metrics = loop.model.get_metrics
+    loop.model.get_metrics = lambda *args, **kwargs: to_plain_metrics(original_get_metrics(*args, **kwargs))
+    gc.freeze()  # the data stay until the end: garbage collections that search them take a tenth of a small training
+    metrics = loop.run()
+    loop.finish(metrics)
+    if keep_archive:
+        archive_model(str(directory), include_in_archive=config.get("include_in_archive"))
+    for path in directory.glob("*.th"):
+        path.unlink()
+    shutil.rmtree(directory / "vocabulary", ignore_errors=True)
+    return metrics
+
+
+def build_train_model(params: Params, directory: Path, config: Config) -> TrainModel:
+    """Build everything that `params` describe, to train in this process. They are consumed. `config` and the versions
+    are in the directory first, as in `allennlp train`, because some callbacks read them when they are built."""
+    Params(json.loads(json.dumps(config))).to_file(str(directory / CONFIG_NAME))
+    Meta.new().to_file(directory / META_NAME)
+    for key in ("evaluation", "include_in_archive", "distributed"):  # which AllenNLP reads before it builds the rest
+        params.pop(key, None)
+    return TrainModel.from_params(params=params, serialization_dir=str(directory), local_rank=0)
+
+
+# Before the first run.
 
 
 def filtered_vectors(uri: str, words: AbstractSet[str], directory: Path) -> Path:
@@ -96,21 +152,28 @@ def prepare_candidate(
 ) -> Preparation:
     """Read the pool, filter the word vectors, build the model and its trainer, and run one batch through it.
     `data` and `division` are arguments of `read_pool`."""
-    pool = read_pool(config, group_by, data=data, division=division)
+    pool, counts = read_pool(config, group_by, data=data, division=division)
+    words = _special_words(config).union(*counts.values())
     vectors, coverage = {}, {}
     leaves = dict(leaves_of(config))
     for path, uri in vector_files(config).items():
-        vectors_file = filtered_vectors(uri, pool.words, vectors_directory)
+        vectors_file = filtered_vectors(uri, words, vectors_directory)
         rows = vectors_file.read_text(encoding="utf-8").splitlines()
         vectors[uri] = str(vectors_file.resolve())
         holder, width = path.rpartition(".")[0], width_of(rows)
         if (dim := leaves.get(f"{holder}.embedding_dim", width)) != width:  # AllenNLP would skip every row
             raise ConfigError(f"'embedding_dim' is {dim}. Set it to {width}, the width of {uri}.")
-        counts = pool.counts.get(leaves.get(f"{holder}.vocab_namespace", "tokens"), {})
-        coverage[uri] = coverage_of(rows, counts)
+        coverage[uri] = coverage_of(rows, counts.get(leaves.get(f"{holder}.vocab_namespace", "tokens"), {}))
     num_parameters, metrics = build_and_try(config, pool, vectors, division)
-    shares = tuple(coverage[uri] for uri in sorted(vectors))
-    return Preparation(pool, num_parameters, sorted(metrics), tuple(sorted(vectors.items())), shares)
+    names = tuple((uri, Path(file).name) for uri, file in sorted(vectors.items()))
+    return Preparation(pool, num_parameters, sorted(metrics), names, tuple(coverage[uri] for uri, _ in names))
+
+
+def _special_words(config: Config) -> FrozenSet[str]:
+    """Return the words of the vocabulary that are not in the data: added words, padding and the unknown word."""
+    vocabulary = config.get("vocabulary") or {}
+    special = {vocabulary.get("padding_token", DEFAULT_PADDING_TOKEN), vocabulary.get("oov_token", DEFAULT_OOV_TOKEN)}
+    return frozenset(special).union(*(vocabulary.get("tokens_to_add") or {}).values())
 
 
 def build_and_try(
@@ -132,8 +195,6 @@ def build_and_try(
                 raise ConfigError("'data_loader' makes no batches. Set a smaller 'batch_size', or remove 'drop_last'.")
             _check_model(loop.model, batch)
         metrics = _numeric_metrics(loop.model)
-        if division.scored == "test":
-            _check_metrics_accumulate(loop.model, metrics)
     return sum(p.numel() for p in loop.model.parameters()), frozenset(metrics)
 
 
@@ -141,20 +202,6 @@ def _numeric_metrics(model: Model) -> Dict[str, float]:
     """Return the metrics that are numbers, as AllenNLP asks for them after each batch of an evaluation."""
     numbers = {name: to_number(value) for name, value in model.get_metrics().items()}
     return {name: number for name, number in numbers.items() if number is not None}
-
-
-def _check_metrics_accumulate(model: Model, metrics: Mapping[str, float]) -> None:
-    """Refuse a model whose metrics start over when they are read: its test scores would be those of no batch at all.
-    While all metrics are 0, the default of `reset` tells."""
-    reset = inspect.signature(model.get_metrics).parameters.get("reset")
-    starts_over = bool(metrics) and reset is not None and reset.default is True
-    if starts_over or repr(_numeric_metrics(model)) != repr(metrics):
-        code = inspect.unwrap(type(model).get_metrics).__code__
-        raise ConfigError(
-            f"{type(model).__name__} resets its metrics in every call of get_metrics(), so test scores would cover "
-            f"no data. Set the default `reset: bool = False` in {code.co_filename}, line {code.co_firstlineno}; or "
-            "use --score validation."
-        )
 
 
 def _check_model(model: torch.nn.Module, batch: Mapping[str, Any]) -> None:
@@ -165,3 +212,29 @@ def _check_model(model: torch.nn.Module, batch: Mapping[str, Any]) -> None:
         raise
     except Exception as error:
         raise ModelError(f"the model fails on the first batch: {describe_with_line(error)}") from error
+
+
+# AllenNLP with newer libraries.
+
+_get_tokenizer = cached_transformers.get_tokenizer
+
+
+def get_tokenizer(model_name: str, **kwargs: Any) -> Any:
+    """Drop `add_special_tokens`, which `PretrainedTransformerTokenizer` passes without effect, and which transformers
+    4.45 refuses."""
+    kwargs.pop("add_special_tokens", None)
+    return _get_tokenizer(model_name, **kwargs)
+
+
+cached_transformers.get_tokenizer = get_tokenizer
+
+
+@LearningRateScheduler.register("reduce_on_plateau", exist_ok=True)
+class ReduceOnPlateau(ReduceOnPlateauLearningRateScheduler):
+    """AllenNLP's scheduler without `verbose`, which torch 2.12 refuses. Here the argument has no effect.
+
+    AllenNLP finds the other arguments in the constructor of the base class."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer, verbose: bool = False, **kwargs: Any) -> None:
+        scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **kwargs)
+        super(ReduceOnPlateauLearningRateScheduler, self).__init__(scheduler)

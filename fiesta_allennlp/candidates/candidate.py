@@ -1,4 +1,4 @@
-"""The common base of runs of configs and of programs: their data, their time, and the outcome that each leaves."""
+"""The bases of all types of candidates and of their runs: what a run reports, and the outcome that it leaves."""
 
 import json
 import os
@@ -8,19 +8,21 @@ from abc import abstractmethod
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence, Type
 
 from fiesta_allennlp.candidates.config import Config
 from fiesta_allennlp.candidates.data_files import DataSnapshot, checking_unchanged
-from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, Division
+from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division, Pool, Preparation
+from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.directory import OUTCOME_FILE, RUN_FILE
-from fiesta_allennlp.core.errors import FiestaError, MetricError, join_some, near_names
+from fiesta_allennlp.core.errors import ConfigError, FiestaError, MetricError, join_some, near_names
 from fiesta_allennlp.core.files import read_json, shown_value, write_json_file
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, Request
+from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.core.settings.metrics import Metric, checked_score, error_word
-from fiesta_allennlp.core.settings.options import option_words
-from fiesta_allennlp.running.executor import Evaluator
+from fiesta_allennlp.core.settings.options import flag, option_words
+from fiesta_allennlp.running.executor import Evaluator, Executor
 from fiesta_allennlp.running.machine import RUN_ORIGIN
 
 
@@ -67,7 +69,8 @@ class CandidateRun(Evaluator):
     """Runs a candidate on one split of its data with given seeds.
 
     `data` are the candidate's data as they were when the selection began. `group_by` is the key of the groups that
-    splits keep whole.
+    splits keep whole. `vectors` are the word-vector files to read instead of the files in the config. With
+    `free_device`, the run trains on the worker's own device, whatever the config says. With `is_trial`, it is short.
     """
 
     config: Config
@@ -75,6 +78,10 @@ class CandidateRun(Evaluator):
     group_by: Optional[str] = None
     data: DataSnapshot = field(default_factory=DataSnapshot)
     division: Division = OFFICIAL_RATIOS_DIVISION
+    vectors: Mapping[str, str] = field(default_factory=dict)
+    keep_models: bool = False
+    free_device: bool = False
+    is_trial: bool = False
     working_directory: str = field(default_factory=os.getcwd)
 
     @abstractmethod
@@ -163,3 +170,102 @@ class CandidateRun(Evaluator):
             return evaluation
         except (OSError, ValueError, TypeError, KeyError, FiestaError):
             return None
+
+
+class AnyCandidate(Registrable):
+    """Everything that a selection asks a candidate of one type. The defaults are for one that splits its data itself.
+
+    A type of your own is a `CandidateType`. Extend this class if the selection splits your data, as for a program.
+
+    Attributes:
+        config: the config, with its `type`.
+        run_class: the class of the runs.
+        worker_module: a module of this package that workers import first.
+        data_key: the key of the config that names the data of a set, with `{}` for the set.
+    """
+
+    default = "allennlp"
+    run_class: ClassVar[Type[CandidateRun]]
+    worker_module: ClassVar[str] = "fiesta_allennlp.candidates.candidate_types"
+    data_key: ClassVar[str] = "data.{}"
+
+    config: Config
+
+    @classmethod
+    def of(cls, config: Config) -> "AnyCandidate":
+        """Return the candidate of a config. Raise a `ConfigError` if a key cannot be right."""
+        candidate = cls()
+        candidate.config = config
+        return candidate
+
+    def check(self, settings: Settings) -> None:
+        """Refuse everything that can be found wrong without building the candidate: keys, values, options."""
+        check_no_split_options(settings)
+
+    def check_sets(self, division: Division) -> None:
+        """Refuse data paths that lack a set which runs on official splits need, or that leave the sizes of the sets of
+        a random split open."""
+        paths = self.data_paths
+        missing_sets = [name for name in division.set_names if name not in paths and division.is_official]
+        if missing_sets:
+            hidden = ", --score validation if the test labels are hidden" * (missing_sets[0] == "test")
+            key = self.data_key.format(missing_sets[0])
+            raise ConfigError(
+                f"--splits official needs '{key}', which is missing. Add it{hidden}, or use --splits shared."
+            )
+        if not division.is_official and not division.ratios and len(division.used_paths(paths)) < 2:
+            keys = " or ".join(f"'{self.data_key.format(set_name)}'" for set_name in division.set_names[1:])
+            ratios = "0.64,0.16,0.2" if len(division.set_names) == len(SET_NAMES) else "0.8,0.2"
+            raise ConfigError(
+                f"without {keys}, set the sizes of random splits, for example with --split-ratios {ratios}."
+            )
+
+    def check_installed(self) -> None:
+        """Refuse a candidate whose libraries are not installed."""
+
+    def check_device(self, executor: Executor) -> None:
+        """Refuse a device that the config asks for and the executor does not give."""
+
+    def notes(self, division: Division) -> Iterator[str]:
+        """Yield what is doubtful about the config."""
+        return iter(())
+
+    @property
+    def data_paths(self) -> Dict[str, Any]:
+        """The data paths by set, with absolute files; empty if the candidate splits its data itself."""
+        return {}
+
+    def absolute(self) -> Config:
+        """Return the config with data that are found from any current directory."""
+        return self.config
+
+    @property
+    def code(self) -> List[str]:
+        """The files of code that the config names."""
+        return []
+
+    def own_division(self, division: Division) -> Division:
+        """Return the division of the data for this candidate."""
+        return division
+
+    def prepare(self, *, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
+        """Read the pool, and build what can be built. `data` is the fingerprint of the data files; `vectors` is a
+        directory for word vectors."""
+        return Preparation(Pool({}, {}, num_groups=0, group_by=None, data=data))
+
+    def example_command(self, division: Division, directory: Path) -> str:
+        """Return the shell command of a first run in this directory; empty if there is none."""
+        return ""
+
+    @classmethod
+    def repeat_command(cls, packages: Sequence[str]) -> str:
+        """Return the shell command that repeats one run."""
+        file = f"DIR/evaluations/CANDIDATE-REPLICATE/{OUTCOME_FILE}"
+        return " ".join(["python -m fiesta_allennlp.candidates.programs.repeat", file, "NEW", *packages])
+
+
+def check_no_split_options(settings: Settings) -> None:
+    """Refuse options about splits of data files, for a candidate without any."""
+    for name in ("group_by", "split_ratios"):
+        if getattr(settings, name) not in (None, "none", ()):
+            raise ConfigError(f"{flag(name)} needs data files: pass --data FILE (in a config, 'data'), or remove it.")

@@ -1,0 +1,285 @@
+"""Reads a table of scores of any form: every command and every call reads its tables here."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from statistics import median
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+
+from fiesta_allennlp.core.errors import DataError, escape_invisible, join_some
+from fiesta_allennlp.core.files import file_digest, shorten
+from fiesta_allennlp.core.names import comparison_key
+from fiesta_allennlp.core.origin import Origin
+from fiesta_allennlp.core.records import MAX_SCORE, Evaluation, Failure
+from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT, OFFICIAL, SHARED
+from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric, error_word, find_longer_names
+from fiesta_allennlp.selecting.provenance import BroughtRuns
+from fiesta_allennlp.tables.columns import NAMES, RoleFinder, Roles, cell_score
+from fiesta_allennlp.tables.corrections import TableError, edit_lines, shown_cell
+from fiesta_allennlp.tables.run_identity import identify_runs
+from fiesta_allennlp.tables.run_table import Outcome, RunRow, RunTable, group_rows
+from fiesta_allennlp.tables.table_files import (
+    STANDARD_INPUT,
+    STANDARD_INPUT_NAME,
+    Content,
+    Record,
+    cell_name,
+    cell_number,
+    decimal_point,
+    read_records,
+)
+from fiesta_allennlp.tables.table_settings import COLUMNS, BroughtSettings, NextSettings
+from fiesta_allennlp.tables.task_average import scale_rows
+
+FINISHED, FAILED, RUNNING = "finished", "failed", "running"
+"""What the state of a run can mean. `failed` also stands for the score of a run without one."""
+
+STATE_WORDS = (
+    (FINISHED, "finished complete completed success succeeded successful done ok"),
+    (FAILED, "failed fail failure error crashed killed pruned preempted timeout aborted"),
+    (FAILED, "cancelled canceled interrupted out_of_memory"),
+    (RUNNING, "running waiting scheduled pending queued preempting"),
+)
+STATES: Mapping[str, str] = {word: meaning for meaning, words in STATE_WORDS for word in words.split(" ")}
+"""The states of runs in common tools, in lower case. `terminated` is a success in Ray, and a kill in Guild."""
+
+MAX_SECONDS = 1e9
+"""The longest duration of a run, some 30 years."""
+
+QUOTED_COMMA = r"""sed -E 's/"(-?[0-9]+),([0-9]+ *%?)"/\1.\2/g'"""
+"""The command that writes decimal commas as points."""
+
+MAX_SDS = 20.0
+"""The robust sds from the median of the others at which a score may be in another unit, or of another run."""
+
+MIN_OTHER_RUNS = 3
+"""The least number of other scores of a candidate that say how far its scores vary."""
+
+
+def read_run_table(path: Path, settings: Any, content: Content = None) -> RunTable:
+    """Read a table of any form: the files that the settings name, or the `content` that Python has.
+
+    Args:
+        path: the first file or pattern, or the name of the content in messages.
+        settings: `TableSettings` with `splits`.
+
+    Raises:
+        ConfigError: if a file does not exist or a setting does not fit.
+        DataError: if the table is wrong, with the line, the value and corrected commands.
+    """
+    paths = [str(path), *settings.files]
+    try:
+        records = read_records(paths, content, settings)
+        roles, records = RoleFinder(records, settings, is_official=settings.splits == OFFICIAL).find()
+        all_rows = _read_rows(records, roles, settings)
+        rows = scale_rows(identify_runs(all_rows, roles, settings), settings) if all_rows else []
+        metric = _determine_metric(rows, roles, settings, str(path))
+    except TableError as error:
+        raise error.with_commands(settings) from error
+    name = join_some([STANDARD_INPUT_NAME if path == STANDARD_INPUT else path for path in paths])
+    return _make_table(name, all_rows, rows, roles, metric, settings.splits)
+
+
+def read_brought_runs(
+    settings: BroughtSettings, selection_settings: Mapping[str, Any], content: Content = None
+) -> Tuple[BroughtRuns, RunTable]:
+    """Read the runs that exist already, for a selection with these settings, and what was understood of their table:
+    the one that `settings` name, or its `content` from Python. Raise as `read_run_table` does."""
+    path = Path(str(settings.scores or "rows"))
+    splits = OFFICIAL if selection_settings.get("splits") == OFFICIAL else SHARED
+    minimise = Metric.parse(selection_settings.get("metric") or "").minimise
+    allow = tuple(selection_settings.get("allow") or ())
+    table_settings = NextSettings(scores=str(path), splits=splits, minimise=minimise, allow=allow)
+    table = read_run_table(path, table_settings, content)
+    remedy = (
+        f"Write the runs of one: fiesta next {path} --where task=NAME --output runs.csv. Then use --scores runs.csv."
+    )
+    table.refuse_tasks("fiesta select --scores", remedy)
+    history = table.history()
+    num_runs: Counter[str] = Counter()
+    runs: Sequence[Union[Evaluation, Failure]] = (*history.evaluations, *history.failures)
+    outcomes = []
+    for run in runs:
+        own = run.request
+        num_runs[own.candidate] += 1
+        request = replace(own, replicate=-num_runs[own.candidate], split_seed=-1 - own.split_seed)
+        outcomes.append(replace(run, request=request, origin=Origin(file=path.name), seconds=0.0))
+    digest = file_digest(path) if content is None else ""
+    return BroughtRuns(path.name, digest, table.has_splits, tuple(outcomes)), table
+
+
+def _read_rows(records: Sequence[Record], roles: Roles, settings: Any) -> List[RunRow]:
+    """Return a row for each record. Refuse a state, a score or a duration that cannot be read."""
+    texts = [text for record in records if (text := roles.cell(record, "score")) and text.casefold() != FAILED]
+    has_percent = bool(texts) and all(text.endswith("%") for text in texts)
+    return [
+        RunRow(
+            candidate=escape_invisible(roles.text(record, "candidate")),
+            task=escape_invisible(roles.text(record, "task")),
+            split=escape_invisible(roles.text(record, "split")),
+            seed=escape_invisible(roles.text(record, "seed")),
+            outcome=_read_outcome(record, roles, state, has_percent=has_percent),
+            metric=roles.text(record, "metric"),
+            seconds=_read_seconds(record, roles),
+            record=record,
+        )
+        for record, state in zip(records, _read_states(records, roles, settings.finished), strict=True)
+    ]
+
+
+def _read_states(records: Sequence[Record], roles: Roles, finished: Sequence[str]) -> List[Optional[str]]:
+    """Return what the states of the runs mean, None without one. Refuse words that are not known."""
+    words = [roles.cell(record, "state").rpartition(".")[2] for record in records]
+    meanings = STATES
+    if finished:
+        meanings = {word: RUNNING if STATES.get(word) == RUNNING else FAILED for word in map(str.casefold, words)}
+        meanings.update(dict.fromkeys(map(str.casefold, finished), FINISHED))
+    unknown = list(dict.fromkeys(word for word in words if word and word.casefold() not in meanings))
+    if unknown:
+        known = tuple(word for word in dict.fromkeys(words) if STATES.get(word.casefold()) == FINISHED)
+        raise TableError(
+            f"{records[words.index(unknown[0])].place}: '{roles.option_text('state')}' is '{shown_cell(unknown[0])}', "
+            "which is not a known state of a run. Name the words of success; the others mean failure. If the column is "
+            "not about runs, leave it out.",
+            {"finished": known} if known else {},
+            {"finished": (*known, *unknown)},
+            {"columns": {"state": ""}},
+        )
+    return [meanings[word.casefold()] if word else None for word in words]
+
+
+def _read_outcome(record: Record, roles: Roles, state: Optional[str], *, has_percent: bool) -> Outcome:
+    """Return the score of a run, the reason why it has none, or None if it has not finished."""
+    text, reason = roles.cell(record, "score"), escape_invisible(roles.text(record, "error"))
+    if state == RUNNING:
+        return None
+    if state == FAILED or text.casefold() == FAILED or (reason and not cell_name(text)):
+        return reason or FAILED
+    if not text:
+        return None if state is None else "finished without a score"
+    score = cell_score(text.rstrip("%") if has_percent else text)
+    if score is not None and abs(score) <= MAX_SCORE:
+        return score
+    if pointed := decimal_point(text):
+        problem = f"'{text}' has a decimal comma. Write a point: {pointed}."
+        raise TableError(f"{record.place}: {problem}", edit_lines(QUOTED_COMMA, record.file, [record.number]))
+    raise DataError(
+        f"{record.place}: a score must be a number of at most {MAX_SCORE:g} in magnitude but got "
+        f"'{shorten(escape_invisible(text))}'. Correct it, write {FAILED} for a run that ended without a score, or "
+        "leave it empty (null in JSON, None in Python) for a run that has not finished."
+    )
+
+
+def _read_seconds(record: Record, roles: Roles) -> Optional[float]:
+    """Return the duration of a run, None if it has none."""
+    text = roles.cell(record, "seconds")
+    seconds = cell_number(text)
+    if cell_name(text) and (seconds is None or not 0 <= seconds <= MAX_SECONDS):
+        raise TableError(
+            f"{record.place}: '{roles.option_text('seconds')}' must be the seconds of a run, a number from 0 to "
+            f"{MAX_SECONDS:g}, but is '{shorten(escape_invisible(text))}'. Correct it, or leave the column out.",
+            {"columns": {"seconds": ""}},
+        )
+    return seconds
+
+
+def _determine_metric(rows: Sequence[RunRow], roles: Roles, settings: Any, path: str) -> Metric:
+    """Return the metric, which the metric column names, or else the score column. Refuse an error without a
+    direction."""
+    named_row = next((row for row in rows if row.metric), None)
+    text = roles.score_text if named_row is None else named_row.metric
+    name = Metric.parse(text).name
+    if "{" in name:
+        name = re.sub(r"\w*\{[^{}]*\}", "", name).strip(" -_/.")
+    is_signed = text[:1] in ("+", "-") and (named_row is not None or text not in roles.columns["score"])
+    metric = Metric(escape_invisible(name) or UNNAMED.name, is_signed and text[0] == "-")
+    if metric.minimise or settings.minimise is not None:
+        return replace(metric, minimise=metric.minimise or bool(settings.minimise))
+    if error := error_word(text):
+        raise TableError(
+            f"{named_row.place if named_row else path}: '{text}' has '{error}' in its name, so lower is usually "
+            "better, but without a sign the highest mean wins. Choose a direction.",
+            {"minimise": True},
+            {"minimise": False},
+        )
+    return metric
+
+
+def _make_table(
+    name: str,
+    all_rows: Sequence[RunRow],
+    rows: Sequence[RunRow],
+    roles: Roles,
+    metric: Metric,
+    splits: Optional[str],
+) -> RunTable:
+    """Return the table of these rows, which are runs, with the facts about them, and about all its rows."""
+    scored = [row for row in rows if row.is_scored]
+    scores = [row.score for row in scored]
+    has_splits = any(row.split for row in rows) if rows else bool(roles.columns["split"])
+    is_independent = has_splits and splits == INDEPENDENT
+    by_candidate = group_rows(scored, "candidate")
+    has_units = has_splits and not is_independent
+    own_splits = [{row[1:3] for row in own} for own in by_candidate.values()] if has_units else []
+    num_repeats = max(Counter(row[:3] for row in scored).values(), default=0)
+    names = [key for key in NAMES if any(roles.text(row.record, key) for row in all_rows)]
+    columns = {role: roles.score_text if role == "score" else roles.option_text(role) for role in COLUMNS}
+    return RunTable(
+        rows,
+        name=name,
+        runs={row.candidate: len(by_candidate.get(row.candidate, ())) for row in rows},
+        metric=metric,
+        lowest=min(scores, default=None),
+        highest=max(scores, default=None),
+        columns=columns,
+        tasks=tuple(dict.fromkeys(row.task for row in rows if row.task)),
+        has_splits=has_splits,
+        are_splits_rows=roles.numbered == "split",
+        are_splits_independent=is_independent,
+        are_splits_seeds=bool(rows) and all(row.split == row.seed for row in rows),
+        knows_seeds=bool(roles.columns["seed"]) and (not rows or any(roles.text(row.record, "seed") for row in rows)),
+        num_splits=len(set().union(*own_splits)),
+        num_shared_splits=len(set.intersection(*own_splits)) if own_splits else 0,
+        num_repeats=num_repeats if own_splits else 0,
+        num_failed=sum(isinstance(row.outcome, str) for row in rows),
+        num_unfinished=sum(row.outcome is None for row in rows),
+        num_nameless=sum(not all(getattr(row, each) for each in names) for row in all_rows),
+        notes=(*_name_notes(by_candidate, roles), *_score_notes(scored, metric)),
+    )
+
+
+def _name_notes(by_candidate: Mapping[str, Sequence[RunRow]], roles: Roles) -> Iterator[str]:
+    """Ask about columns that may name something else, and names that look alike."""
+    column = roles.option_text("candidate")
+    has_one_each = len(by_candidate) > 2 and {len(rows) for rows in by_candidate.values()} == {1}
+    if has_one_each and comparison_key(column) != "candidate":
+        question = f"is '{shown_cell(column)}' the candidate? Name it: --columns candidate=COLUMN"
+        yield f"each candidate has one run: {question}"
+    for record in [rows[0].record for rows in by_candidate.values()][:1]:
+        if others := find_longer_names(roles.score_text, record.cells):
+            others_text = f"{record.place} also has {join_some(others)}"
+            yield f"the score is the column of exactly the name {roles.score_text}; {others_text}"
+    for _, group in groupby(sorted(by_candidate, key=comparison_key), comparison_key):  # case, blanks, accents
+        names = [shown_cell(ascii(name)) for name in group]
+        if len(names) > 1:
+            yield f"{join_some(names, ' and ')} are {len(names)} candidates"
+
+
+def _score_notes(scored: Sequence[RunRow], metric: Metric) -> Iterator[str]:
+    """Ask about a candidate one of whose scores is far better than its others, each compared with the median of its
+    split. Scores of single items, which are 0 or 1, are never far."""
+    if {row.score for row in scored} == {0.0, 1.0}:
+        return
+    centres = {split: median(row.score for row in own) for split, own in group_rows(scored, "task", "split").items()}
+    for name, own in group_rows(scored, "candidate").items():
+        leads = [metric.sign * (row.score - centres[row.task, row.split]) for row in own]
+        centre = median(leads)
+        sd = 1.4826 * median(abs(lead - centre) for lead in leads)
+        if len(own) > MIN_OTHER_RUNS and sd > 0 and max(leads) - centre > MAX_SDS * sd:
+            row = own[leads.index(max(leads))]
+            yield (
+                f"{row.place}: {row.score:.6g} is far from the other runs of {shown_cell(name)}, whose median is "
+                f"{median(each.score for each in own):.6g}: is it in another unit?"
+            )
