@@ -16,7 +16,7 @@ from fiesta_allennlp.choosing.forecast import Forecast, forecast_open_selection
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.files import shorten
-from fiesta_allennlp.core.records import Failure, History, Outcome, Request
+from fiesta_allennlp.core.records import Failure, History, Outcome
 from fiesta_allennlp.core.texts import count_text, duration_text, number_text, probability_text
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report_sources import read_directory
@@ -59,7 +59,6 @@ class LiveTable(Listener):
         self._decision = Decision(best=None)
         self._result: Optional[Result] = None
         self._pending_line: Optional[str] = None
-        self._waiting_requests: Sequence[Request] = ()
         self._live: Any = None
 
     def __enter__(self) -> "LiveTable":
@@ -110,9 +109,6 @@ class LiveTable(Listener):
             number = outcome.request.name.removeprefix(candidate)
             self._pending_line = f"{shorten(candidate, MAX_NAME)}{number} {number_text(outcome.score)}"
 
-    def on_waiting(self, requests: Sequence[Request]) -> None:
-        self._waiting_requests = requests
-
     def _print_pending_line(self) -> None:
         if self._pending_line is not None:
             best, confidence = self._decision.best, self._decision.confidence
@@ -140,25 +136,22 @@ class LiveTable(Listener):
         history, result = self._history, self._result
         if result is None:
             return ""
-        num_waiting = Counter(request.candidate for request in self._waiting_requests if request in history.pending)
         queued_names = {*self._find_queued()}
         num_queued = Counter(request.candidate for request in history.pending if request.name in queued_names)
-        num_outside = num_waiting + num_queued
-        waiting_text = f", {num_waiting.total()} waiting for another try" if num_waiting else ""
         queued_text = f", {num_queued.total()} queued" if num_queued else ""
-        running_text = f"{len(history.pending) - num_outside.total()} running{queued_text}{waiting_text}"
+        running_text = f"{len(history.pending) - num_queued.total()} running{queued_text}"
         runs_text = f"{count_text(len(history.evaluations), 'run')}, {running_text}"
         title = f"{result.metric_text}: {runs_text}, {self._elapsed_text} elapsed{self._runs_left_text}"
-        candidates = tuple(
-            replace(
-                candidate,
-                num_pending=history.num_pending(candidate.name) - num_outside[candidate.name],
-                num_waiting=num_waiting[candidate.name],
-                num_queued=num_queued[candidate.name],
-            )
-            for candidate in result.candidates
-        )
-        return candidate_table(replace(result, candidates=candidates), title=title)
+        return candidate_table(_with_queued(result, num_queued), title=title)
+
+
+def _with_queued(result: Result, num_queued: Mapping[str, int]) -> Result:
+    """Return a result whose pending runs leave out those that are queued."""
+    numbers = ((candidate, num_queued.get(candidate.name, 0)) for candidate in result.candidates)
+    return replace(
+        result,
+        candidates=tuple(replace(c, num_pending=c.num_pending - number, num_queued=number) for c, number in numbers),
+    )
 
 
 STATUS_FORMAT = 3
@@ -200,11 +193,7 @@ def read_status(root: Path) -> Status:
     pending_runs = read_pending_runs(directory, report.history, is_running=result.running)
     num_queued = Counter(run.candidate for run in pending_runs if run.state == "queued")
     num_running = len(report.history.pending) - num_queued.total() if result.running else 0
-    candidates = (
-        replace(c, num_pending=c.num_pending - num_queued[c.name], num_queued=num_queued[c.name])
-        for c in result.candidates
-    )
-    result = replace(result, candidates=tuple(candidates), forecast=_forecast(report, num_running=num_running))
+    result = replace(_with_queued(result, num_queued), forecast=_forecast(report, num_running=num_running))
     error = None if meta is None or result.running else meta.error
     sentences = (
         *failures_in_words(result),

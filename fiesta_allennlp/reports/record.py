@@ -100,19 +100,15 @@ class Comparison:
 def compare_scores(first: CandidateResult, second: CandidateResult, *, minimise: bool = False) -> Comparison:
     """Compare two candidates."""
     differences = differences_on_shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
-    first_scores, second_scores = np.array(first.scores), np.array(second.scores)
-    mean_difference = float(first_scores.mean() - second_scores.mean()) if first.scores and second.scores else None
-    interval = compute_welch_interval(first_scores, second_scores)
+    mean_difference: Optional[float] = None
+    interval: Optional[Interval] = None
     if len(differences) > 1:
         mean_difference, interval = float(np.mean(differences)), compute_mean_interval(differences)
+    elif first.scores and second.scores:
+        mean_difference = float(np.mean(first.scores) - np.mean(second.scores))
+        if min(len(first.scores), len(second.scores)) >= MIN_NUM_SCORES:
+            interval = TTest.welch(np.array(first.scores), np.array(second.scores)).interval(INTERVAL_LEVEL)
     return Comparison(first.name, second.name, minimise, tuple(differences.tolist()), mean_difference, interval)
-
-
-def compute_welch_interval(first_scores: np.ndarray, second_scores: np.ndarray) -> Optional[Interval]:
-    """Compute Welch's 95% interval of the difference of two means; None where one has fewer than 3 scores."""
-    if min(len(first_scores), len(second_scores)) < MIN_NUM_SCORES:
-        return None
-    return TTest.welch(first_scores, second_scores).interval(INTERVAL_LEVEL)
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Collection, ContextManager, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Collection, ContextManager, Iterator, List, Optional
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.files import delete
-from fiesta_allennlp.core.records import History, Outcome, Request
+from fiesta_allennlp.core.records import History, Outcome
 from fiesta_allennlp.core.settings.metrics import have_two_units
 from fiesta_allennlp.selecting.objections import UNITS
 
@@ -22,9 +22,6 @@ class Listener:
 
     def on_outcome(self, outcome: Outcome) -> None:
         """Called for every finished run and failure once it is recorded."""
-
-    def on_waiting(self, requests: Sequence[Request]) -> None:
-        """Called with the pending requests that wait for their next try, after every change of them."""
 
 
 Display = Callable[..., ContextManager[Listener]]

@@ -126,7 +126,6 @@ COLUMNS: List[Column] = [
     Column("num_documents", "documents", text=_plain, of_documents=True),
     Column("num_pending", "{pending}", SCREENS, text=lambda value, decimals: str(value or ""), is_shown=_any_value),
     Column("num_queued", "queued", frozenset({TERMINAL}), text=_plain, is_shown=_any_value),
-    Column("num_waiting", "waiting", frozenset({TERMINAL}), text=_plain, is_shown=_any_value),
     Column("failures", "failed", cell=failures_text, is_shown=_any_value),
     Column("num_missed", "missed --min-score", DATA),
     Column("num_unknown", "no gold label", NO_LATEX, cell=_unknown_text, of_documents=True, is_shown=_any_value),
