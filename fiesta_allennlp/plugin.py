@@ -22,6 +22,5 @@ class FiestaSubcommand(Subcommand):
 
 
 for name in COMMANDS:
-    if name != "plugin":
-        Subcommand.register(f"fiesta-{name}")(type(f"Fiesta{name.title()}", (FiestaSubcommand,), {}))
+    Subcommand.register(f"fiesta-{name}")(type(f"Fiesta{name.title()}", (FiestaSubcommand,), {}))
 set_default_variables()

@@ -9,22 +9,16 @@ import sys
 from functools import partial
 from typing import Any, Dict, Optional
 
-from fiesta_allennlp.commands.command import FiestaCommand, run_and_exit
-from fiesta_allennlp.commands.parser import HELP_ALL, CommandParser
+from fiesta_allennlp.commands.command import HELP_ALL, CommandParser, FiestaCommand, run_and_exit
 from fiesta_allennlp.commands.read_only_commands import (
     DocsCommand,
     NextCommand,
     PlanCommand,
-    PluginCommand,
     ReplayCommand,
     ReportCommand,
     StatusCommand,
 )
-from fiesta_allennlp.commands.selection_commands import (
-    ConfirmCommand,
-    DocumentsCommand,
-    SelectCommand,
-)
+from fiesta_allennlp.commands.selection_commands import ConfirmCommand, DocumentsCommand, SelectCommand
 from fiesta_allennlp.core.errors import COMMAND_PREFIX, TYPED_WORDS
 
 COMMANDS: Dict[str, FiestaCommand] = {
@@ -37,9 +31,8 @@ COMMANDS: Dict[str, FiestaCommand] = {
     "report": ReportCommand(),
     "documents": DocumentsCommand(),
     "docs": DocsCommand(),
-    "plugin": PluginCommand(),
 }
-"""The commands by name. AllenNLP knows all but `plugin`, with the prefix `fiesta-`."""
+"""The commands by name. AllenNLP knows them with the prefix `fiesta-`."""
 
 
 def add_command(

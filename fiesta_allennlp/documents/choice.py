@@ -28,8 +28,7 @@ from fiesta_allennlp.documents.queries import Charge
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
 from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
-from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.result_words import Words
+from fiesta_allennlp.selecting.results.result import Result, Words
 from fiesta_allennlp.selecting.results.verdict import judge
 
 MAX_UNKNOWN_LABELS = 3

@@ -27,8 +27,7 @@ from fiesta_allennlp.selecting.database import translated_store_errors
 from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.selecting.lock import is_at_work
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.result_words import failed_notes
-from fiesta_allennlp.selecting.results.verdict import judge, with_preference
+from fiesta_allennlp.selecting.results.verdict import failed_notes, judge, with_preference
 from fiesta_allennlp.selecting.store import Meta, open_for_reading
 from fiesta_allennlp.tables.table_settings import NextSettings, done_note, refuse_table_options
 
@@ -58,8 +57,7 @@ def read_directory(root: Path) -> Report:
             raise StoreError(f"{root}: the store has no candidates. Restore it from a copy.")
         prepare = _judging_of_documents if meta.kind == "documents" else _judging_of_runs
         settings, strategy, make_result = prepare(meta, candidates, directory)
-        score_threshold = ScoreThreshold.from_settings(meta.settings or {})
-        history = store.history(max_failures=settings.max_failures, score_threshold=score_threshold)
+        history = store.history(max_failures=settings.max_failures)
     decision = strategy.recommend(history)
     if decision.stopped_by is None and not is_at_work(directory, meta.environments):
         decision = replace(decision, stopped_by=_find_stop_reason(root, history))

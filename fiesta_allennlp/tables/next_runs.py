@@ -24,9 +24,9 @@ from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.core.texts import number_text
 from fiesta_allennlp.selecting.failures import ScoreThreshold
+from fiesta_allennlp.selecting.results.candidate_table import Printable
 from fiesta_allennlp.selecting.results.result import Result, Verdict
-from fiesta_allennlp.selecting.results.result_words import failed_notes
-from fiesta_allennlp.selecting.results.verdict import judge, with_preference
+from fiesta_allennlp.selecting.results.verdict import failed_notes, judge, with_preference
 from fiesta_allennlp.tables.corrections import TableError
 from fiesta_allennlp.tables.run_table import RunTable
 from fiesta_allennlp.tables.table_files import Content
@@ -51,8 +51,8 @@ class NextRun:
     task: str = ""
 
 
-@dataclass(frozen=True)
-class NextRuns:
+@dataclass(frozen=True, repr=False)
+class NextRuns(Printable):
     """The answer to a table of scores.
 
     Attributes:

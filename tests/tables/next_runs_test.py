@@ -10,6 +10,7 @@ import pytest
 from fiesta_allennlp import next_runs
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
+from fiesta_allennlp.selecting.results.candidate_table import show
 from tests.score_tables import score_rows
 from tests.selecting.loop_test import MEANS, Run
 
@@ -59,7 +60,7 @@ def test_an_empty_table_names_the_first_runs_and_each_next_split(tmp_path: Path)
 
 def test_the_runs_that_p_best_lacks_are_counted() -> None:
     rows = score_rows({"a": [0.0, 0.1, 0.2], "b": [0.0]})
-    (first, *_) = next_runs(rows, candidates=["c"]).sentences
+    (_, first, *_) = show(next_runs(rows, candidates=["c"]))
     assert first == "P(best) is not available yet. Missing: 1 run of b, 2 runs of c."
     assert next_runs([{**row, "task": task} for task in "xy" for row in rows]).num_missing == {"b": 2}
 

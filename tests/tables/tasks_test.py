@@ -49,8 +49,12 @@ def test_three_tasks_by_four_seeds(seeds_of_tasks: Path) -> None:
     assert {task.task: (task.leader, task.winner_without) for task in result.tasks} == dict.fromkeys(leads, ("A", "A"))
     shares = [lead / mean_lead / 3 for lead in leads.values()]
     assert [task.share_of_lead for task in result.tasks] == pytest.approx(shares)
-    assert "A is the best on the average of these 3 data sets with probability > 0.999" in answer.sentences[0]
-    assert "On a new data set of this kind: A is better than B with probability 0.870." in answer.sentences
+    assert "A is the best on the average of these 3 data sets with probability > 0.999" in " ".join(
+        map(str, show(answer))
+    )
+    assert "On a new data set of this kind: A is better than B with probability 0.870." in " ".join(
+        map(str, show(answer))
+    )
 
 
 def means_of(path: Path) -> Dict[Tuple[str, str], float]:
@@ -66,7 +70,7 @@ def test_the_table_of_tasks_names_the_task_that_makes_the_lead() -> None:
     assert answer.result.leading == "a"
     assert (easy.leader, easy.winner_without, hard.leader, hard.winner_without) == ("b", "a", "a", "b")
     assert (hard.share_of_lead or 0) > 1
-    text = " ".join(answer.sentences)
+    text = " ".join(map(str, show(answer)))
     assert f"The task hard makes {hard.share_of_lead:.2f} of the lead of a." in text
     assert "Without the task hard, b leads." in text
     table = task_table(answer.result)

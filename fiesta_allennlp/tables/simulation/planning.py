@@ -10,7 +10,7 @@ from fiesta_allennlp.choosing.forecast import TimeForecast, count_runs
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT, SHARED
 from fiesta_allennlp.selecting.results.candidate_table import Printable
-from fiesta_allennlp.selecting.results.claim import fresh_runs_needed
+from fiesta_allennlp.selecting.results.verdict import fresh_runs_needed
 from fiesta_allennlp.tables.simulation.outlook import Outlook, find_best
 from fiesta_allennlp.tables.simulation.pilot import prepare_plan
 from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
