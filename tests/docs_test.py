@@ -3,21 +3,11 @@
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-
-import pytest
 
 from tests.conftest import REPOSITORY
 
 DOCS = REPOSITORY / "docs"
-
-
-@pytest.fixture
-def check_docs(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(REPOSITORY / "scripts"))
-    return import_module("check_docs")
 
 
 def test_the_readme_begins_with_the_two_commands_that_the_makefile_has_and_ci_runs() -> None:

@@ -71,7 +71,7 @@ def write_selection(
     pending : candidate and replicate.
     origin : of all outcomes.
     """
-    given = {"max_evaluations": 10**6, "confidence": 0.99999999, "metric": METRIC, **settings}
+    given = {"max_evaluations": 1000, "confidence": 0.99999999, "metric": METRIC, **settings}
     typed = Settings(candidates=tuple(f"{number}.jsonnet" for number, _ in enumerate(scores)), **given)
     store = RunStore(RunDirectory(root), create=True)
     store.put_candidates(

@@ -213,9 +213,7 @@ def _spec_at(template: str, point: Point) -> CandidateSpec:
     name, source = split_name(template)
     command = source if name is not None and len(name.split()) == 1 else template
     texts = {key: shlex.quote(_to_text(value)) for key, value in point.values.items()}
-    used = {match[2] for match in PLACEHOLDER_PATTERN.finditer(command)}
-    if unused := [key for key in texts if key not in used]:
-        key = unused[0]
+    for key in sorted(texts.keys() - {match[2] for match in PLACEHOLDER_PATTERN.finditer(command)}):
         raise ConfigError(f"the command '{command}' does not use {{{key}}}. Add it, or remove '{key}'.")
     command = PLACEHOLDER_PATTERN.sub(lambda match: texts.get(match[2], match[0]), command)
     return CandidateSpec(Path(), point, command=command)

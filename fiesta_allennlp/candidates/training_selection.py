@@ -34,11 +34,11 @@ from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import check_metric_sign
 from fiesta_allennlp.running.executor import Executor
 from fiesta_allennlp.running.slurm import end_left_jobs
-from fiesta_allennlp.selecting.listeners import BestModelKeeper, BroughtUnits, Display, Listener, MetricNotes
+from fiesta_allennlp.selecting.listeners import BestModelKeeper, BroughtUnits, Display, Listener
 from fiesta_allennlp.selecting.loop import SelectionLoop
 from fiesta_allennlp.selecting.objections import PRETRAINED, REMOVED, UNITS
+from fiesta_allennlp.selecting.results.facts import forecast_text
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.result_words import forecast_text
 from fiesta_allennlp.selecting.results.verdict import judge
 from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selecting.store import RunStore
@@ -183,7 +183,7 @@ class TrainingSelection(SelectionFamily):
             end_left_jobs(directory)
         with display(console, make_result=make_result, find_queued=executor.queued_runs) as progress:
             evaluator = self.evaluator()
-            listeners: List[Listener] = [progress, MetricNotes(metric.name, console)]
+            listeners: List[Listener] = [progress]
             if UNITS.name not in settings.allow:
                 listeners.append(BroughtUnits())
             if settings.keep == "best":
@@ -299,10 +299,7 @@ def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
         if not prepared.pool.official:
             console.print("Note: these programs load their own data, so a trial makes a whole run of each.")
         evaluator = prepared.evaluator(is_trial=True)
-        notes = MetricNotes(prepared.settings.scored_by.name, console)
         for name in prepared.candidate_set.active:
             request = make_request(seed, name, 0, shared_splits=settings.splits == "shared")
             prepared.executor.submit(evaluator.for_request(request), request)
-        for outcome in prepared.executor.completed():
-            notes.on_outcome(outcome)
-            yield outcome
+        yield from prepared.executor.completed()

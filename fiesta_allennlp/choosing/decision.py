@@ -23,7 +23,8 @@ class GateVerdict:
     """The verdict about a candidate against a baseline: `better`, `no worse`, `worse` or `open`.
 
     `difference` is its mean minus that of the baseline, as the metric reports them. `prob_better` is the probability
-    that it is better, and `prob_no_worse` that it is not worse by more than the drop that is allowed.
+    that it is better, and `prob_no_worse` that it is not worse by more than the drop that is allowed. After the runs so
+    far, the gate decides at a probability of error of at most `allowed_error`.
     """
 
     candidate: str
@@ -31,6 +32,7 @@ class GateVerdict:
     difference: float
     prob_better: float
     prob_no_worse: float
+    allowed_error: float
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,8 @@ class Gate(TopTwo):
                 allowed = self.stop.allowed_error(units, self.confidence)
                 code = judge_against(leads, self.max_drop, allowed[:, None])[0, index] if units >= self.to_win else OPEN
                 difference = -history.sign * float(leads.difference[0, index])
-                yield GateVerdict(name, WORDS[code], difference, float(better[index]), float(above[index]))
+                chances = float(better[index]), float(above[index]), float(allowed[0])
+                yield GateVerdict(name, WORDS[code], difference, *chances)
 
     def _missing_runs(self, history: History, decision: Decision) -> Optional[Tuple[str, ...]]:
         return () if decision.gate and decision.gate.verdicts and not decision.gate.open else None

@@ -76,9 +76,7 @@ def test_a_budget_takes_the_place_of_what_is_about_a_confidence_and_is_refused_b
 @pytest.mark.parametrize("name", VALUES)
 def test_a_plan_takes_each_option_for_all_ways_to_choose(name: str) -> None:
     planned = plan(PlanSettings(gap=0.2, sd=0.01, repetitions=2, seed=1, **{name: VALUES[name]}))
-    assert planned.equal is not None
-    equal_limit = planned.equal.runs.high
-    assert equal_limit <= 30 or name != "max_evaluations"
+    assert planned.default.runs.high <= 30 or name != "max_evaluations"
 
 
 @pytest.mark.parametrize("name", [*VALUES, "budget"])

@@ -15,10 +15,8 @@ from fiesta_allennlp.candidates.candidate_set import equal_candidates, load_cand
 from fiesta_allennlp.candidates.config import Config
 from fiesta_allennlp.candidates.points import (
     MAX_NAME_BYTES,
-    CandidateSpec,
     Point,
     Trial,
-    parse_candidates,
     plain_points,
     read_trials,
 )
@@ -61,16 +59,6 @@ def test_each_point_is_a_candidate_of_the_template(template: str, tmp_path: Path
     assert given == points and plain_points(file) == str(file) and plain_points(None) is None
     assert loaded(template, f"plain={plain}", points=given, overrides='{"trainer.num_epochs": 7}') == made
     assert made["lr=0.1,opt=adam"].source == f"{template}?lr=0.1,opt=adam"
-
-
-def test_a_file_with_a_question_mark_in_its_name_is_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "a?b.jsonnet"
-    path.touch()
-    assert parse_candidates([str(path)], [{}, {"lr": 1}]) == [
-        CandidateSpec(path),
-        CandidateSpec(path, Point({"lr": 1})),
-    ]
-    assert parse_candidates([str(path)], "none") == [CandidateSpec(path)]
 
 
 GOOD = '{"lr": 0.1, "opt": "adam"}\n'
@@ -278,5 +266,5 @@ def test_parameters_are_variables_overrides_or_placeholders(template: str) -> No
     settings = Settings(candidates=("tune=python -c pass --lr={lr} {{lr}} {seed}",), metric="f1", splits="official")
     candidates = load_candidates(settings, trials=[Trial(n, {"lr": f"{n} 0"}, n, False) for n in (1, 2)])
     assert candidates["trial-2"].config["command"] == ["python", "-c", "pass", "--lr=2 0", "{{lr}}", "{seed}"]
-    with pytest.raises(ConfigError, match="does not use {opt}"):
+    with pytest.raises(ConfigError, match="does not use {decay}"):
         load_candidates(settings, trials=unread)

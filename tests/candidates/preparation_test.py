@@ -80,18 +80,6 @@ def test_what_is_wrong_is_found_before_training(
         prepared(config, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"dataset_reader": {"max_tokens": 3}}, 'key "type" is required at location "dataset_reader."'),
-        ({"dataset_reader": {"type": "no_such_reader"}}, "choices for dataset_reader.type"),
-    ],
-)
-def test_a_message_of_allennlp_keeps_its_place(reviews: Path, changes: Dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        read_pool({**classifier_config(reviews), **changes}, None)
-
-
 def metric_of(*reported: List[str], given: Any = None, trainer: Any = None) -> "tuple[Any, str]":
     """The metric of candidates that report these, and what the console says."""
     out = StringIO()

@@ -56,6 +56,7 @@ def test_four_verdicts(mean: float, verdict: str) -> None:
     answer = next_runs(make_rows({"main": 0.9, "pr": mean}), against="main", max_drop=DROP)
     assert (answer.verdict, answer.result.best) == (verdict, None)
     assert (answer.runs == ()) == (verdict != "open")
+    assert ("After these runs, 0.025 or less, or 0.975 or more decides." in repr(answer)) == (verdict == "open")
     assert answer.result.gate is not None
     (pr,) = answer.result.gate.verdicts
     assert pr.difference == pytest.approx(mean - 0.9)

@@ -1,7 +1,6 @@
 """A disk that fills up in the middle of a run, and one that cannot be written to: real small filesystems."""
 
 import subprocess
-import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, Callable, Iterator
 import pytest
 
 from tests.commands.conftest import GOOD, POOR, Call, Selections, history_of, scores_by_seed
-from tests.conftest import LocalSlurm, until
+from tests.conftest import until
 from tests.run_files import scores_of
 
 OPTIONS = ["--strategy", "non_adaptive_fb", "--seed", "5"]
@@ -64,37 +63,6 @@ def test_a_full_disk_is_told_and_costs_nothing_that_finished(
     assert history.failures == (), "a full disk is no candidate's failure"
     assert finished <= {(e.request.candidate, str(e.request.replicate), str(e.score)) for e in history.evaluations}
     on_disk.resume("--budget", 8)
-    assert scores_of(on_disk.run) == scores_by_seed(5, 8)
-
-
-@pytest.mark.slurm
-@pytest.mark.xdist_group("slurm")
-def test_a_disk_that_fills_up_under_a_job_ends_the_command_and_costs_nothing(
-    slurm: LocalSlurm, selections: Selections, write_program: Callable[..., str], small_disk: Path, tmp_path: Path
-) -> None:
-    wait = f"touch {tmp_path}/begun; until [ -e {tmp_path}/go ]; do sleep 0.05; done"
-    for name, script in (("able", GOOD), ("blind", POOR)):
-        write_program(name, f'{wait}; head -c 300000 /dev/zero > "$5/large" || exit 1; {script}')
-    on_disk = replace(selections, run=small_disk / "run")
-    (tmp_path / "go").touch()
-    on_disk.begin(*OPTIONS, "--budget", 2)
-    for name in ("go", "begun"):
-        (tmp_path / name).unlink()
-    words = ["select", "-s", on_disk.run, "--recover", "--budget", 8, "--executor", "slurm"]
-    command = subprocess.Popen(
-        [sys.executable, "-m", "fiesta_allennlp", *map(str, words)],
-        stdout=subprocess.PIPE,
-        text=True,
-        stderr=subprocess.STDOUT,
-    )
-    until((tmp_path / "begun").exists)
-    filler = fill(small_disk, leave=200_000)
-    (tmp_path / "go").touch()
-    output = command.communicate()[0]
-    assert command.returncode == 2 and "disk" in output and "--recover" in output and "Traceback" not in output
-    filler.unlink()
-    assert history_of(on_disk.run).failures == (), "a full disk is no candidate's failure"
-    on_disk.resume("--budget", 8, "--executor", "processes")
     assert scores_of(on_disk.run) == scores_by_seed(5, 8)
 
 

@@ -40,37 +40,6 @@ def test_the_first_signal_ends_a_command_in_order(ending: signal.Signals) -> Non
     assert (process.returncode, output) == (130, "ending\nended in order\n")
 
 
-DROPPED = """
-import sys, time
-from fiesta_allennlp.commands.command import run_and_exit
-from fiesta_allennlp.core.errors import raise_if_interrupted
-
-sys.unraisablehook = lambda dropped: None
-
-class Slow:
-    def __del__(self):
-        print("deleting", flush=True)
-        for _ in range(600):  # Python heeds a signal that comes right before a call when the call ends
-            time.sleep(0.1)
-
-def work(console):
-    Slow()
-    for _ in range(600):  # as the loop of a selection
-        raise_if_interrupted()
-        time.sleep(0.1)
-
-run_and_exit(work, debug=False, interrupt_text=lambda: "ended in order")
-"""
-
-
-def test_a_signal_in_a_callback_where_python_drops_it_ends_the_loop() -> None:
-    process = Command(["-c", DROPPED])
-    assert "deleting\n" in process.stdout
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=50)
-    assert (process.returncode, output) == (130, "ended in order\n")
-
-
 def test_the_second_signal_ends_it_at_once() -> None:
     process = Command(["-c", f"SECONDS_TO_END = 600\n{WORK}"])
     for said in ("at work\n", "ending\n"):

@@ -5,7 +5,7 @@ import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict
 
 import pytest
 
@@ -104,12 +104,3 @@ def test_runs_without_a_store_are_deleted_by_force_alone(call: Call, foreign: Pa
     assert "1 runs in 'evaluations'" in call.refused("-s", foreign, "--recover")
     clear_directory(directory)
     assert not has_selection(directory) and not directory.evaluation("a-0").exists()
-
-
-def test_something_in_the_way_of_the_log_ends_in_one_line(
-    in_process: Callable[[str], Call], candidates: List[str], tmp_path: Path
-) -> None:
-    log = RunDirectory(tmp_path / "run").log
-    log.mkdir(parents=True)
-    options = ("-s", log.parent, "--metric", "accuracy")
-    in_process("select").refused(*candidates, *options, said=f"error: {log}: .* is in the way")

@@ -17,7 +17,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Failure, Outcome
 from fiesta_allennlp.core.settings.options import settings_to_json
 from fiesta_allennlp.documents.document_settings import DocumentSettings
-from fiesta_allennlp.reports.terminal.live_table import LiveTable
+from fiesta_allennlp.reports.progress import LiveTable
 from fiesta_allennlp.selecting.store import RunStore, open_for_reading
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, kinds_of_failures, scores_by_seed
 from tests.commands.fiesta_select_test import start
@@ -186,28 +186,6 @@ def test_points_are_selected_among_resumed_with_more_and_repeated(
     result = select(directory=run, recover=True, budget=3, points=points)
     assert [candidate.num_evaluations for candidate in result.candidates] == [1, 1, 1]
     assert num_finished(run) == 3
-
-
-def test_a_directory_that_is_moved_and_used_again_belongs_to_the_second_selection(
-    write_program: Callable[..., str], call: Call, run: Path
-) -> None:
-    given = [
-        *(write_program(name, f"sleep 0.3; {script}") for name, script in (("able", GOOD), ("blind", POOR))),
-        *EQUALLY,
-    ]
-    first = start(*given, "-s", run, "--seed", 5, "--budget", 400)
-    until(lambda: num_finished(run) >= 1 or first.poll() is not None)
-    moved = run.rename(run.with_name("moved"))
-    second = start(*given, "-s", run, "--seed", 77, "--budget", 4)
-    output, _ = first.communicate()
-    assert first.returncode == 2 and "was deleted, moved or replaced" in output, output
-    assert "Traceback" not in output and output.count("error:") == 1, output
-    output, _ = second.communicate()
-    assert second.returncode == 0, output
-    assert scores_of(run) == scores_by_seed(77, 4) and summary_of(run)["seed"] == "77"
-    assert not (moved / "selection.json").exists()
-    call.done("-s", moved, "--recover", "--budget", 4)
-    assert len(scores_of(moved)) == 4
 
 
 @pytest.mark.parametrize("name", ["select", "documents"])

@@ -1,11 +1,5 @@
 import pickle
-import statistics
-from pathlib import Path
-from typing import Any, Callable
 
-import pytest
-
-from fiesta_allennlp.commands.command import import_dotted
 from fiesta_allennlp.core.errors import (
     MAX_ERROR_CHARACTERS,
     CandidateError,
@@ -13,7 +7,6 @@ from fiesta_allennlp.core.errors import (
     combined_error,
     describe,
     describe_as_sentence,
-    describe_with_line,
     did_you_mean,
     escape_invisible,
     near_names,
@@ -49,31 +42,6 @@ def test_invisible_characters_are_written_as_escapes() -> None:
     assert escape_invisible("a\n\tb", keep="\n") == "a\n\\tb"
     assert escape_invisible("ünï 模型 ☃ \u00a0 e\u0301 \\") == "ünï 模型 ☃ \u00a0 e\u0301 \\"
     assert describe(DataError("no\x1b]0;T\x07\n\0 room")) == r"no\x1b]0;T\x07 \x00 room"
-
-
-def raised_by(function: Callable[..., Any], *args: Any, **kwargs: Any) -> BaseException:
-    """The error of a function, as if no code of these tests had called it."""
-    with pytest.raises(Exception) as raised:  # noqa: PT011
-        function(*args, **kwargs)
-    assert raised.value.__traceback__ is not None
-    return raised.value.with_traceback(raised.value.__traceback__.tb_next)
-
-
-def test_an_error_of_a_library_has_no_line_unless_it_has_no_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert (
-        describe_with_line(raised_by(statistics.NormalDist, sigma=-1)) == "StatisticsError: sigma must be non-negative"
-    )
-    message = "AttributeError: module 'statistics' has no attribute 'nothing'"
-    assert describe_with_line(raised_by(import_dotted, "statistics.nothing")) == message, "our own line is no cause"
-    code = tmp_path / "silent.py"
-    code.write_text("def fail():\n    assert 1 > 2\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    fail = import_dotted("silent.fail")
-    assert describe_with_line(raised_by(fail)) == f"AssertionError ({code}, line 2)"
-    monkeypatch.setattr("fiesta_allennlp.core.errors.LIBRARY_DIRECTORIES", (str(tmp_path),))
-    assert describe_with_line(raised_by(fail)) == f"AssertionError ({code}, line 2: assert 1 > 2)"
 
 
 def test_names_are_near_in_any_case() -> None:

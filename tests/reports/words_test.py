@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional
 
 from fiesta_allennlp import report
 from fiesta_allennlp.documents.choice import DocumentsResult, SystemResult
-from fiesta_allennlp.reports.terminal.status import read_status
+from fiesta_allennlp.reports.progress import read_status
 from fiesta_allennlp.reports.words import selection_in_words
 from tests.selections import write_selection
 
@@ -55,25 +55,6 @@ def test_an_open_selection_says_what_is_missing() -> None:
     assert "can change that" not in missing
     given_up = words(gave_up=True)
     assert "leaves too few runs to decide." in given_up and "would probably not have decided it." in given_up
-
-
-def test_the_method_is_read_from_the_store(tmp_path: Path) -> None:
-    scores = {"a": [0.8, 0.9, 0.85, 0.86], "b": [0.6, 0.7, 0.62]}
-
-    def method(**options: Any) -> Tuple[Any, ...]:
-        root = tmp_path / options["strategy"]
-        write_selection(root, scores, **options).close()
-        made = report(root)
-        result, strategy = made.result, made.strategy
-        method = (result.strategy["type"], result.belief["type"], strategy.num_starts, strategy.budget)
-        return (*method, strategy.confidence, result.splits, result.sets, result.scored)
-
-    own = {"stop": "bayesian", "belief": "student_t", "splits": "independent", "score": "validation"}
-    described = ("ttts", "student_t", 3, None, 0.9, "independent", ("train", "test"), "validation")
-    assert method(strategy="ttts", confidence=0.9, **own) == described
-    halving = {"confidence": None, "max_evaluations": None, "budget": 9, "splits": "official"}
-    described = ("sequential_halving", "moderated_t", 0, 9, None, "official", ("train", "test"), "test")
-    assert method(strategy="sequential_halving", **halving) == described
 
 
 def test_a_budget_on_official_splits_says_who_is_ahead(tmp_path: Path) -> None:

@@ -59,18 +59,6 @@ def test_a_run_names_the_gpus_that_it_sees(
 
 
 @pytest.mark.parametrize(
-    ("driver", "gpu"), [("exit 1", ""), ("exit 1", "1"), ("echo no devices were found; exit 6", "0")]
-)
-def test_without_a_driver_gpus_are_named_as_they_were_given(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, driver: str, gpu: str
-) -> None:
-    (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{driver}\n")
-    (tmp_path / "nvidia-smi").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    assert (origin_here(device=gpu).gpu, origin_here(device=gpu).gpu_names) == (gpu, "")
-
-
-@pytest.mark.parametrize(
     ("variables", "job"),
     [
         ({}, None),

@@ -17,7 +17,7 @@ from fiesta_allennlp.candidates.training_selection import select
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, StoreError
 from fiesta_allennlp.core.records import Failure, Outcome
-from fiesta_allennlp.reports.terminal.status import read_status
+from fiesta_allennlp.reports.progress import read_status
 from fiesta_allennlp.running import slurm as slurm_module
 from fiesta_allennlp.running.jobs import Attempt
 from fiesta_allennlp.running.slurm import SlurmExecutor, SlurmUnavailable, query_jobs, run_slurm_command
@@ -258,17 +258,6 @@ def test_gpus_are_hidden_unless_some_are_asked_for(
     monkeypatch.setattr(slurm_module, "_check_options", lambda *_: None)
     executors = [SlurmExecutor(directory, options=told) for told in ({"cpus-per-task": "3"}, {"gres": "gpu:a100:1"})]
     assert [(executor.hides_gpus, executor.num_threads) for executor in executors] == [(True, 3), (False, 1)]
-
-
-def test_a_job_does_not_see_the_variables_of_an_enclosing_job(
-    slurm: LocalSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SLURM_JOB_ID", "1")
-    monkeypatch.setenv("SLURM_CPUS_PER_TASK", "6")
-    run_slurm_command("sbatch", "--wait", f"--output={tmp_path}/log.txt", "--wrap=env")
-    variables = (tmp_path / "log.txt").read_text().splitlines()
-    assert f"SLURM_CONF={slurm.root}/slurm.conf" in variables
-    assert not {"SLURM_JOB_ID=1", "SLURM_CPUS_PER_TASK=6"} & set(variables)
 
 
 # The whole command.

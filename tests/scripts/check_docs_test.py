@@ -56,19 +56,6 @@ def test_a_link_of_the_site_needs_another_page_that_is_there(tmp_path: Path) -> 
     ]
 
 
-def test_a_picture_of_other_results_is_found(
-    page: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bars = import_module("real_bars")
-    picture = tmp_path / "bars.svg"
-    picture.write_text(bars.svg_text().replace("% wrong", ".5% wrong"), encoding="utf-8")
-    monkeypatch.setattr(bars, "PICTURE", picture)
-    page("![a](bars.svg)")
-    assert [problem.partition(":")[0] for problem in check_docs.problems()] == ["bars.svg"]
-    picture.write_text(bars.svg_text(), encoding="utf-8")
-    assert check_docs.problems() == []
-
-
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
@@ -92,25 +79,14 @@ def test_what_is_wrong_is_found(page: Callable[[str], Path], text: str, wrong: L
     assert all(problem.startswith(start) for problem, start in zip(found, wrong, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
-        ("pairs", "<!-- pairs --> has no results whose rule is in final_rule.txt. Measure it again."),
-        (
-            "ner",
-            "reproduce_fiesta_ner.csv has no line of synthetic, all converge, the default whose rule is in "
-            "final_rule.txt. Measure it again.",
-        ),
-    ],
-)
 def test_tables_of_another_rule_are_refused(
-    page: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, message: str
+    page: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script, text = import_module({"ner": "reproduce_fiesta_ner"}.get(kind, kind)), f"<!-- {kind} -->\n<!-- end -->\n"
-    page(script.with_tables(text))
+    page(import_module("pairs").with_tables("<!-- pairs -->\n<!-- end -->\n"))
     assert check_docs.problems() == []
     monkeypatch.setattr(import_module("common"), "FINAL_RULE", tmp_path / "final_rule.txt")
     (tmp_path / "final_rule.txt").write_text("0123abcd\n")
+    message = "<!-- pairs --> has no results whose rule is in final_rule.txt. Measure it again."
     assert check_docs.problems() == [f"README.md: {message}"]
 
 

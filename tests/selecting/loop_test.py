@@ -6,7 +6,6 @@ import math
 import time
 from collections import Counter, deque
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Sequence, Set, Tuple, Type
@@ -98,14 +97,8 @@ def fails(kind: str, *names: str, tries: float = math.inf) -> Callable[[Request,
 
 
 class Quiet(Listener):
-    def __init__(self) -> None:
-        self.waiting: List[List[str]] = []
-
     def on_state(self, history: History, decision: Decision) -> None:
         assert len(history.evaluations) + len(history.pending) <= 200
-
-    def on_waiting(self, requests: Sequence[Request]) -> None:
-        self.waiting.append([request.name for request in requests])
 
 
 @dataclass
@@ -193,12 +186,6 @@ def test_a_bad_machine_costs_no_candidate_and_changes_no_score(run: Run, kind: s
     assert decision == other.decision and run.scores() == other.scores()
     assert {failure.origin.host for failure in run.history.failures} == {"bad"}
     assert run.history.withdrawn == set()
-
-
-def test_a_candidate_that_fails_everywhere_drops_out_beside_a_bad_machine(run: Run) -> None:
-    run.go(hosts=BAD_AND_GOOD, fail=fails("error", "bad", "b"))
-    assert run.history.withdrawn == {"b"} and run.decision.best == "a"
-    assert run.history.num_counted_failures("b") == 3 and run.history.num_counted_failures("a") == 0
 
 
 def test_a_run_that_waits_for_its_next_try_has_failed_once_its_machine_finishes_a_run(run: Run) -> None:
@@ -313,20 +300,6 @@ def test_an_interrupt_ends_a_pause_at_once(
     assert asked == [1.0], "a signal is looked for every second"
     run.go(resume=True)
     assert run.scores() == run.undisturbed().scores()
-
-
-def test_pending_requests_of_a_withdrawn_candidate_are_not_trained_on_resuming(run: Run) -> None:
-    run.go(slots=4, interrupt_after=3)
-    name = run.history.pending[0].candidate
-    store = RunStore(run.directory, create=False)
-    for replicate in range(100, 103):
-        request = make_request(1, name, replicate, shared_splits=True)
-        store.reserve([request])
-        store.record(Failure(request, "error", "as told"))
-    store.close()
-    run.go(resume=True, slots=4)
-    assert all(request.candidate != name for request in run.executor.started)
-    assert run.history.pending == ()
 
 
 def test_running_trainings_of_a_withdrawn_candidate_are_stopped_and_free_their_slots(run: Run) -> None:
@@ -454,8 +427,6 @@ def test_the_others_are_trained_while_one_waits_to_be_tried_again(run: Run, simu
     assert tries[0] == 0.0 and tries[-1] >= 2000.0
     assert decision.stopped_by == "budget"
     assert executor.idle < RETRY_PAUSES[0]
-    told = [names for names, later in pairwise(run.listener.waiting) if names != later]
-    assert told == [[], ["a-0"]] * (len(tries) - 1), "it waits between its tries, and runs in them"
     assert run.scores() == run.undisturbed().scores()
 
 
@@ -495,18 +466,6 @@ def test_a_candidate_for_which_alone_the_machine_lacks_something_is_withdrawn(
     assert [failure.kind for failure in run.history.failures].count("unfit") == 3
 
 
-def test_a_candidate_that_fails_after_all_others_have_finished_is_withdrawn_after_all_pauses(
-    run: Run, simulated: Simulate
-) -> None:
-    """As with a long batch at the end of an epoch: the strategy waits for it, and nothing else is left to do."""
-    run.params = {"type": "top_two", "belief": {"type": "moderated_t"}, "num_starts": 2}
-    executor = simulated(1800.0, slots=6, lacks=lambda request, now: request.candidate == "a", seconds_to_fail=3600.0)
-    decision = run.go(executor)
-    assert (decision.best, decision.stopped_by, run.history.withdrawn) == ("b", "confidence", {"a"})
-    tries = Counter(request.name for _, request in executor.begun if request.candidate == "a")
-    assert tries == {"a-0": len(RETRY_PAUSES) + 1, "a-1": len(RETRY_PAUSES) + 1, "a-2": 1, "a-3": 1}
-
-
 def test_a_run_for_which_alone_the_machine_lacks_something_fails_after_all_pauses(
     run: Run, simulated: Simulate
 ) -> None:
@@ -532,22 +491,3 @@ def test_max_hours_is_a_total_over_all_sessions(run: Run, simulated: Simulate) -
     assert done[2] == ("max_hours", 8, 2, pytest.approx(2.1))
     assert done[3][:3] == ("budget", 12, 0)
     assert run.scores() == run.undisturbed().scores()
-
-
-def test_the_time_of_a_session_that_is_killed_counts_to_the_last_minute(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    executor = Simulated(610.0, slots=1)
-    monkeypatch.setattr("fiesta_allennlp.selecting.loop.time", Hours(executor, 0.0))
-
-    def killed(*args: Any, **kwargs: Any) -> Iterator[Outcome]:
-        if executor.now >= 610:
-            raise SystemError("stands for a kill")
-        yield from Simulated.completed(executor, *args, **kwargs)
-
-    monkeypatch.setattr(executor, "completed", killed)
-    with pytest.raises(SystemError):
-        run.go(executor)
-    store = RunStore(run.directory, create=False)
-    assert store.meta().working_seconds == 600.0
-    store.close()

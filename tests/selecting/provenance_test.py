@@ -12,7 +12,6 @@ from fiesta_allennlp.selecting.provenance import (
     changed_code,
     check_current_directory,
     count_machine_runs,
-    describe_different_versions,
     describe_environment,
 )
 from tests.running.light import request
@@ -85,15 +84,4 @@ def test_runs_are_counted_by_machine_and_software_not_by_job() -> None:
         MachineRuns(NEW, num_evaluations=2, num_failures=1, mean_seconds=3.0),
         MachineRuns(other_numpy, num_evaluations=1, num_failures=0, mean_seconds=1.0),
         MachineRuns(OLD, num_evaluations=0, num_failures=1, mean_seconds=None),
-    )
-
-
-def test_versions_that_differ_are_named_with_their_machines() -> None:
-    assert describe_different_versions([NEW, OLD, Origin(), OLD]) == (
-        "Runs have different versions, which can change scores: Python 3.13.0 on new and 3.11.7 on old (GPU 1); "
-        "numpy 2.5 on new and 2.4 on old (GPU 1)."
-    ), "torch is on one machine alone"
-    assert describe_different_versions([NEW, replace(NEW, host="another")]) == ""
-    assert describe_different_versions([NEW, replace(NEW, host="b", python="3.12.1")]) == (
-        "Runs have different versions, which can change scores: Python 3.13.0 on new and 3.12.1 on b."
     )

@@ -300,14 +300,6 @@ def test_a_killed_store_is_read_with_its_log(tmp_path: Path) -> None:
     assert log.read_bytes() == before
 
 
-def test_a_store_that_cannot_be_opened_here_need_not_be_damaged(tmp_path: Path) -> None:
-    write_selection(tmp_path, SCORES).close()
-    directory = RunDirectory(tmp_path)
-    directory.store.with_name(f"{directory.store.name}-wal").mkdir()  # a file that may not be opened
-    with pytest.raises(StoreError, match="unavailable: unable to open"), open_for_reading(directory):
-        pass
-
-
 DEEP = "'" + "[" * 100_000 + "]" * 100_000 + "'"
 
 

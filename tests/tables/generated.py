@@ -114,21 +114,6 @@ def placed_settings(rng: Generator, effect: float) -> Rows:
     ]
 
 
-@honest(candidate="model", split="task")
-def placed_tasks(rng: Generator, effect: float) -> Rows:
-    return [
-        {**row, "task": task, "size": len(task) * 100}
-        for task in ("sst2", "rte", "cola")
-        for row in runs(rng, effect, num_seeds=3)
-    ]
-
-
-@honest(candidate="model")
-def described_models(rng: Generator, effect: float) -> Rows:
-    rows = runs(rng, effect)
-    return [{**row, "user": "me", "parameters": 10 ** len(row["model"]), "tags": row["model"][0]} for row in rows]
-
-
 @honest("split{split}_test_score", candidate="params")
 def wide_folds(rng: Generator, effect: float) -> Rows:
     rows = []

@@ -1,6 +1,5 @@
 """What a run is: honest tables are read, mixtures are refused, and the commands of an error place what differs."""
 
-import sys
 from itertools import product
 from pathlib import Path
 from typing import Any, Dict, List
@@ -188,24 +187,6 @@ def test_statistics_epochs_and_second_seeds_are_ignored_and_no_part_of_a_candida
     )
 
 
-def test_a_role_is_not_proposed_to_be_a_time_a_seed_or_the_name_of_each_run() -> None:
-    rows = [
-        {
-            "Name": f"sun-{name}",
-            "Created": f"2026-11-2{k}T10:00:00Z",
-            "config.arch": name,
-            "config.seed": k,
-            "Runtime": 2400.5 + k + ord(name),
-            "eval/f1": 0.5 + k / 100,
-        }
-        for name, k in product("ab", range(3))
-    ]
-    pasted = paste(typed_rows(rows))
-    assert commands_of(pasted.error)[0] == "fiesta next t.csv --columns candidate=config.arch --score eval/f1"
-    assert not any(name in command for command in commands_of(pasted.error) for name in ("Created", "seed", "Runtime"))
-    assert pasted.table is not None and pasted.pastes == 1
-
-
 def test_a_column_for_each_fold_is_proposed_as_a_pattern() -> None:
     folds = {f"split{k}_test_f1": 0.5 + k / 100 for k in range(3)}
     rows = [{"params": name, **folds, "mean_test_f1": 0.51, "rank_test_f1": 1} for name in "ab"]
@@ -220,13 +201,7 @@ def test_a_column_for_each_fold_is_proposed_as_a_pattern() -> None:
     [
         ("--columns candidate=model --score f1", "--columns candidate=model --score metrics/f1"),
         ("--columns candidate=model,score=f1", "--columns candidate=model,score=metrics/f1"),
-        ("--columns candidate=arch --score metrics/f1", "--columns candidate=params.arch --score metrics/f1"),
         ("--columns candidate=mdel --score=-metrics/f1", "--columns candidate=model --score=-metrics/f1"),
-        ("--columns candidate=model --score=-f1", "--columns candidate=model --score=-metrics/f1"),
-        (
-            "--score f1 --columns candidate=model --output f1.csv",
-            "--score metrics/f1 --columns candidate=model --output f1.csv",
-        ),
         (
             "--columns candidate=model --score metrics/f1 --where sed=1",
             "--columns candidate=model --score metrics/f1 --where seed=1",
@@ -239,34 +214,6 @@ def test_the_end_of_a_name_or_a_near_name_leads_to_the_column(typed: str, correc
     ]
     pasted = paste(f"{typed_rows(rows)} {typed}")
     assert pasted.table is not None and commands_of(pasted.error)[0] == f"fiesta next t.csv {corrected}"
-
-
-def count_calls(rows: Rows) -> int:
-    """Count the calls of Python functions that reading these rows takes."""
-    number = 0
-
-    def count(frame: Any, event: str, argument: Any) -> None:
-        nonlocal number
-        number += event == "call"
-
-    sys.setprofile(count)
-    try:
-        read(rows, columns={"candidate": "model"})
-    finally:
-        sys.setprofile(None)
-    return number
-
-
-def test_the_work_grows_with_the_rows_and_not_with_their_square() -> None:
-    def rows(num_seeds: int) -> Rows:
-        rng = np.random.default_rng(1)
-        return [
-            {"model": f"m{model}", "split": split, "seed": seed, "score": rng.normal(), "loss": rng.normal()}
-            for model, split, seed in product(range(5), range(4), range(num_seeds))
-        ]
-
-    few, many = (count_calls(rows(number)) for number in (10, 80))
-    assert many < 8.5 * few
 
 
 def test_names_with_slashes_are_candidates_and_parts_of_names() -> None:

@@ -278,6 +278,7 @@ class Batch:
         self._width = 0 if start is None else numbers.shape[1]
         self._num_runs_before = int(num_runs_on.sum())
         self._num_runs = np.zeros(shape, dtype=int)
+        self._num_units = np.asarray((self._num_runs_on > 0).sum(axis=2))
 
     def run(self) -> Ends:
         """Make all selections to their ends."""
@@ -307,7 +308,7 @@ class Batch:
             active = active[self._lacks_starts(active).any(axis=1) & (self._room(active) > 0)]
             if not len(active):
                 return
-            num_started = self._num_units(active)
+            num_started = self._num_units[active]
             for _ in range(self._rules.num_slots):
                 is_lacking = self._lacks(active, num_started)
                 goes_on = is_lacking.any(axis=1) & (self._room(active) > 0)
@@ -317,7 +318,7 @@ class Batch:
             self._num_rounds[active] += 1
 
     def _make_round(self, active: np.ndarray, state: Look) -> None:
-        on_tasks, rows = self._by_task(self._num_units(active)), np.arange(len(active))
+        on_tasks, rows = self._by_task(self._num_units[active]), np.arange(len(active))
         num_started = on_tasks.sum(axis=2)
         is_of_pair = np.zeros(num_started.shape, dtype=bool)
         is_of_pair[rows, state.leader] = is_of_pair[rows, state.rival] = True
@@ -348,11 +349,8 @@ class Batch:
     def _numbers_of(self, active: np.ndarray) -> np.ndarray:
         return self._numbers[active, :, : self._width]
 
-    def _num_units(self, active: np.ndarray) -> np.ndarray:
-        return np.asarray((~np.isnan(self._numbers_of(active))).sum(axis=2))
-
     def _lacks_starts(self, active: np.ndarray) -> np.ndarray:
-        return self._lacks(active, self._num_units(active))
+        return self._lacks(active, self._num_units[active])
 
     def _lacks(self, active: np.ndarray, num_started: np.ndarray) -> np.ndarray:
         is_open = np.repeat(self._is_open[active], self._rules.num_tasks, axis=1)
@@ -372,6 +370,7 @@ class Batch:
         self._widen(int(units.max(initial=-1)) + 1)
         cells = active, places, units
         earlier = self._num_runs_on[cells]
+        self._num_units[active, places] += earlier == 0
         sums = np.where(earlier > 0, self._numbers[cells], 0.0) * earlier + scores
         self._numbers[cells] = sums / (earlier + 1)
         self._num_runs_on[cells] += 1

@@ -38,7 +38,7 @@ def flag_collapsed(scores: np.ndarray) -> np.ndarray:
     runs, 17 for 5, 7 for 12 and 6 for 50, because the MAD of few runs is small by chance. In less than 1% of normal
     samples of 3 to 50 runs, a run collapses. Skewed scores have more. Equal scores and fewer than 3 runs have none.
 
-    The stopping rule and the notes for the user read this one rule. `find_collapsed_runs` applies it to a selection.
+    `find_collapsed_runs` applies it to a selection.
     """
     num_runs = len(scores)
     if num_runs < 3:

@@ -10,7 +10,7 @@ few further degrees of freedom come from the noise of all candidates (Smyth, 200
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Optional, Tuple
 
 import numpy as np
@@ -49,6 +49,11 @@ class PooledNoise:
     varied: np.ndarray
 
 
+def _dot(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Sum the products along the last of three axes, without an array of them."""
+    return np.asarray(np.einsum("ijk,ijk->ij", first, second))
+
+
 class Table:
     """The numbers of each candidate around its own mean, and what is counted and summed of them.
 
@@ -63,10 +68,10 @@ class Table:
         # float: products of matrices of it follow. Shape: (num_selections, num_candidates, num_units)
         self.is_there = is_there.astype(float)
         # Shape: (num_selections, num_candidates)
-        self.num_units = self.is_there.sum(axis=2)
+        self.num_units = _dot(self.is_there, self.is_there)
         numbers = np.where(is_there, numbers, 0.0)
-        self.own_means = numbers.sum(axis=2) / np.maximum(self.num_units, 1)
-        self.deviations = np.where(is_there, numbers - self.own_means[:, :, None], 0.0)
+        self.own_means = _dot(numbers, self.is_there) / np.maximum(self.num_units, 1)
+        self.deviations = (numbers - self.own_means[:, :, None]) * self.is_there
         self.unseen_squares = np.zeros(self.num_units.shape) if unseen_squares is None else unseen_squares
         self.resolution = (ROUNDING * np.abs(numbers).max(axis=2)) ** 2
 
@@ -78,7 +83,7 @@ class Table:
     @property
     def variances(self) -> np.ndarray:
         """The variance of each candidate's numbers; 0 with a single unit. Shape: `(num_selections, num_candidates)`."""
-        sums_of_squares = (self.deviations**2).sum(axis=2) + self.unseen_squares
+        sums_of_squares = _dot(self.deviations, self.deviations) + self.unseen_squares
         variances = sums_of_squares / np.maximum(self.num_units - 1, 1)
         return np.where(variances > self.resolution, variances, 0.0)
 
@@ -132,18 +137,25 @@ class _Pool:
     number: np.ndarray
 
 
+@cache
+def _of_df(most: int) -> Tuple[np.ndarray, np.ndarray]:
+    """w_i and log(d_i / 2) - psi(d_i / 2) of a variance with 0 to `most` degrees of freedom."""
+    half_df = np.maximum(np.arange(max(most, 0) + 1), 1) / 2
+    return 1 / polygamma(1, half_df), np.log(half_df) - digamma(half_df)
+
+
 def _pool(variances: np.ndarray, df: np.ndarray) -> _Pool:
     """Pool variances that have at least one degree of freedom. Shape of both: `(num_selections, num_variances)`."""
     is_known = df > 0
     number = is_known.sum(axis=1)
     mean = np.where(is_known, variances, 0.0).sum(axis=1) / np.maximum(number, 1)
     # df are whole numbers: the functions of each are computed once.
-    half_df = np.arange(1, max(int(df.max(initial=1)), 1) + 1) / 2
-    places = np.maximum(df.astype(int), 1) - 1
-    weights = np.where(is_known, (1 / polygamma(1, half_df))[places], 0.0)
+    weights_by_df, biases_by_df = _of_df(int(df.max(initial=1)))
+    places = np.maximum(df.astype(int), 0)
+    weights = np.where(is_known, weights_by_df[places], 0.0)
     floored = np.maximum(variances, MIN_VARIANCE_SHARE * mean[:, None])
     with np.errstate(divide="ignore", invalid="ignore"):
-        log_variances = np.log(floored) + (np.log(half_df) - digamma(half_df))[places]
+        log_variances = np.log(floored) + biases_by_df[places]
         pooled = np.exp(np.where(is_known, weights * log_variances, 0.0).sum(axis=1) / weights.sum(axis=1))
     return _Pool(np.where(mean > 0, pooled, 0.0), number)
 
@@ -181,7 +193,7 @@ class TwoWayModel:
         corrections = (self.covariance @ sums)[:, :, 0]
         self.means = table.own_means + corrections
         # Shape: (num_selections, num_candidates, num_units)
-        self.residuals = np.where(table.is_there > 0, table.deviations - corrections[:, :, None], 0.0)
+        self.residuals = (table.deviations - corrections[:, :, None]) * table.is_there
         self._num_common, self._unseen_squares = table.num_common, table.unseen_squares
 
     @classmethod
@@ -205,21 +217,23 @@ class TwoWayModel:
         Args:
             leader: index of a candidate. Shape: `(num_selections,)`.
         """
-        is_there, weights, covariance = self.is_there, self.unit_weights, self.covariance
-        rows = np.arange(len(leader))
-        # Shape: (num_selections, num_rivals, num_candidates), then num_units last
+        weights, covariance, rows = self.unit_weights, self.covariance, np.arange(len(leader))
+        # Shape: (num_selections, num_rivals, num_candidates)
         gains = covariance[rows, leader][:, None] - covariance
-        effects = weights * (gains @ is_there)
+        squared_gains = gains**2
+        # Shape: (num_selections, num_rivals, num_units)
+        spread = covariance @ self.is_there
+        effects = weights * (spread[rows, leader][:, None] - spread)
         shares = gains @ self.residuals - effects * self.residuals.sum(axis=1)[:, None]
-        expected = gains**2 @ is_there - effects**2 / np.where(weights > 0, weights, 1.0)
-        unseen = self._unseen(gains, effects)
+        expected = squared_gains @ self.is_there - effects**2 / np.where(weights > 0, weights, 1.0)
+        unseen = self._unseen(gains, effects, self.is_there * spread)
         # Shape: (num_selections, num_rivals)
-        shown = (shares**2).sum(axis=2) + (gains**2 @ self._unseen_squares[:, :, None])[:, :, 0]
-        total = expected.sum(axis=2)
+        shown = _dot(shares, shares) + (squared_gains @ self._unseen_squares[:, :, None])[:, :, 0]
+        total = np.einsum("ijk->ij", expected)
         seen = np.maximum(total - unseen, 0.0)
         is_seen = seen > 1e-9 * total
         squares = np.where(is_seen, shown * total / np.where(is_seen, seen, 1.0), 0.0)
-        df = np.where(is_seen, total * seen / np.maximum((expected**2).sum(axis=2), 1e-300), 0.0)
+        df = np.where(is_seen, total * seen / np.maximum(_dot(expected, expected), 1e-300), 0.0)
         prior_df = self.noise.df[:, None]
         all_df = prior_df + df
         prior = self.noise.variance[:, None] * total
@@ -227,13 +241,11 @@ class TwoWayModel:
         difference = self.means[rows, leader][:, None] - self.means
         return Leads(leader, difference, variance, all_df, self.noise)
 
-    def _unseen(self, gains: np.ndarray, effects: np.ndarray) -> np.ndarray:
-        """sum_u h_u' C h_u, without an array of all h. Shape: `(num_selections, num_rivals)`."""
-        spread = self.is_there * (self.covariance @ self.is_there)
-        own = ((gains @ (self.covariance * self._num_common)) * gains).sum(axis=2)
-        return np.asarray(
-            own - 2 * (effects * (gains @ spread)).sum(axis=2) + (effects**2 @ spread.sum(axis=1)[:, :, None])[:, :, 0]
-        )
+    def _unseen(self, gains: np.ndarray, effects: np.ndarray, spread: np.ndarray) -> np.ndarray:
+        """sum_u h_u' C h_u, without an array of all h, from M_ku (C M)_ku. Shape: `(num_selections, num_rivals)`."""
+        own = _dot(gains @ (self.covariance * self._num_common), gains)
+        both = effects * spread.sum(axis=1)[:, None] - 2 * (gains @ spread)
+        return np.asarray(own + _dot(effects, both))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,20 +1,18 @@
 """Simulates the selection that the settings describe: over existing scores, or to plan one and compare other ways."""
 
 import time
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, Dict, List, Mapping, Optional, Tuple, cast
+from typing import Any, List, Mapping, Optional, Tuple, cast
 
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import TimeForecast, count_runs
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT, SHARED
-from fiesta_allennlp.core.settings.options import deciding_options
 from fiesta_allennlp.selecting.results.candidate_table import Printable
-from fiesta_allennlp.selecting.results.claim import fresh_runs_needed
+from fiesta_allennlp.selecting.results.verdict import fresh_runs_needed
 from fiesta_allennlp.tables.simulation.outlook import Outlook, find_best
-from fiesta_allennlp.tables.simulation.pilot import CHOICE_OPTIONS, prepare_plan
+from fiesta_allennlp.tables.simulation.pilot import prepare_plan
 from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
 from fiesta_allennlp.tables.simulation.simulator import OnRepetitions, Simulator, prepare_simulator
 from fiesta_allennlp.tables.table_settings import NO_SECONDS, PlanSettings, ReplaySettings
@@ -48,12 +46,12 @@ class SimulatedCandidate:
 
 @dataclass(frozen=True, repr=False)
 class Simulation(Printable):
-    """Simulated selections, by the strategy that was asked for and, in a plan, by other ways to choose.
+    """Simulated selections, by the strategy that was asked for and, in a plan, with larger margins.
 
-    `default` is the strategy that was asked for, `margins` the same with larger margins, and `equal` the same with
-    equal allocation, None if an interrupt cut it off. `limit` is the most runs of the default in a plan, None in a
-    replay. `simulator` has the settings with everything filled in, the source of the scores and the true means.
-    `seconds` is wall-clock time, and `max_hours` those for which the outlooks have `prob_decided`.
+    `default` is the strategy that was asked for, `margins` the same with larger margins. `limit` is the most runs of
+    the default in a plan, None in a replay. `simulator` has the settings with everything filled in, the source of the
+    scores and the true means. `seconds` is wall-clock time, and `max_hours` those for which the outlooks have
+    `prob_decided`.
     """
 
     simulator: Simulator
@@ -61,7 +59,6 @@ class Simulation(Printable):
     seconds: float
     limit: Optional[int] = None
     margins: Mapping[float, Outlook] = field(default_factory=dict)
-    equal: Optional[Outlook] = None
     max_hours: Optional[float] = None
 
     @cached_property
@@ -71,7 +68,7 @@ class Simulation(Printable):
         gap, noise_sd = abs(best - second), self.source.noise_sd
         if self.limit is None or self.simulator.first_history.tasks or not noise_sd:
             return None
-        if self.source.takes_logits or self.settings.splits == INDEPENDENT:
+        if self.settings.splits == INDEPENDENT:
             return None
         sds = [noise_sd * 2**0.5] if self.settings.splits == SHARED else [noise_sd, noise_sd]
         runs_each = fresh_runs_needed(gap, sds)
@@ -90,7 +87,7 @@ class Simulation(Printable):
     @property
     def time_forecast(self) -> Optional[TimeForecast]:
         """What can be decided within `max_hours` from now; None without this limit."""
-        if self.max_hours is None:
+        if self.max_hours is None or self.default.prob_decided is None:
             return None
         seconds, workers = self.default.seconds, self.settings.batch_size
         seconds_per_run = self.seconds_per_run
@@ -109,7 +106,7 @@ class Simulation(Printable):
 
     @property
     def interrupted(self) -> bool:
-        return self.default.interrupted or (self.limit is not None and self.equal is None)
+        return self.default.interrupted
 
     @property
     def candidates(self) -> Tuple[SimulatedCandidate, ...]:
@@ -132,7 +129,6 @@ class Simulation(Printable):
             "best": self.best,
             "candidates": [asdict(candidate) for candidate in self.candidates],
             "sd": source.noise_sd,
-            "scale": "logit" if source.takes_logits else "score",
             "num_done": self.simulator.num_done,
             "fewest_scores": self.fewest_scores,
             "strategy": settings.strategy_params(),
@@ -141,7 +137,6 @@ class Simulation(Printable):
             "max_evaluations": self.limit,
             "default": asdict(self.default),
             "margins": [{"margin": margin, **asdict(outlook)} for margin, outlook in self.margins.items()],
-            "equal": self.equal and asdict(self.equal),
             "time": self.time_forecast and asdict(self.time_forecast),
             "claim": self.claim and asdict(self.claim),
             "table": source.read_back and source.read_back.data,
@@ -198,41 +193,17 @@ def plan(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda numbe
     if max_seconds is not None and not simulator.source.knows_seconds:
         raise ConfigError(NO_SECONDS)
 
-    def report(number: int, total: Optional[int]) -> None:
-        on_repetitions(number, total and 2 * total)
-
     default, *outlooks = simulator.run(
-        settings.repetitions, margins=margins, max_seconds=max_seconds, on_repetitions=report
+        settings.repetitions, margins=margins, max_seconds=max_seconds, on_repetitions=on_repetitions
     )
-    equal: Optional[Outlook] = None
-    with suppress(KeyboardInterrupt):
-        if not default.interrupted:
-            in_turn = prepare_simulator(_allocate_equally(simulator), simulator.source)
-            (outlook,) = in_turn.run(
-                default.repetitions, max_seconds=max_seconds, on_repetitions=lambda number, _: report(number, None)
-            )
-            equal = None if outlook.interrupted else outlook
     return Simulation(
         simulator,
         default,
         time.monotonic() - start,
         limit=rule.limit_of(simulator.first_history),
         margins=dict(zip(margins, outlooks, strict=True)),
-        equal=equal,
         max_hours=settings.max_hours,
     )
-
-
-def _allocate_equally(simulator: Simulator) -> ReplaySettings:
-    """Return the settings with equal allocation, by the same stopping rule."""
-    params = simulator.settings.strategy_params()
-    kept = {name: params[name] for name in deciding_options(simulator.settings, "confidence") if name in params}
-    changes: Dict[str, Any] = {
-        **dict.fromkeys(CHOICE_OPTIONS),
-        "strategy": {"type": "non_adaptive_fc", "belief": params["belief"], **kept},
-        "batch_size": len(simulator.true_means),
-    }
-    return replace(simulator.settings, **changes)
 
 
 def larger_margins(noise_sd: float, least: float) -> List[float]:

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from fiesta_allennlp.choosing.probability import logit, prob_best
-from fiesta_allennlp.choosing.probability.independent_t import LOGIT_CLIP, graded_panel_edges
+from fiesta_allennlp.choosing.probability.independent_t import LOGIT_CLIP
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
 
 TOLERANCE = 1e-7
@@ -122,8 +122,3 @@ def test_logit_by_hand() -> None:
     for score in (-0.01, 1.01, float("nan")):
         with pytest.raises(ScoreError, match=f"'tdlstm' has {score}"):
             logit(np.array([0.5, score]), candidate="tdlstm")
-
-
-def test_panels_of_many_equal_functions_are_those_of_one() -> None:
-    one = graded_panel_edges(np.zeros(1), np.ones(1), -5.0, 5.0)
-    assert graded_panel_edges(np.zeros(500), np.ones(500), -5.0, 5.0) == pytest.approx(one)

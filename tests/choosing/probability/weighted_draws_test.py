@@ -110,25 +110,3 @@ def test_enough_draws_count(num_kinds: int, concentration: float) -> None:
         found = drawn(counts, concentration, prior=prior)
         assert found.effective_share > 0.2
         assert found.weights.sum() == pytest.approx(1)
-
-
-def test_sums_of_rising_factorials_and_their_derivatives() -> None:
-    """Kinds that were never counted add nothing, however small their rate."""
-    counts = np.tile(COUNTS[:, :3] * 50, (500, 1))
-    model = RatePosterior(PRIOR, 1.0, counts)
-    u, step = np.log(np.geomspace(1e-8, 1e3, 40))[:, None] + np.zeros(3), 1e-4
-    x = np.exp(u)[:, None]
-    expected = 500 * (gammaln(x + COUNTS[:, :3] * 50) - gammaln(x)).sum(axis=1)
-    assert_allclose(model.log_likelihood(u, counts), expected.sum(axis=1), rtol=1e-9)
-    for kind in range(3):
-        column = u[:, kind : kind + 1]
-
-        def value(shift: float, column: np.ndarray = column, kind: int = kind) -> np.ndarray:
-            return model.log_likelihood(column + shift, counts[:, kind : kind + 1])
-
-        first, second = np.array([[d[kind] for d in model.derivatives(row)] for row in u]).T
-        assert_allclose(first, (value(step) - value(-step)) / (2 * step), rtol=1e-6)
-        after, before = (np.array([model.derivatives(row + s)[0][kind] for row in u]) for s in (step, -step))
-        assert_allclose(second, (after - before) / (2 * step), rtol=1e-5, atol=1e-3)
-    nothing = RatePosterior(PRIOR, 1.0, np.zeros((4, 4)))
-    assert [each.tolist() for each in nothing.derivatives(np.full(4, -800.0))] == [[0] * 4, [0] * 4]

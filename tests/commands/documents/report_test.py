@@ -8,7 +8,7 @@ from typing import Callable, Dict
 import pytest
 
 from fiesta_allennlp import report
-from fiesta_allennlp.core.errors import ConfigError, StoreError
+from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.documents.choice import DocumentsResult
 from fiesta_allennlp.reports.words import selection_in_words
 from tests.commands.documents.conftest import Choices
@@ -42,17 +42,6 @@ def test_without_the_answers_the_costs_are_unknown(made: Path) -> None:
     a = told.candidate("a")
     assert (a.num_queries, a.cost) == (None, None)
     assert not any("queries" in sentence or "query" in sentence for sentence in told.decision)
-
-
-def test_another_belief_has_no_interval(choices: Choices, run: Path) -> None:
-    choices.begin(choices.programs(), "--batch-size", 25, "--budget", 6)
-    told = report(run).candidate("a")
-    assert (told.num_documents, told.interval) == (60, None)
-
-
-def test_two_systems_alone_are_not_compared(made: Path) -> None:
-    with pytest.raises(ConfigError, match="--compare"):
-        report(made, compare=["a", "b"])
 
 
 def test_a_store_without_the_facts_of_its_documents_is_refused(made: Path) -> None:

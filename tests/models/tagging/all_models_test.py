@@ -2,10 +2,8 @@
 
 import pytest
 import torch
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import Model
-from allennlp.training.optimizers import Optimizer
 
 from fiesta_allennlp.models.tagging.sequence_tagger import SequenceTagger
 from fiesta_allennlp.models.tagging.tagged_columns import first_error
@@ -108,12 +106,3 @@ def test_wrong_settings_and_impossible_tags_are_refused(workbench):
         other.model("crf_sequence_tagger", **constrained)(**other.tensors())
     free = other.model("crf_sequence_tagger", constrain_decoding=False, **constrained)
     assert torch.isfinite(free(**other.tensors())["loss"])
-
-
-def test_nadam_begins_with_pytorchs_settings():
-    parameter = torch.nn.Parameter(torch.zeros(1))
-    mine = Optimizer.from_params(Params({"type": "nadam"}), model_parameters=[("p", parameter)])
-    assert isinstance(mine, torch.optim.NAdam) and mine.defaults == torch.optim.NAdam([parameter]).defaults
-    given = {"lr": 0.1, "betas": (0.8, 0.9), "eps": 1e-6, "weight_decay": 0.01, "momentum_decay": 0.01}
-    other = Optimizer.from_params(Params({"type": "nadam", **given}), model_parameters=[("p", parameter)])
-    assert {**other.defaults, **given} == other.defaults

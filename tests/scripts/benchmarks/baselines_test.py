@@ -74,16 +74,3 @@ def test_baselines_use_the_scores_that_a_selection_draws() -> None:
         import_module("published_scores").ReplaySettings(scores="", seed=7), problem
     )
     assert drawn.scores[1, 1] * problem.sd == pytest.approx(simulator.draw(1).scores["b"][:50])
-
-
-def test_the_resting_loop_leaves_a_hopeless_candidate_out() -> None:
-    procedures = import_module("procedures")
-    from fiesta_allennlp.choosing.decision import Decision
-    from fiesta_allennlp.choosing.strategy import Strategy
-    from fiesta_allennlp.core.records import Evaluation, History, Request
-    from fiesta_allennlp.core.registry import build
-
-    runs = tuple(Evaluation(Request(name, k, k, 0, 0, 0), 0.5, "f1") for name in "abc" for k in range(3))
-    loop = build(Strategy, {"type": "resting_loop", "belief": "moderated_t"})
-    decision = Decision("a", prob_best={"a": 0.6, "b": 0.397, "c": procedures.REST_BELOW - 0.002})
-    assert loop.choose(History(("a", "b", "c"), runs), decision, 3, np.random.default_rng(1)) == ["a", "b", "a"]

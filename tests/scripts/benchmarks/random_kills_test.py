@@ -1,6 +1,5 @@
 """A lost, changed or repeated run is noticed."""
 
-import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -51,13 +50,3 @@ def test_what_is_gone_or_has_changed_is_lost(killed: Any, damage: str, num_lost:
         database.execute(damage)
         database.commit()
     assert (killed.num_lost(), random_kills.num_twice(killed.directory)) == (num_lost, 0)
-
-
-def test_another_score_is_unequal_and_an_outcome_written_again_is_lost(killed: Any) -> None:
-    now = random_kills.finished_in(killed.directory)
-    for reference, unequal in ((now, 0), ({}, 1)):
-        counts = random_kills.Counts()
-        random_kills.count(counts, killed, ["command", "run"], reference)
-        assert (counts.unequal, counts.runs, counts.kills["run"]) == (unequal, 3, 1)
-    os.utime(sorted(killed.written)[0], ns=(1, 1))
-    assert killed.num_lost() == 1

@@ -1,7 +1,7 @@
 import gzip
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Callable, List, Sequence
+from typing import Any, Callable, List
 
 import numpy as np
 import pytest
@@ -77,22 +77,6 @@ def test_intervals_resample_data_sets_and_not_selections() -> None:
     assert tables.interval(single, "wrong", "named") == pytest.approx(wilson_interval(50, 50))
     two_tables = count([outcome(make_problem(name, "automl"), "b") for name in ("1h_adult", "4h_adult")])
     assert tables.interval(two_tables, "wrong", "named") == pytest.approx(wilson_interval(2, 2)), "one data set"
-
-
-@pytest.mark.parametrize(
-    ("source", "problems", "data_set"),
-    [
-        ("automl", ("1h_adult", "4h_adult"), "automl: adult"),
-        ("tser", ("BoronConcentration", "ZincConcentration"), "tser: soil"),
-        ("tser", ("BenzeneConcentration_nmv",), "tser: BenzeneConcentration_nmv"),
-        ("ucr", ("DistalPhalanxTW", "PhalangesOutlinesCorrect"), "ucr: hand bones"),
-        ("dl4tsc_uea", ("uWaveGestureLibrary_X", "UWaveGestureLibraryAll"), "dl4tsc_uea: uwavegesturelibrary"),
-        ("simba", ("h1_crawl_v0", "h1_run_v0"), "simba: h1"),
-        ("atari100k", ("Pong",), "atari100k: Pong"),
-    ],
-)
-def test_tables_of_one_data_set_are_known(source: str, problems: Sequence[str], data_set: str) -> None:
-    assert {import_module("data_sets").data_set_of(source, name) for name in problems} == {data_set}
 
 
 def test_lines_of_another_rule_and_unknown_procedures_are_left_out() -> None:

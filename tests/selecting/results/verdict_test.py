@@ -16,11 +16,11 @@ from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.words import verdict_in_words
 from fiesta_allennlp.selecting.objections import UNSEEDED
-from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.verdict import CLASS_ERRORS, class_of, find_class_errors, judge, with_preference
+from fiesta_allennlp.selecting.results.verdict import CLASS_ERRORS, SeenLead, class_of, find_class_errors, judge
 from tests.choosing.histories import history, request
-from tests.selections import METRIC, write_selection
+from tests.reports.made_up import candidate
+from tests.selections import write_selection
 
 STRATEGY = {"type": "top_two", "belief": {"type": "moderated_t"}, "max_evaluations": 60}
 BAD, GOOD = [0.50, 0.52, 0.51, 0.50], [0.80, 0.81, 0.79, 0.80]
@@ -191,20 +191,6 @@ def test_nobody_is_preferred_before_the_target_and_what_is_unknown_is_refused(
     assert cheap is not None and (cheap.name, cheap.cost) == ("pr", 10)
 
 
-def test_a_cost_of_0_is_the_lowest(rows: List[Dict[str, Any]]) -> None:
-    free = [{**row, "seconds": 0, "memory": 0} if row["candidate"] == "small" else row for row in rows]
-    for by in ("seconds", "memory"):
-        preferred = next_runs(free, margin=0.01, prefer=by).result.preferred
-        assert preferred is not None and (preferred.name, preferred.cost) == ("small", 0)
-    candidates = [
-        CandidateResult(name, prob_within_margin=0.99, num_parameters=number) for name, number in (("a", 7), ("b", 0))
-    ]
-    result = Result("a", "confidence", METRIC, tuple(candidates), margin=0.1)
-    assert with_preference(result, "parameters", {}).preferred.name == "b"
-    with pytest.raises(ConfigError, match="nothing tells 'seconds' of a, b"):
-        with_preference(result, "seconds", {})
-
-
 def test_a_selection_is_asked_for_its_own_costs(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     scores = {name: [mean + noise for noise in rng.permutation(DEVIATIONS)] for name, (mean, *_) in MEANS.items()}
@@ -219,3 +205,18 @@ def test_a_selection_is_asked_for_its_own_costs(tmp_path: Path) -> None:
     write_selection(tmp_path / "plain", scores).close()
     with pytest.raises(ConfigError, match="--prefer seconds needs --margin"):
         report(tmp_path / "plain", prefer="seconds")
+
+
+def test_too_few_runs_say_nothing_about_a_plan() -> None:
+    seen = SeenLead.of(candidate("a", [0.9]), candidate("b", [0.8]), sign=1, is_paired=True)
+    assert seen.lead is None and seen.power(10) is None
+
+
+def test_a_claim_takes_the_fewest_runs_that_confirm_the_lead_with_power_80() -> None:
+    for sds in ((0.02,), (0.02, 0.03)):
+        lead = SeenLead("b", 0.015, sds)
+        needed = lead.num_runs_for_claim()
+        assert needed is not None and lead.power(needed) >= 0.8 > lead.power(needed - 1)
+        assert needed < lead.num_runs_for_claim(num_rivals=3)
+    assert SeenLead("b", -0.1, (0.02,)).num_runs_for_claim() is SeenLead("b").num_runs_for_claim() is None
+    assert SeenLead("b", 1e-6, (0.02,)).num_runs_for_claim() is None

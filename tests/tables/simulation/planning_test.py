@@ -8,7 +8,7 @@ import pytest
 
 from fiesta_allennlp import plan
 from fiesta_allennlp.choosing.forecast import TimeForecast
-from fiesta_allennlp.core.errors import FiestaError
+from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.settings.options import flag
 from fiesta_allennlp.tables.simulation import simulator
 from fiesta_allennlp.tables.simulation.outlook import Repetition
@@ -35,7 +35,6 @@ def test_a_clear_gap_takes_the_fewest_runs_that_a_winner_needs() -> None:
     estimate = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1)
     assert (estimate.default.runs.mean, estimate.default.correct, estimate.default.open) == (6, 1, 0)
     assert estimate.default.seconds.mean == 6 * 1800
-    assert estimate.equal.runs.mean == 6
     assert list(estimate.margins) == [0.001, 0.002, 0.004]
     assert {outlook.runs.mean for outlook in estimate.margins.values()} == {6}
     assert "Expect 6 runs" in repr(estimate) and "1 h 30 min with 2 workers" in repr(estimate)
@@ -60,7 +59,7 @@ def test_hours_say_what_is_decided_by_then_for_every_way_to_choose() -> None:
     """All six runs of two workers take 1 h 30 min."""
     enough = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1, max_hours=1.5)
     assert enough.time_forecast == TimeForecast(1.5, 6, 1.5, 1.5, 1.5, 1.0)
-    assert [way.prob_decided for way in (enough.equal, *enough.margins.values())] == [1.0] * 4
+    assert [way.prob_decided for way in enough.margins.values()] == [1.0] * 3
     assert "Time for 6 runs in 1.5 h: decided by then with probability > 0.99; expected after 1.5 h" in repr(enough)
     short = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1, max_hours=1)
     assert short.time_forecast == TimeForecast(1, 4, 1.0, 1.0, 1.0, 0.0)
@@ -87,9 +86,9 @@ def test_a_tie_ends_where_the_limit_leaves_too_few_runs_and_a_margin_above_the_g
     assert "No number of runs separates equal candidates" in repr(estimate)
     assert "stay open within 60 runs (--max-evaluations)" in repr(estimate)
     estimate = plan(gap=0.01, sd=0.1, margin=0.02, max_evaluations=24, repetitions=4, seed=1)
-    assert (estimate.default.correct, estimate.equal.correct) == (1, 1)
-    rows = [row.split() for row in repr(estimate).splitlines()[3:6]]
-    assert [row.count("-") for row in rows] == [2] * 3, "no winner can be wrong"
+    assert estimate.default.correct == 1
+    rows = [row.split() for row in repr(estimate).splitlines()[3:5]]
+    assert [row.count("-") for row in rows] == [2] * 2, "no winner can be wrong"
 
 
 def test_a_larger_margin_is_simulated_as_if_it_were_asked_for() -> None:
@@ -99,23 +98,20 @@ def test_a_larger_margin_is_simulated_as_if_it_were_asked_for() -> None:
     assert list(plan(**options, margin=0.002).margins) == [0.004]
 
 
-@pytest.mark.parametrize("num_chunks", [1, 2])
-def test_an_interrupt_leaves_what_has_finished(
-    num_chunks: int, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
-) -> None:
+def test_an_interrupt_leaves_what_has_finished(monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]) -> None:
     def simulate(ways: Sequence[Simulator], repetitions: range) -> List[List[Repetition]]:
         chunks.append(repetitions)
-        if len(chunks) > num_chunks:
+        if len(chunks) > 2:
             ctrl_c()
         return whole(ways, repetitions)
 
     whole, chunks = simulator.simulate_ways, []
     monkeypatch.setattr(simulator, "simulate_ways", simulate)
     monkeypatch.setattr(simulator, "MAX_CHUNK_SIZE", 2)
-    estimate = plan(gap=1, sd=0.01, repetitions=2 * num_chunks + (num_chunks > 1), seed=1)
-    assert {way.repetitions for way in (estimate.default, *estimate.margins.values())} == {2 * num_chunks}
-    assert estimate.equal is None and len(estimate.margins) == 3
-    assert estimate.interrupted and "Interrupted: these are the simulations that finished." in repr(estimate)
+    estimate = plan(gap=1, sd=0.01, repetitions=5, seed=1)
+    assert {way.repetitions for way in (estimate.default, *estimate.margins.values())} == {4}
+    assert estimate.interrupted and len(estimate.margins) == 3
+    assert "Interrupted: these are the simulations that finished." in repr(estimate)
 
 
 def test_a_pilot_goes_on_from_its_runs(pilot: Path) -> None:
@@ -135,15 +131,7 @@ def test_no_way_to_choose_runs_a_candidate_that_is_done(tmp_path: Path) -> None:
     scores = {"a": [0.7, 0.701], "b": [0.6, 0.601], "base": [0.5, 0.501, 0.502, 0.503, 0.504, 0.505]}
     table = write_split_table(tmp_path / "scores.csv", scores)
     estimate = plan(table, done=["base"], splits="official", repetitions=2, seed=1)
-    assert (estimate.default.runs.mean, estimate.equal.runs.mean) == (12, 12)
-
-
-def test_a_pilot_that_used_all_its_runs_needs_a_larger_limit(tmp_path: Path) -> None:
-    scores = {"a": [0.61, 0.64, 0.60, 0.62] * 3, "b": [0.61, 0.60, 0.64, 0.63] * 3}
-    write_selection(tmp_path / "spent", scores, max_evaluations=24, confidence=0.95).close()
-    estimate = plan(tmp_path / "spent", repetitions=1, seed=1)
-    assert (estimate.default.runs.mean, estimate.default.open) == (24, 1)
-    assert "pass a larger --max-evaluations" in repr(estimate)
+    assert estimate.default.runs.mean == 12
 
 
 def test_draws_of_a_pilot_leave_its_scores_and_splits_as_they_are(pilot: Path) -> None:
@@ -170,14 +158,14 @@ def table(tmp_path: Path) -> Path:
 
 def test_equal_seeds_repeats_a_plan_from_a_table(table: Path) -> None:
     first, again = (plan(table, repetitions=2, seed=5) for _ in range(2))
-    assert (first.default, first.equal) == (again.default, again.equal)
+    assert (first.default, first.margins) == (again.default, again.margins)
     options = plan(table, repetitions=2, seconds=36, seed=5)
     assert "so " + str(round(options.default.runs.median) - 6) + " more" in repr(options)
 
 
 def test_logits_and_directions_are_those_of_the_settings(table: Path) -> None:
-    assert prepare_plan(PlanSettings(source=str(table), belief="logit_student_t")).source.takes_logits
-    assert not plan(table, belief="logit_student_t", repetitions=1, seed=1).margins, "a logit has no margin"
+    with pytest.raises(ConfigError, match="--belief logit_student_t: a plan needs a model of the scores"):
+        prepare_plan(PlanSettings(source=str(table), belief="logit_student_t"))
     for minimise in (True, False):
         assert prepare_plan(PlanSettings(source=str(table), minimise=minimise)).source.minimise is minimise
 
@@ -196,7 +184,7 @@ def test_a_minimised_metric_is_planned_by_its_lowest_mean(tmp_path: Path) -> Non
     write_selection(tmp_path / "run", losses, metric="-loss", max_evaluations=40, confidence=0.9).close()
     estimate = plan(tmp_path / "run", repetitions=2, seed=5)
     assert estimate.simulator.minimise
-    assert estimate.default.correct == estimate.equal.correct == 1
+    assert estimate.default.correct == 1
     assert estimate.simulator.true_means["low"] == pytest.approx(3.21, abs=0.01)
     assert "The candidate with the lowest mean is the best." in repr(estimate)
     write_selection(tmp_path / "other", losses).close()

@@ -6,7 +6,7 @@ from typing import Any, Dict, Tuple
 
 import pytest
 
-from fiesta_allennlp.reports.paragraph import (
+from fiesta_allennlp.reports.paper import (
     CITATION_TEXTS,
     METHOD_TEXTS,
     collect_bibtex,
@@ -59,14 +59,11 @@ def test_there_is_no_paragraph_without_a_result(made: Report) -> None:
                 "After 16 runs, model_0 was selected with probability ",
                 "10 runs); the runner-up was model_1 (mean 0.6",
                 "6 runs; mean difference +0.",
-                "one run of each would have named another model in ",
                 "No fresh runs confirm",
-                "The difference tends to be too large",
             ),
         ),
         ({"score": "validation"}, ("on the validation sets of random splits,",)),
         ({"splits": "official"}, ("on the official test set,",)),
-        ({"sets": ()}, ("by macro_f1, by",)),
         ({"metric": "-loss"}, ("by loss (lower is better)",)),
         ({"strategy": HALVING, "stopped_by": "budget"}, ("sequential halving", "with a budget of 20 runs.")),
         ({"margin": 0.01}, ("until P(within 0.01 of the best) reaches 0.95",)),
@@ -88,10 +85,7 @@ def test_a_paragraph_has_the_facts(facts: Dict[str, Any], told: Tuple[str, ...])
             "independent normal models of the scores (Moss et al., 2019)",
         ),
         (made_up(2, strategy={**TOP_TWO, "stop": {"type": "glr"}}), "the end by glr."),
-        (made_up(2), "The interval takes the number of runs as fixed"),
-        (made_up(2), "It refers to new splits and seeds of the same data, not to new data."),
         (made_up(2, splits="official"), "It refers to new seeds on this split."),
-        (made_up(2, min_score=0.2), "--min-score 0.2 removes no run."),
         (by_documents(), "further documents of the same kind"),
     ],
 )
