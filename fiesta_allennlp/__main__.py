@@ -20,8 +20,12 @@ import argparse  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 from fiesta_allennlp.commands import COMMANDS, add_command  # noqa: E402
-from fiesta_allennlp.commands.command import EXIT_INTERRUPTED, EXIT_USER_ERROR  # noqa: E402
-from fiesta_allennlp.commands.parser import DOCS_HINT, Parser  # noqa: E402
+from fiesta_allennlp.commands.command import (  # noqa: E402
+    DOCS_HINT,
+    EXIT_INTERRUPTED,
+    EXIT_USER_ERROR,
+    Parser,
+)
 from fiesta_allennlp.core.errors import did_you_mean  # noqa: E402
 from fiesta_allennlp.version import __version__  # noqa: E402
 

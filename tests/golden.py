@@ -25,7 +25,6 @@ CHANGING = (
     "seconds",
     "mean_seconds",
     "equal_seconds",
-    "seconds_of_equal_allocation",
     "started_at",
     "checklist",
     "version",

@@ -13,8 +13,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History, Outcome
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
-from fiesta_allennlp.selecting.listeners import MetricNotes
-from fiesta_allennlp.selecting.results.result_words import forecast_text
+from fiesta_allennlp.selecting.results.facts import forecast_text
 from fiesta_allennlp.selecting.session import StoredState, dry_run
 
 
@@ -64,10 +63,7 @@ def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
         if not prepared.pool.official:
             console.print("Note: these programs load their own data, so a trial makes a whole run of each.")
         evaluator = prepared.evaluator(is_trial=True)
-        notes = MetricNotes(prepared.settings.scored_by.name, console)
         for name in prepared.candidate_set.active:
             request = make_request(seed, name, 0, shared_splits=settings.splits == "shared")
             prepared.executor.submit(evaluator.for_request(request), request)
-        for outcome in prepared.executor.completed():
-            notes.on_outcome(outcome)
-            yield outcome
+        yield from prepared.executor.completed()

@@ -33,7 +33,7 @@ from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import check_metric_sign
 from fiesta_allennlp.running.executor import Executor
 from fiesta_allennlp.running.slurm import end_left_jobs
-from fiesta_allennlp.selecting.listeners import BestModelKeeper, BroughtUnits, Display, Listener, MetricNotes
+from fiesta_allennlp.selecting.listeners import BestModelKeeper, BroughtUnits, Display, Listener
 from fiesta_allennlp.selecting.loop import SelectionLoop
 from fiesta_allennlp.selecting.objections import PRETRAINED, REMOVED, UNITS
 from fiesta_allennlp.selecting.results.result import Result
@@ -182,7 +182,7 @@ class TrainingSelection(SelectionFamily):
             end_left_jobs(directory)
         with display(console, make_result=make_result, find_queued=executor.queued_runs) as progress:
             evaluator = self.evaluator()
-            listeners: List[Listener] = [progress, MetricNotes(metric.name, console)]
+            listeners: List[Listener] = [progress]
             if UNITS.name not in settings.allow:
                 listeners.append(BroughtUnits())
             if settings.keep == "best":

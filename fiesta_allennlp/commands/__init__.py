@@ -9,8 +9,7 @@ import sys
 from functools import partial
 from typing import Any, Dict, Optional
 
-from fiesta_allennlp.commands.command import FiestaCommand, run_and_exit
-from fiesta_allennlp.commands.parser import HELP_ALL, CommandParser
+from fiesta_allennlp.commands.command import HELP_ALL, CommandParser, FiestaCommand, run_and_exit
 from fiesta_allennlp.commands.read_only_commands import (
     DocsCommand,
     NextCommand,
@@ -20,11 +19,7 @@ from fiesta_allennlp.commands.read_only_commands import (
     ReportCommand,
     StatusCommand,
 )
-from fiesta_allennlp.commands.selection_commands import (
-    ConfirmCommand,
-    DocumentsCommand,
-    SelectCommand,
-)
+from fiesta_allennlp.commands.selection_commands import ConfirmCommand, DocumentsCommand, SelectCommand
 from fiesta_allennlp.core.errors import COMMAND_PREFIX, TYPED_WORDS
 
 COMMANDS: Dict[str, FiestaCommand] = {

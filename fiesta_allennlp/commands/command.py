@@ -1,4 +1,5 @@
-"""The base classes of the commands, and what runs one to its exit status."""
+"""The base class of the commands, their parsers, and what runs one to its exit status. Importing this module takes the
+standard library alone, so that help is fast."""
 
 import argparse
 import errno
@@ -9,9 +10,9 @@ import sys
 import traceback
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, Iterator, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, ClassVar, Iterator, NoReturn, Optional, Sequence
 
-from fiesta_allennlp.core.errors import FiestaError, received_signals
+from fiesta_allennlp.core.errors import ConfigError, FiestaError, did_you_mean, join_some, received_signals
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,10 +66,10 @@ class FiestaCommand:
     description: ClassVar[str]
     examples: ClassVar[str]
     settings_class_path: ClassVar[str] = ""
-    further_settings_paths: ClassVar[Tuple[str, ...]] = ()
-    rare_modes: ClassVar[Tuple[str, ...]] = ("debug",)
+    further_settings_paths: ClassVar[tuple[str, ...]] = ()
+    rare_modes: ClassVar[tuple[str, ...]] = ("debug",)
     starts_runs: ClassVar[bool] = False
-    positional_settings: ClassVar[Tuple[Tuple[str, Optional[str]], ...]] = ()
+    positional_settings: ClassVar[tuple[tuple[str, Optional[str]], ...]] = ()
     interrupt_message: ClassVar[str] = "Interrupted. Run the command again."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -86,7 +87,7 @@ class FiestaCommand:
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add arguments that are no settings and stand before them."""
 
-    def declared_options(self) -> "Iterator[Tuple[str, Option]]":
+    def declared_options(self) -> "Iterator[tuple[str, Option]]":
         """Yield the names and declarations of all settings that it has."""
         from fiesta_allennlp.core.settings.options import declared_options
 
@@ -98,18 +99,18 @@ class FiestaCommand:
         remedies = (declaration.sought_as.get(unknown_flag) for _, declaration in self.declared_options())
         return next((f" Did you mean '{remedy}'?" for remedy in remedies if remedy), "")
 
-    def rare_options(self) -> Set[str]:
+    def rare_options(self) -> set[str]:
         """Return the names of the options that only `--help-all` lists."""
         return {*self.rare_modes, *(name for name, declaration in self.declared_options() if declaration.is_rare)}
 
-    def add_other_options(self, groups: Dict[str, Any]) -> None:
+    def add_other_options(self, groups: dict[str, Any]) -> None:
         """Add arguments that are no settings to groups of settings, by heading."""
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Run the command and return its exit status."""
         raise NotImplementedError
 
-    def typed_settings(self, args: argparse.Namespace) -> Dict[str, Any]:
+    def typed_settings(self, args: argparse.Namespace) -> dict[str, Any]:
         """Return the settings that were typed, and import the user's packages."""
         from fiesta_allennlp.core.registry import import_package
         from fiesta_allennlp.core.settings.options import typed_options
@@ -124,6 +125,74 @@ class FiestaCommand:
     def interrupt_text(self, args: argparse.Namespace) -> str:
         """Return the sentence to print after an interrupt."""
         return self.interrupt_message
+
+
+DOCS_HINT = "Guides: fiesta docs"
+"""The end of every help."""
+
+HELP_ALL = "--help-all"
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that answers an error with one sentence and the way to the help."""
+
+    def error(self, message: str) -> NoReturn:
+        ending = "" if message.endswith((".", "?")) else "."
+        self.exit(EXIT_USER_ERROR, f"error: {message}{ending} See {self.prog} --help.\n")
+
+
+class CommandParser(Parser):
+    """The parser of one command, which refuses unknown arguments with a hint. Its help leaves out the rare options,
+    unless `shows_all`."""
+
+    def __init__(self, command: FiestaCommand, *, prog: str, shows_all: bool) -> None:
+        super().__init__(
+            prog=prog,
+            description=f"{command.description}\n\n{command.examples}",
+            epilog=DOCS_HINT,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        self._command = command
+        self._words: Sequence[str] = ()
+        command.add_arguments(self)
+        positionals = self._get_positional_actions()
+        positional_texts = (f"[{action.metavar} ...]" if action.nargs else action.metavar for action in positionals)
+        self.usage = " ".join(["%(prog)s", *filter(None, map(str, positional_texts)), "[options]"])
+        self.add_argument("--debug", action="store_true", help="show the traceback of an error")
+        rare_names = command.rare_options()
+        rare_options = [action for action in self._actions if action.dest in rare_names]
+        if rare_options:
+            help = f"show this and the other {len(rare_options)} options"
+            self.add_argument(HELP_ALL, action="help", help=help)
+        for action in [] if shows_all else rare_options:
+            action.help = argparse.SUPPRESS
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[argparse.Namespace, list[str]]:  # type: ignore[override]
+        self._words = sys.argv[1:] if args is None else list(args)
+        parsed_args, unrecognized = super().parse_known_args(args, namespace)
+        if unrecognized:
+            typed_flag = unrecognized[0].partition("=")[0]
+            hint = self._command.hint(typed_flag) or did_you_mean(typed_flag, list(self._option_string_actions))
+            self.error(f"unrecognized arguments: {join_some(unrecognized, ' ')}.{hint}")
+        parsed_args.words = tuple(self._words)
+        return parsed_args, unrecognized
+
+    def error(self, message: str) -> NoReturn:
+        if message.endswith("expected one argument"):
+            message += ". For a value that begins with a minus, use an equals sign: --OPTION=-VALUE"
+        super().error(self._lone_placeholder_error() or message)
+
+    def _lone_placeholder_error(self) -> Optional[str]:
+        """Return the message about a command without quotes, which argparse takes for several arguments."""
+        if self._command.starts_runs:
+            from fiesta_allennlp.candidates.programs.program import check_no_lone_placeholder
+
+            try:
+                check_no_lone_placeholder(self._words)
+            except ConfigError as error:
+                return str(error)
+        return None
 
 
 def add_require_decision(parser: Any, *, decision: str = "a winner was named") -> None:

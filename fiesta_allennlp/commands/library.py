@@ -19,13 +19,14 @@ from fiesta_allennlp.documents.choice import DocumentsResult
 from fiesta_allennlp.documents.document_selection import select_system
 from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.reports import words  # noqa: F401  # it says how a result shows itself
-from fiesta_allennlp.reports.terminal.coming_runs import ask_next_runs, plan_with_bar, replay_with_bar
-from fiesta_allennlp.reports.terminal.confirmation_report import confirm as run_confirmation
-from fiesta_allennlp.reports.terminal.live_table import LiveTable
+from fiesta_allennlp.reports.coming_runs import simulate
+from fiesta_allennlp.reports.confirmation_report import confirm as run_confirmation
+from fiesta_allennlp.reports.progress import LiveTable
 from fiesta_allennlp.running.fork_server import check_main_guard
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.session import StoredState
 from fiesta_allennlp.tables.next_runs import NextRuns
+from fiesta_allennlp.tables.next_runs import next_runs as find_next_runs
 from fiesta_allennlp.tables.simulation.planning import Simulation
 from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
 from fiesta_allennlp.tables.simulation.score_table import read_score_table
@@ -122,7 +123,7 @@ def confirm(
     if not isinstance(directory, (str, Path)):
         raise ConfigError("a table of scores cannot be confirmed. Pass the directory of a selection.")
     settings = ConfirmSettings(Path(directory), runs=runs, against=tuple(rivals), seed=seed)
-    return run_confirmation(settings, resources, _console(progress), recover=recover)
+    return run_confirmation(settings, resources, _console(progress), display=LiveTable, recover=recover)
 
 
 @takes_options(DocumentSettings)
@@ -182,7 +183,7 @@ def replay(scores: Scores, *, progress: Optional[bool] = None, **settings: Any) 
     if content is not None:
         source = read_score_table(Path("scores"), replay_settings, content)
     replay_settings = replace(replay_settings, scores=replay_settings.scores or (source.name if source else ""))
-    return replay_with_bar(replay_settings, _console(progress), source)
+    return simulate(replay_settings, _console(progress), source)
 
 
 @takes_options(PlanSettings)
@@ -201,7 +202,7 @@ def plan(source: Optional[Union[str, Path]] = None, *, progress: Optional[bool] 
             call returns a result that records it.
     """
     option_values, _ = split_table_argument(settings, source, "source")
-    return plan_with_bar(PlanSettings.from_layers(option_values), _console(progress))
+    return simulate(PlanSettings.from_layers(option_values), _console(progress))
 
 
 @takes_options(NextSettings)
@@ -218,7 +219,7 @@ def next_runs(scores: Scores, **settings: Any) -> NextRuns:
         FiestaError: if a setting or the table is invalid.
     """
     option_values, content = split_table_argument(settings, scores, "scores")
-    return ask_next_runs(NextSettings.from_layers(option_values), content)
+    return find_next_runs(NextSettings.from_layers(option_values), content)
 
 
 def _to_options(settings: Mapping[str, Any], candidates: Candidates, *, candidates_option: str) -> Dict[str, Any]:

@@ -1,14 +1,14 @@
-"""The commands that run nothing: on a selection, on scores alone, and the registration as an AllenNLP plugin."""
+"""The commands that run nothing: on a selection, on scores alone, the guides, and the registration as an AllenNLP
+plugin."""
 
 import argparse
 import csv
 import json
 import sys
-import time
 import webbrowser
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Dict
+from typing import TYPE_CHECKING, Any, Dict
 
 from fiesta_allennlp.commands.command import (
     EXIT_INTERRUPTED,
@@ -31,26 +31,21 @@ class StatusCommand(FiestaCommand):
 changes nothing in the directory."""
     examples = """examples:
   %(prog)s runs/first
-  %(prog)s runs/first --follow
+  watch %(prog)s runs/first
   %(prog)s runs/first --json"""
     settings_class_path = "fiesta_allennlp.reports.report_settings.StatusSettings"
     positional_settings = (("directory", None),)
-    interrupt_message = "Interrupted. The selection is not affected."
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         settings = self.build_settings(args)
-        from fiesta_allennlp.reports.terminal.status import read_status
+        from fiesta_allennlp.reports.progress import read_status
 
-        while True:
-            status = read_status(settings.directory)
-            if settings.json:
-                indent = None if settings.follow else 2
-                print(json.dumps(status.data, indent=indent, default=asdict), flush=True)
-            else:
-                console.print(status.table, *status.sentences)
-            if not settings.follow or not status.is_followed:
-                return 0
-            time.sleep(settings.every)
+        status = read_status(settings.directory)
+        if settings.json:
+            print(json.dumps(status.data, indent=2, default=asdict))
+        else:
+            console.print(status.table, *status.sentences)
+        return 0
 
 
 class ReportCommand(FiestaCommand):
@@ -84,11 +79,8 @@ class ChoiceCommand(FiestaCommand):
 
 
 class SimulationCommand(ChoiceCommand):
-    """A command that repeats simulated selections and can write the result to a file.
+    """A command that repeats simulated selections and can write the result to a file."""
 
-    `function_path` is the dotted path of the function that makes its result."""
-
-    function_path: ClassVar[str]
     interrupt_message = "Interrupted before the first repetition finished."
 
     def add_other_options(self, groups: Dict[str, Any]) -> None:
@@ -100,9 +92,10 @@ class SimulationCommand(ChoiceCommand):
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         if args.output is not None and not args.output.parent.is_dir():
             raise ConfigError(f"--output {args.output}: the directory {args.output.parent} does not exist.")
+        from fiesta_allennlp.reports.coming_runs import simulate
         from fiesta_allennlp.selecting.results.candidate_table import show
 
-        result = import_dotted(self.function_path)(self.build_settings(args), console)
+        result = simulate(self.build_settings(args), console)
         print_read_back(*filter(None, [result.source.read_back]))
         console.print(*show(result))
         if args.output is not None:
@@ -122,7 +115,6 @@ selection, or a table of scores. The command trains nothing, locks nothing and c
   %(prog)s runs/first"""
     settings_class_path = "fiesta_allennlp.tables.table_settings.PlanSettings"
     positional_settings = (("source", "?"), ("files", "*"))
-    function_path = "fiesta_allennlp.reports.terminal.coming_runs.plan_with_bar"
 
 
 class ReplayCommand(SimulationCommand):
@@ -134,7 +126,6 @@ and how often it finds the best candidate."""
   %(prog)s scores.csv --strategy ttts --belief student_t --splits independent"""
     settings_class_path = "fiesta_allennlp.tables.table_settings.ReplaySettings"
     positional_settings = (("scores", None), ("files", "*"))
-    function_path = "fiesta_allennlp.reports.terminal.coming_runs.replay_with_bar"
 
 
 class NextCommand(ChoiceCommand):
@@ -170,21 +161,22 @@ the selection is decided. Make these runs yourself and add a row for each. The c
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0, 1 if too many runs failed, or 3 without a decision with `--require-decision`."""
         settings = self.build_settings(args)
-        from fiesta_allennlp.reports.terminal.coming_runs import ask_next_runs
+        from fiesta_allennlp.reports.coming_runs import next_runs_data
         from fiesta_allennlp.selecting.results.candidate_table import show
+        from fiesta_allennlp.tables.next_runs import next_runs
 
-        answer = ask_next_runs(settings)
+        answer = next_runs(settings)
         print_read_back(answer.table)
         if args.output is not None:
             answer.table.write(args.output)
         if args.format == "json":
-            console.print(json.dumps(answer.data, indent=2, default=asdict))
+            console.print(json.dumps(next_runs_data(answer), indent=2, default=asdict))
         elif args.format == "csv":
             tasks = len(answer.history.by_task) > 1
             rows = ((run.candidate, *[run.task] * tasks, run.split, run.seed) for run in answer.runs)
             csv.writer(sys.stdout, lineterminator="\n").writerows(rows)
             if not answer.runs:
-                print(answer.sentences[-1], file=sys.stderr)
+                print(show(answer)[-1], file=sys.stderr)
         else:
             console.print(*show(answer))
         return decision_status(answer.result, args)
@@ -237,15 +229,12 @@ AllenNLP looks for plugins. A file that already contains the line is not changed
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         path = Path.home() / ".allennlp" / "plugins" if args.user else Path(".allennlp_plugins")
-        try:
-            lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-            is_new = PLUGIN_MODULE not in map(str.strip, lines)
-            if is_new:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with atomic_replacement(path) as temporary_path:
-                    temporary_path.write_text("\n".join([*lines, PLUGIN_MODULE]) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"cannot add the line {PLUGIN_MODULE} to {path}: {error.strerror}.") from error
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        is_new = PLUGIN_MODULE not in map(str.strip, lines)
+        if is_new:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_replacement(path) as temporary_path:
+                temporary_path.write_text("\n".join([*lines, PLUGIN_MODULE]) + "\n", encoding="utf-8")
         text = f"Added {PLUGIN_MODULE} to {path}" if is_new else f"{path} is unchanged"
         console.print(f"{text}. `allennlp` finds the fiesta- commands.")
         return 0

@@ -1,9 +1,9 @@
-"""The commands that make runs: `select`, `documents`, `confirm` and `worker`."""
+"""The commands that make runs: `select`, `documents` and `confirm`."""
 
 import argparse
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Dict, Type
+from typing import TYPE_CHECKING, Any, ClassVar, Dict
 
 from fiesta_allennlp.commands.command import (
     EXIT_INTERRUPTED,
@@ -61,58 +61,51 @@ class SelectionCommand(FiestaCommand):
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0 decided or open, 1 no comparison was possible, 2 invalid input, 3 open
         with `--require-decision`."""
-        settings_class = import_dotted(self.settings_class_path)
-        settings = typed_settings(args, settings_class)
+        settings = self.typed_settings(args)
+        inputs = self.inputs(args, settings)
         if args.dry_run:
+            complete_settings = import_dotted(self.settings_class_path)(**settings)
             directory = RunDirectory(args.directory or Path("DIR"))
-            plan = import_dotted(self.plan_path)(
-                settings_class(**settings), console, directory, **self.inputs(args, settings)
-            )
+            plan = import_dotted(self.plan_path)(complete_settings, console, directory, **inputs)
             console.print(*import_dotted(self.plan_view_path)(plan))
             return 0
-        modes = {name: getattr(args, name) for name in ("recover", "force")}
-        modes.update(self.inputs(args, settings))
-        from fiesta_allennlp.reports.terminal.live_table import LiveTable
+        if args.directory is None:
+            raise ConfigError("-s is missing: pass the directory of the selection.")
+        from fiesta_allennlp.reports.progress import LiveTable
+        from fiesta_allennlp.reports.words import selection_in_words
+        from fiesta_allennlp.selecting.results.candidate_table import candidate_table
 
-        result = import_dotted(self.select_path)(
-            settings, required_directory(args), console=console, display=LiveTable, **modes
-        )
-        return exit_status(self.print_result(result, args, console), args, console)
+        inputs.update(recover=args.recover, force=args.force)
+        select = import_dotted(self.select_path)
+        result = select(settings, args.directory, console=console, display=LiveTable, **inputs)
+        console.print(candidate_table(result, title=result.metric_text))
+        print_failures(result, args, console)
+        console.print(*selection_in_words(result))
+        if result.stopped_by == "interrupted":
+            console.print(f"Continue with: {recover_command(args)}")
+            return EXIT_INTERRUPTED
+        if result.stopped_by in LIMIT_OPTIONS:
+            console.print(f"To continue, raise the limit: {recover_command(args)} {LIMIT_OPTIONS[result.stopped_by]}")
+        return decision_status(result, args)
+
+    def typed_settings(self, args: argparse.Namespace) -> Dict[str, Any]:
+        """Return the settings that were typed, above those of the `--config` file."""
+        from fiesta_allennlp.core.settings.choice_settings import merge_settings, settings_from_file
+        from fiesta_allennlp.core.settings.options import typed_options
+
+        settings_class = import_dotted(self.settings_class_path)
+        file_settings = settings_from_file(args.config, settings_class) if args.config is not None else {}
+        return merge_settings(file_settings, typed_options(args, settings_class), settings_class=settings_class)
 
     def inputs(self, args: argparse.Namespace, settings: Dict[str, Any]) -> Dict[str, Any]:
         """Return what the selection begins with besides its settings, by the name of the argument."""
         return {}
-
-    def print_result(self, result: Any, args: argparse.Namespace, console: "Console") -> "Result":
-        """Print the result, and return that of the last stage."""
-        from fiesta_allennlp.reports.words import selection_in_words
-        from fiesta_allennlp.selecting.results.candidate_table import candidate_table
-
-        console.print(candidate_table(result, title=result.metric_text))
-        print_failures(result, args, console)
-        console.print(*selection_in_words(result))
-        return result
 
     def interrupt_text(self, args: argparse.Namespace) -> str:
         directory = None if args.dry_run else args.directory
         if directory is None or not RunDirectory(directory).store.exists():
             return f"Interrupted before the first {self.run_noun}. Start over with the same command."
         return f"Interrupted; {self.interrupt_note}. Continue with: {recover_command(args)}"
-
-
-def typed_settings(args: argparse.Namespace, settings_class: Type[Any]) -> Dict[str, Any]:
-    """Return the settings of the class `settings_class` that were typed, above those of the `--config` file."""
-    from fiesta_allennlp.core.settings.choice_settings import merge_settings, settings_from_file
-    from fiesta_allennlp.core.settings.options import typed_options
-
-    file_settings = settings_from_file(args.config, settings_class) if args.config is not None else {}
-    return merge_settings(file_settings, typed_options(args, settings_class), settings_class=settings_class)
-
-
-def required_directory(args: argparse.Namespace) -> Path:
-    if args.directory is None:
-        raise ConfigError("-s is missing: pass the directory of the selection.")
-    return args.directory
 
 
 def print_failures(result: "Result", args: argparse.Namespace, console: "Console") -> None:
@@ -132,16 +125,6 @@ def print_failures(result: "Result", args: argparse.Namespace, console: "Console
         most_failures = max(3, *(candidate.failures for candidate in retried))
         retry_command = f"{recover_command(args)} --max-failures {2 * most_failures}"
         console.print(f"If you corrected the script itself, or the cause was outside, retry with: {retry_command}")
-
-
-def exit_status(result: "Result", args: argparse.Namespace, console: "Console") -> int:
-    """Return the exit status that belongs to a result. If the selection may go on, print how."""
-    if result.stopped_by == "interrupted":
-        console.print(f"Continue with: {recover_command(args)}")
-        return EXIT_INTERRUPTED
-    if result.stopped_by in LIMIT_OPTIONS:
-        console.print(f"To continue, raise the limit: {recover_command(args)} {LIMIT_OPTIONS[result.stopped_by]}")
-    return decision_status(result, args)
 
 
 def recover_command(args: argparse.Namespace) -> str:
@@ -166,7 +149,7 @@ selection with its original options."""
     further_settings_paths = ("fiesta_allennlp.tables.table_settings.BroughtSettings",)
     select_path = "fiesta_allennlp.candidates.training_selection.select"
     plan_path = "fiesta_allennlp.candidates.rehearsal.plan"
-    plan_view_path = "fiesta_allennlp.reports.terminal.coming_runs.show_training_plan"
+    plan_view_path = "fiesta_allennlp.reports.coming_runs.show_training_plan"
     positional_settings = (("candidates", "*"),)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -204,17 +187,18 @@ selection with its original options."""
         mode = next((flag for flag in ("dry_run", "recover", "force") if getattr(args, flag)), None)
         if mode is not None:
             raise ConfigError(f"--trial cannot be combined with --{mode.replace('_', '-')}. Use one or the other.")
-        from fiesta_allennlp.candidates.select_settings import Settings
-
-        settings = Settings(**typed_settings(args, Settings))
+        settings = self.build_settings(args)
         from fiesta_allennlp.candidates.rehearsal import trial
-        from fiesta_allennlp.core.records import Failure
-        from fiesta_allennlp.reports.terminal.coming_runs import trial_table
+        from fiesta_allennlp.core.records import Evaluation, Failure
+        from fiesta_allennlp.reports.coming_runs import trial_table
+        from fiesta_allennlp.selecting.results.facts import describe_other_metrics, find_other_metrics
 
         outcomes = list(trial(settings, console))
         failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
         reasons = [f"failed: {failure.request.candidate}: {failure.error}" for failure in failures]
-        console.print(trial_table(outcomes, settings.scored_by.name), *reasons)
+        finished = [run for run in outcomes if isinstance(run, Evaluation)]
+        notes = describe_other_metrics(settings.scored_by.name, find_other_metrics(finished))
+        console.print(trial_table(outcomes, settings.scored_by.name), *reasons, *notes)
         console.print("A single run says little about a candidate. Nothing was kept.")
         return EXIT_NO_COMPARISON if failures else 0
 
@@ -230,7 +214,7 @@ resumes an interrupted selection with its original options."""
     settings_class_path = "fiesta_allennlp.documents.document_settings.DocumentSettings"
     select_path = "fiesta_allennlp.documents.document_selection.select_system"
     plan_path = "fiesta_allennlp.documents.document_selection.plan_documents"
-    plan_view_path = "fiesta_allennlp.reports.terminal.coming_runs.show_documents_plan"
+    plan_view_path = "fiesta_allennlp.reports.coming_runs.show_documents_plan"
     positional_settings = (("systems", "*"),)
     run_noun = "query"
     interrupt_note = "no answer is lost"
@@ -273,14 +257,15 @@ the resources that you change. --recover continues them after an interruption.""
         settings = self.build_settings(args)
         from fiesta_allennlp.candidates.select_settings import Settings
         from fiesta_allennlp.core.settings.options import typed_options
-        from fiesta_allennlp.reports.terminal.confirmation_report import confirm, plan_confirmation
+        from fiesta_allennlp.reports.confirmation_report import confirm, plan_confirmation
+        from fiesta_allennlp.reports.progress import LiveTable
         from fiesta_allennlp.selecting.results.candidate_table import show
 
         resources = {name: value for name, value in typed_options(args, Settings).items() if name != "seed"}
         if args.dry_run:
             console.print(*show(plan_confirmation(settings, resources)))
             return 0
-        result = confirm(settings, resources, console, recover=args.recover)
+        result = confirm(settings, resources, console, display=LiveTable, recover=args.recover)
         console.print(*show(result))
         if result.is_over:
             return EXIT_OPEN if args.require_decision and result.verdict != "confirmed" else 0

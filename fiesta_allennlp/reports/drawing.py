@@ -12,6 +12,8 @@ from typing import Any, Callable, ContextManager, Dict, Iterable, List, Optional
 import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.font_manager import findfont, get_font
 from matplotlib.lines import Line2D
@@ -25,8 +27,6 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import atomic_replacement
 from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.reports.record import Report
-
-LegendMarks = List[Tuple[str, Line2D]]
 
 BEST_COLOUR, OTHER_COLOUR, WITHDRAWN_COLOUR = "#0072B2", "#6E6E6E", "#ABABAB"
 """The best candidate, the others, and those that were withdrawn."""
@@ -88,14 +88,14 @@ def save_picture(drawing: Figure, pdf: Path, caption: str) -> Picture:
     """Return a drawing as a picture for a page, and save it as a PDF."""
     if not isinstance(drawing, Figure):
         raise ConfigError(f"figure '{pdf.stem}': draw must return a matplotlib Figure or None but got {drawing!r}.")
-    svg = io.BytesIO()
-    drawing.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+    svg = io.BytesIO()  # from its own canvas, because `savefig` draws everything once more to measure it
+    FigureCanvasSVG(drawing).print_svg(svg, metadata={"Date": None, "Creator": None})
     drawing.set_layout_engine("none")  # the layout is found, and stays
     for text in drawing.findobj(Text):
         text.set_path_effects([Normal()])  # outlines, because to cut a font to size takes as long as all the rest
     pdf.parent.mkdir(parents=True, exist_ok=True)
     with atomic_replacement(pdf) as temporary_path:
-        drawing.savefig(temporary_path, format="pdf", metadata={"CreationDate": None})
+        FigureCanvasPdf(drawing).print_pdf(temporary_path, metadata={"CreationDate": None})
     uri = "data:image/svg+xml;base64," + base64.b64encode(svg.getvalue()).decode()
     width, height = drawing.get_size_inches() * 96
     return Picture(uri, round(width), round(height), caption)
@@ -138,9 +138,8 @@ def _cut_middle(text: str, length: int) -> str:
 
 
 def colour_of(report: Report, name: str) -> str:
-    if name == report.result.leading:
-        return BEST_COLOUR
-    return WITHDRAWN_COLOUR if report.candidate(name).withdrawn else OTHER_COLOUR
+    is_active = any(candidate.name == name for candidate in report.result.active)
+    return BEST_COLOUR if name == report.result.leading else OTHER_COLOUR if is_active else WITHDRAWN_COLOUR
 
 
 def add_rows(axes: Axes, report: Report, names: Sequence[str], *, notes: Sequence[str] = (), heading: str = "") -> None:
@@ -150,10 +149,8 @@ def add_rows(axes: Axes, report: Report, names: Sequence[str], *, notes: Sequenc
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0, pad=7)
     for text, name in zip(axes.get_yticklabels(), names, strict=True):
-        if name == report.result.leading:
-            text.set_color(BEST_COLOUR)
-        elif report.candidate(name).withdrawn:
-            text.set_color("0.45")
+        colour = colour_of(report, name)
+        text.set_color({OTHER_COLOUR: "black", WITHDRAWN_COLOUR: "0.45"}.get(colour, colour))
     for row, note in enumerate(notes):
         axes.text(1.015, row, note, transform=axes.get_yaxis_transform(), va="center")
     axes.text(1.015, -0.62, heading, transform=axes.get_yaxis_transform(), va="bottom")
@@ -192,15 +189,13 @@ def draw_mean(axes: Axes, mean: float, interval: Optional[Interval], row: int) -
     axes.plot(mean, row, "D", **MEAN_MARKER)
 
 
-def add_legend(figure: Figure, marks: LegendMarks) -> None:
-    texts, lines = [text for text, _ in marks], [line for _, line in marks]
-    figure.legend(lines, texts, loc="outside upper left", ncols=len(texts), columnspacing=0.8, handletextpad=0.1)
+def add_legend(figure: Figure, marks: Sequence[Line2D]) -> None:
+    figure.legend(handles=marks, loc="outside upper left", ncols=len(marks), columnspacing=0.8, handletextpad=0.1)
 
 
-def legend_mark(text: str, marker: str, **properties: Any) -> Tuple[str, Line2D]:
-    return text, Line2D([], [], marker=marker, linestyle="", **properties)
+def legend_mark(text: str, marker: str, **properties: Any) -> Line2D:
+    return Line2D([], [], marker=marker, linestyle="", label=text, **properties)
 
 
-def mean_legend_marks() -> LegendMarks:
-    interval_mark = legend_mark("95% interval", "_", color="black", markersize=9)
-    return [legend_mark("mean", "D", **MEAN_MARKER), interval_mark]
+def mean_legend_marks() -> List[Line2D]:
+    return [legend_mark("mean", "D", **MEAN_MARKER), legend_mark("95% interval", "_", color="black", markersize=9)]

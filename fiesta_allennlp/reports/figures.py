@@ -1,29 +1,20 @@
 """The three figures of a report: the scores, their differences on shared splits, and P(best) after each run, as in
 figure 2 of the FIESTA paper (Moss et al. 2019)."""
 
-from itertools import takewhile
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.mlab import GaussianKDE
 from matplotlib.ticker import MaxNLocator
 
 from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.reports import drawing as shared
 from fiesta_allennlp.reports.drawing import Picture, ReportFigure, figure_style, legend_mark, save_picture
-from fiesta_allennlp.reports.record import PathPoint, Report
-from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
-
-MIN_SCORES_FOR_VIOLIN = 8
+from fiesta_allennlp.reports.record import Report
 
 MIN_SCORES_OF_WHOLE_INTERVAL = 4
 """With fewer scores, an interval may continue beyond the axis, because it would squeeze the scores."""
-
-VIOLIN_HALF_WIDTH = 0.36
-"""Of a violin, in rows."""
 
 
 def draw_all(report: Report, directory: Path) -> Mapping[str, Picture]:
@@ -44,7 +35,7 @@ def draw_all(report: Report, directory: Path) -> Mapping[str, Picture]:
 
 @ReportFigure.register("distributions")
 class Distributions(ReportFigure):
-    """Draw scores, their density, the mean with its interval, and the median of each candidate; None by documents."""
+    """Draw scores, the mean with its interval, and the median of each candidate; None by documents."""
 
     def draw(self, report: Report) -> Optional[Figure]:
         candidates, result = report.result.compared, report.result
@@ -56,7 +47,8 @@ class Distributions(ReportFigure):
         shared.set_score_axis(axes, f"{result.scored} {result.metric_text}".lstrip(), scores, wide_intervals)
         notes = []
         for row, candidate in enumerate(candidates):
-            _draw_scores(axes, candidate, row, colour=shared.colour_of(report, candidate.name))
+            heights = row + 0.22 * shared.spread_points(len(candidate.scores)) * (len(candidate.scores) > 2)
+            shared.draw_points(axes, candidate.scores, heights, colour=shared.colour_of(report, candidate.name))
             if candidate.num_evaluations > 1:
                 axes.plot([candidate.median] * 2, [row - 0.28, row + 0.28], color="black", linewidth=1)
                 shared.draw_mean(axes, candidate.mean, candidate.interval, row)
@@ -70,27 +62,8 @@ class Distributions(ReportFigure):
     def caption(self, report: Report) -> str:
         return (
             f"Each point is the {f'{report.result.scored} score'.lstrip()} of one run. The interval is that of the "
-            "mean. The shape around eight or more points is their density. An arrow marks an interval that goes on "
-            "beyond the plot."
+            "mean. An arrow marks an interval that goes on beyond the plot."
         )
-
-
-def _draw_scores(axes: Axes, candidate: CandidateResult, row: int, *, colour: str) -> None:
-    scores = np.array(candidate.scores)
-    half_widths = np.zeros(len(scores))
-    if len(scores) >= MIN_SCORES_FOR_VIOLIN and np.ptp(scores) > 0:
-        grid, grid_half_widths = _violin_outline(scores)
-        axes.fill_between(grid, row - grid_half_widths, row + grid_half_widths, color=colour, alpha=0.25, linewidth=0.5)
-        half_widths = np.interp(scores, grid, grid_half_widths)
-    heights = row + 0.85 * half_widths * shared.spread_points(len(scores))
-    shared.draw_points(axes, candidate.scores, heights, colour=colour)
-
-
-def _violin_outline(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """Return places and half the width of a Gaussian violin there, by Scott's bandwidth sd n^(-1/5)."""
-    grid = np.linspace(scores.min(), scores.max(), 80)
-    densities = GaussianKDE(scores)(grid)
-    return grid, VIOLIN_HALF_WIDTH * densities / densities.max()
 
 
 @ReportFigure.register("differences")
@@ -139,14 +112,6 @@ LINE_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00"
 """Colours that colour-blind readers can tell apart (Okabe and Ito 2008), without the yellow, which is too pale."""
 
 LINE_STYLES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 2)))
-LEADER_STYLE = {"arrowstyle": "-", "linewidth": 0.8, "linestyle": ":", "shrinkA": 1, "shrinkB": 5, "relpos": (0, 0.5)}
-"""The line from a name to the end of its path: dotted and with a gap, to set it apart from the path."""
-
-TEXT_BACKGROUND = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5}
-"""The background of a text that lines may cross."""
-
-PATH_HEIGHT = 2.9
-"""Inches."""
 
 
 @ReportFigure.register("path")
@@ -157,83 +122,34 @@ class ProbabilityPath(ReportFigure):
         path = report.path
         if not path:
             return None
-        figure, axes = shared.new_axes(PATH_HEIGHT)
+        figure, axes = shared.new_axes(2.9)
         run_counts = [point.num_evaluations for point in path]
         names = [candidate.name for candidate in report.result.ranked if candidate.name in path[-1].prob_best]
-        lines = {name: np.array([point.prob_best.get(name, np.nan) for point in path]) for name in names}
         others = names[len(LINE_COLOURS) :]
-        for name in others:
-            axes.plot(run_counts, lines[name], color="0.75", linewidth=0.7, zorder=1)
-        line_ends: List[Tuple[float, str, str]] = []
         short_names = shared.labels(report)
-        for name, colour, style in zip(names, LINE_COLOURS, LINE_STYLES, strict=False):
-            axes.plot(run_counts, lines[name], color=colour, linestyle=style, linewidth=1.6)
-            axes.plot(run_counts[-1], lines[name][-1], color=colour, marker="o", markersize=4, clip_on=False, zorder=3)
-            line_ends.append((lines[name][-1], short_names[name], colour))
+        looks: Dict[str, Dict[str, Any]] = {
+            name: {"color": colour, "linestyle": style, "linewidth": 1.6, "label": short_names[name]}
+            for name, colour, style in zip(names, LINE_COLOURS, LINE_STYLES, strict=False)
+        }
+        looks.update({name: {"color": "0.75", "linewidth": 0.7, "zorder": 1} for name in others})
         if others:
-            line_ends.append((max(lines[name][-1] for name in others), count_text(len(others), "other"), "0.6"))
-        _label_line_ends(axes, line_ends)
-        _set_path_axes(axes, report, run_counts)
+            looks[others[0]]["label"] = count_text(len(others), "other")
+        for name, look in looks.items():
+            axes.plot(run_counts, [point.prob_best.get(name, np.nan) for point in path], **look)
+            axes.plot(run_counts[-1], path[-1].prob_best[name], "o", color=look["color"], markersize=4, clip_on=False)
+        if report.strategy.confidence is not None:
+            label = f"confidence {report.strategy.confidence:g}"
+            axes.axhline(report.strategy.confidence, color="black", linewidth=0.8, linestyle=(0, (1, 1)), label=label)
+        figure.legend(loc="outside right upper", handlelength=2.6)
+        axes.set(ylim=(0, 1), xlabel=report.result.words.finished, ylabel="P(best)")
+        if len(run_counts) > 1:
+            axes.set_xlim(run_counts[0], run_counts[-1])
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+        axes.grid(color="0.93", linewidth=0.6)
         return figure
 
     def caption(self, report: Report) -> str:
-        words, last_prob_best = report.result.words, report.path[-1].prob_best
-        leader, num_others = (
-            max(last_prob_best, key=last_prob_best.__getitem__),
-            len(last_prob_best) - len(LINE_COLOURS),
-        )
-        text = (
-            f"P(best) of each {words.candidate} after each of the {words.finished}. {leader} has led since "
-            f"{words.evaluation} {find_start_of_lead(report.path, leader)}."
-        )
-        if not report.is_selection:
-            text += (
-                " The order of these scores is unknown. They are drawn as if the candidates had taken turns, each in "
-                "the order of its rows."
-            )
-        if num_others > 0:
-            noun, verb = (words.candidate, "is") if num_others == 1 else (words.candidates, "are")
-            text += f" {num_others} {noun} with a low probability {verb} drawn as thin gray lines without a name."
-        return text
-
-
-def _label_line_ends(axes: Axes, line_ends: Sequence[Tuple[float, str, str]]) -> None:
-    min_distance = shared.FONT_SIZE * 1.25 / 72 / (PATH_HEIGHT - 0.75)
-    sorted_ends = sorted(reversed(line_ends), key=lambda end: end[0])
-    label_heights = space_out([y for y, _, _ in sorted_ends], min_distance)
-    for (y, name, colour), label_height in zip(sorted_ends, label_heights, strict=True):
-        axes.annotate(
-            name,
-            xy=(1.0, y),
-            xytext=(1.05, label_height),
-            xycoords="axes fraction",
-            textcoords="axes fraction",
-            va="center",
-            arrowprops={**LEADER_STYLE, "color": colour},
-        )
-
-
-def space_out(heights: Sequence[float], min_distance: float) -> List[float]:
-    """Return rising `heights`, moved until they are `min_distance` apart and at most 1."""
-    offsets = min_distance * np.arange(len(heights))
-    spaced: List[float] = (np.minimum(np.maximum.accumulate(heights - offsets), 1 - offsets[-1]) + offsets).tolist()
-    return spaced
-
-
-def _set_path_axes(axes: Axes, report: Report, run_counts: Sequence[int]) -> None:
-    target = report.strategy.confidence
-    if target is not None:
-        axes.axhline(target, color="black", linewidth=0.8, linestyle=(0, (1, 1)), zorder=0)
-        place: Dict[str, Any] = {"xy": (run_counts[0], target), "xytext": (4, -3), "textcoords": "offset points"}
-        axes.annotate(f"confidence {target:g}", **place, va="top", bbox=TEXT_BACKGROUND, zorder=4)
-    axes.set(ylim=(0, 1), xlabel=report.result.words.finished, ylabel="P(best)")
-    if len(run_counts) > 1:
-        axes.set_xlim(run_counts[0], run_counts[-1])
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
-    axes.grid(color="0.93", linewidth=0.6)
-
-
-def find_start_of_lead(path: Sequence[PathPoint], leader: str) -> int:
-    """Return the number of the run since which a candidate has led."""
-    points = takewhile(lambda point: point.prob_best.get(leader) == max(point.prob_best.values()), reversed(path))
-    return min(point.num_evaluations for point in points)
+        words = report.result.words
+        text = f"P(best) of each {words.candidate} after each of the {words.finished}."
+        order = " The order of these scores is unknown. They are drawn as if the candidates had taken turns."
+        return text if report.is_selection else text + order

@@ -23,8 +23,7 @@ from fiesta_allennlp.confirming.confirmation import Confirmation
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.texts import count_text, interval_text, number_text
-from fiesta_allennlp.reports.checklist import Checklist, build_checklist
-from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_in_words
+from fiesta_allennlp.reports.confirmation_report import confirmation_in_words
 from fiesta_allennlp.reports.words import (
     changes_in_words,
     decision_in_words,
@@ -32,7 +31,7 @@ from fiesta_allennlp.reports.words import (
     selection_in_words,
     single_runs_in_words,
 )
-from fiesta_allennlp.selecting.provenance import BROUGHT_CAUTION, describe_different_versions
+from fiesta_allennlp.selecting.provenance import BROUGHT_CAUTION
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.candidate_table import (
     Printable,
@@ -101,19 +100,15 @@ class Comparison:
 def compare_scores(first: CandidateResult, second: CandidateResult, *, minimise: bool = False) -> Comparison:
     """Compare two candidates."""
     differences = differences_on_shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
-    first_scores, second_scores = np.array(first.scores), np.array(second.scores)
-    mean_difference = float(first_scores.mean() - second_scores.mean()) if first.scores and second.scores else None
-    interval = compute_welch_interval(first_scores, second_scores)
+    mean_difference: Optional[float] = None
+    interval: Optional[Interval] = None
     if len(differences) > 1:
         mean_difference, interval = float(np.mean(differences)), compute_mean_interval(differences)
+    elif first.scores and second.scores:
+        mean_difference = float(np.mean(first.scores) - np.mean(second.scores))
+        if min(len(first.scores), len(second.scores)) >= MIN_NUM_SCORES:
+            interval = TTest.welch(np.array(first.scores), np.array(second.scores)).interval(INTERVAL_LEVEL)
     return Comparison(first.name, second.name, minimise, tuple(differences.tolist()), mean_difference, interval)
-
-
-def compute_welch_interval(first_scores: np.ndarray, second_scores: np.ndarray) -> Optional[Interval]:
-    """Compute Welch's 95% interval of the difference of two means; None where one has fewer than 3 scores."""
-    if min(len(first_scores), len(second_scores)) < MIN_NUM_SCORES:
-        return None
-    return TTest.welch(first_scores, second_scores).interval(INTERVAL_LEVEL)
 
 
 @dataclass(frozen=True)
@@ -203,8 +198,7 @@ class Report(Printable):
         changes = () if self.meta is None else changes_in_words(self.meta.changes, self.result.words)
         shares_splits = any(len(set(c.split_seeds)) < len(c.split_seeds) for c in self.result.compared)
         lines = () if self.read_back is None else self.read_back.lines
-        versions = describe_different_versions(machine.origin for machine in self.result.machines)
-        notes = (*changes, *lines, *([versions] if versions else ()))
+        notes = (*changes, *lines)
         if self.result.num_brought:
             notes = (*notes, f"Runs marked as brought were made before the selection began. {BROUGHT_CAUTION}")
         return (*notes, SHARED_SPLITS_NOTE) if shares_splits else notes
@@ -235,22 +229,16 @@ class Report(Printable):
         ]
         return tuple(compare_scores(first, other, minimise=result.minimise) for other in others)
 
-    @cached_property
-    def checklist(self) -> Checklist:
-        """What you need to repeat the selection, as pairs of key and value."""
-        report = self.whole or self
-        return () if report.meta is None and report.read_back is None else build_checklist(report)
-
-    def candidate(self, name: str) -> Any:
+    def candidate(self, name: str) -> CandidateResult:
         """Return one candidate.
 
         Raises:
             ConfigError: if no candidate has this name.
         """
-        candidates_by_name = {candidate.name: candidate for candidate in self.result.candidates}
-        if name not in candidates_by_name:
-            raise ConfigError(f"the report has no candidate '{name}'; its candidates: {join_some(candidates_by_name)}.")
-        return candidates_by_name[name]
+        candidates = {candidate.name: candidate for candidate in self.result.candidates}
+        if name not in candidates:
+            raise ConfigError(f"the report has no candidate '{name}'; its candidates: {join_some(candidates)}.")
+        return candidates[name]
 
 
 @show.register

@@ -3,26 +3,31 @@
 import csv
 import io
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Union
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, ConfigError, escape_invisible
 from fiesta_allennlp.core.files import atomic_replacement, to_csv_cell
 from fiesta_allennlp.core.settings.options import check_setting_names, list_to_tuple
 from fiesta_allennlp.core.texts import interval_text, number_text
-from fiesta_allennlp.reports.latex_and_html import MISSING_TEXT, Columns, make_table, render_file
-from fiesta_allennlp.reports.paragraph import collect_bibtex, compose_appendix, compose_paragraph
+from fiesta_allennlp.reports.confirmation_report import confirmation_table
+from fiesta_allennlp.reports.paper import build_checklist, collect_bibtex, compose_appendix, compose_paragraph
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report_settings import ReportSettings
 from fiesta_allennlp.reports.report_sources import read_selection, read_table, restrict_to_pair
-from fiesta_allennlp.reports.terminal.confirmation_report import confirmation_table
-from fiesta_allennlp.reports.words import failures_in_words
-from fiesta_allennlp.selecting.results.candidate_table import CSV, HTML, LATEX, Table, candidate_table, candidate_values
-from fiesta_allennlp.selecting.results.facts import first_facts
+from fiesta_allennlp.reports.words import failures_in_words, template_environment
+from fiesta_allennlp.selecting.results.candidate_table import (
+    CSV,
+    HTML,
+    LATEX,
+    Columns,
+    Table,
+    candidate_table,
+    candidate_values,
+)
 from fiesta_allennlp.selecting.results.task_standing import task_table
-from fiesta_allennlp.tables.table_settings import is_selection, split_table_argument
+from fiesta_allennlp.tables.table_settings import split_table_argument
 
 PathLike = Union[str, Path]
 
@@ -60,7 +65,7 @@ def report(
     if content is None and report_settings.source is None:
         raise ConfigError("pass the directory of a selection, or a table of scores.")
     path = Path(report_settings.source or "rows")
-    is_directory = content is None and is_selection(path)
+    is_directory = content is None and path.is_dir()
     report_record = (
         read_selection(path, report_settings) if is_directory else read_table(path, report_settings, content)
     )
@@ -126,6 +131,36 @@ def _render_csv(rows: Iterable[Iterable[Any]]) -> str:
     return csv_text.getvalue()
 
 
+SPECIAL_IN_LATEX = {
+    **{character: f"\\{character}" for character in "{}$&#%_"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+}
+
+
+def join_lines(text: str) -> str:
+    """Return text without line ends, with its other invisible characters written as escapes."""
+    return escape_invisible(" ".join(text.split()))
+
+
+def escape_latex(text: str) -> str:
+    """Escape the text of a cell. At the start of a row, a bracket or a star would belong to the row end before it."""
+    escaped = "".join(SPECIAL_IN_LATEX.get(character, character) for character in join_lines(text))
+    return f"{{{escaped[0]}}}{escaped[1:]}" if escaped.startswith(("[", "*")) else escaped
+
+
+def render_file(template: str, **values: Any) -> str:
+    """Fill in a file of `templates`; those that end with `.html.j2` escape every value."""
+    environment = template_environment()
+    environment.filters.update(latex=escape_latex, oneline=join_lines)
+    return escape_invisible(environment.get_template(template).render(**values), keep=LAYOUT_CHARACTERS)
+
+
 def render_latex(report: Report) -> str:
     """Return a `tabular` of the candidates and one of the confirmations."""
     tables = [candidate_table(report.result, LATEX), confirmation_table(report.confirmations)]
@@ -134,75 +169,32 @@ def render_latex(report: Report) -> str:
 
 def render_html(report: Report, pictures: Mapping[str, Any]) -> str:
     """Return the page, which needs no other file and no network. `pictures` has a `Picture` for each figure."""
+    tables = {
+        "confirmation": confirmation_table(report.confirmations),
+        "tasks": task_table(report.result, HTML),
+        "differences": Table.of(difference_columns(report.decimals), report.comparisons),
+    }
     return render_file(
         "report.html.j2",
         report=report,
         result=report.result,
         words=report.result.words,
-        facts=first_facts(report.result),
         candidates=candidate_table(report.result, HTML),
         failures=failures_in_words(report.result),
-        sections=[(section, table) for section in SECTIONS if (table := section.table(report)).rows],
+        tables={name: table for name, table in tables.items() if table.rows},
         pictures=pictures,
         paragraph=compose_paragraph(report),
         appendix=compose_appendix(report),
         bibtex=collect_bibtex(report),
+        checklist=build_checklist(report),
     )
 
 
-@dataclass(frozen=True)
-class Section:
-    """A table of the page, below a heading, with what its numbers mean. One without rows is not shown."""
-
-    name: str
-    caption: str
-    table: Callable[[Report], Table]
-    explanation: str = ""
-
-
-def differences_table(report: Report) -> Table:
-    """Return a row for each comparison."""
-    columns: Columns = {
+def difference_columns(decimals: int) -> Columns:
+    """Return the columns of the comparisons."""
+    return {
         "against": lambda comparison: comparison.second,
         "shared splits": lambda comparison: str(comparison.num_pairs),
-        "mean difference": lambda comparison: number_text(comparison.mean_difference, report.decimals, sign="+"),
-        "95% interval": lambda comparison: interval_text(comparison.interval, report.decimals),
+        "mean difference": lambda comparison: number_text(comparison.mean_difference, decimals, sign="+"),
+        "95% interval": lambda comparison: interval_text(comparison.interval, decimals),
     }
-    return make_table(columns, report.comparisons)
-
-
-MACHINE_COLUMNS: Columns = {
-    "machine": lambda machine: str(machine.origin.machine),
-    "GPU": lambda machine: machine.origin.gpu_names or MISSING_TEXT,
-    "Python": lambda machine: machine.origin.python,
-    "finished": lambda machine: str(machine.num_evaluations),
-    "failed": lambda machine: str(machine.num_failures),
-    "mean seconds": lambda machine: f"{machine.mean_seconds:.1f}" if machine.num_evaluations else MISSING_TEXT,
-}
-
-SECTIONS = (
-    Section(
-        "confirmation",
-        "The leader against its rivals on fresh runs",
-        lambda report: confirmation_table(report.confirmations),
-        "The number of fresh runs was fixed beforehand, and they chose nothing. p is one-sided. A difference is "
-        "confirmed if p, by Holm's method for several rivals, is at most 0.025. Bonferroni's method gives their "
-        "intervals 95% together.",
-    ),
-    Section(
-        "tasks",
-        "Tasks, with equal weights",
-        lambda report: task_table(report.result, HTML),
-        "Candidates are compared by the mean of their means. Without a task, the others decide alone. The lead is that "
-        "of the leader over its nearest rival.",
-    ),
-    Section(
-        "differences",
-        "The leader minus each rival",
-        differences_table,
-        "Mean and interval use the differences on shared splits where there are two or more, and otherwise the two "
-        "samples (Welch). The interval takes the number of runs as fixed.",
-    ),
-    Section("machines", "Runs of each machine", lambda report: make_table(MACHINE_COLUMNS, report.result.machines)),
-)
-"""The tables of the page after that of the candidates, in order."""

@@ -6,10 +6,9 @@ from typing import Any, ClassVar, Optional, Tuple
 
 from fiesta_allennlp.core.settings.choice_settings import CONFIG_METAVAR, ChoiceSettings, splits_option
 from fiesta_allennlp.core.settings.defaults import BELIEF, MAX_FAILURES
-from fiesta_allennlp.core.settings.options import check_options, option, restated_option
-from fiesta_allennlp.tables.table_settings import SCORES_GROUP, TABLE_OPTIONS, TableSettings, prefer_option
+from fiesta_allennlp.core.settings.options import RESOURCES_GROUP, check_options, option, restated_option
+from fiesta_allennlp.tables.table_settings import SCORES_GROUP, TABLE_OPTIONS, NextSettings, TableSettings
 
-FOLLOW_GROUP = "Following"
 REPORT_GROUP = "Report"
 
 UNRECORDED_OPTIONS = (*TABLE_OPTIONS, "done", "splits", "belief", "margin", "max_failures", "min_score")
@@ -20,16 +19,10 @@ UNRECORDED_OPTIONS = (*TABLE_OPTIONS, "done", "splits", "belief", "margin", "max
 class StatusSettings:
     """The settings of `fiesta status`. Names and defaults are those of the command's options."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (FOLLOW_GROUP,)
+    GROUPS: ClassVar[Tuple[str, ...]] = (RESOURCES_GROUP,)
 
     directory: Path = option(Path(), "the directory of the selection", metavar="DIR", parse=Path)
-    follow: bool = option(
-        False, "print the table repeatedly until the selection ends", group=FOLLOW_GROUP, can_be_undone=False
-    )
-    json: bool = option(
-        False, "print one JSON object; with --follow one per line", group=FOLLOW_GROUP, can_be_undone=False
-    )
-    every: float = option(10.0, "with --follow: seconds between tables", group=FOLLOW_GROUP, metavar="SECONDS", above=0)
+    json: bool = option(False, "print one JSON object", group=RESOURCES_GROUP, can_be_undone=False)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -62,7 +55,7 @@ class ReportSettings(TableSettings):
         metavar=CONFIG_METAVAR,
     )
     margin: Any = restated_option(ChoiceSettings, "margin", group=SCORES_GROUP)
-    prefer: Optional[str] = prefer_option(REPORT_GROUP)
+    prefer: Optional[str] = restated_option(NextSettings, "prefer", group=REPORT_GROUP)
     max_failures: Optional[int] = option(
         None,
         f"for a table of scores: drop a candidate after this number of failed runs (default {MAX_FAILURES})",

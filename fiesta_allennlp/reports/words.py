@@ -1,18 +1,27 @@
-"""Describes the result of a selection, of a table of scores, or of two candidates in sentences."""
+"""Describes the result of a selection, of a table of scores, or of two candidates in sentences, some by templates."""
 
 import json
-from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.choosing.beliefs import Belief
 from fiesta_allennlp.choosing.forecast import TimeForecast
-from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
+from fiesta_allennlp.core.errors import MAX_SHOWN, escape_invisible, join_some
 from fiesta_allennlp.core.settings.options import flag
-from fiesta_allennlp.core.texts import chance_text, count_text, duration_text, names_text, probability_text
-from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
+from fiesta_allennlp.core.texts import chance_text, count_text, duration_text, names_text, number_text, probability_text
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun, missed_text
 from fiesta_allennlp.selecting.results.candidate_table import TerminalLines, candidate_table, show
 from fiesta_allennlp.selecting.results.facts import NOTES, STATE, fact_sentences
-from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.result_words import Words, missed_text
+from fiesta_allennlp.selecting.results.result import Result, Words
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+MISSING_TEXT = "-"
+
+TEMPLATES_DIRECTORY = Path(__file__).parent / "templates"
 
 VALIDATION_CAUTION = (
     "A run may choose its epoch or settings on the validation set, so scores on unseen data tend to be worse."
@@ -231,15 +240,47 @@ def missed_runs_text(candidate: Any) -> str:
 
 def time_forecast_text(forecast: TimeForecast) -> str:
     """Return what can be decided in the hours of `--max-hours`, without a full stop."""
-    text = f"Time for {count_text(forecast.num_runs, 'run')} in {forecast.max_hours:g} h"
-    if forecast.prob_decided is None:
-        return text
     low, median, high = (_hours_text(hours) for hours in (forecast.low, forecast.median, forecast.high))
+    chance = chance_text(forecast.prob_decided)
     return (
-        f"{text}: decided by then with probability {chance_text(forecast.prob_decided)}; expected after {median} h "
-        f"(5-95%: {low} to {high} h)"
+        f"Time for {count_text(forecast.num_runs, 'run')} in {forecast.max_hours:g} h: decided by then with "
+        f"probability {chance}; expected after {median} h (5-95%: {low} to {high} h)"
     )
 
 
-def _hours_text(hours: Optional[float]) -> str:
-    return f"{hours or 0.0:.{0 if (hours or 0.0) >= 10 else 1}f}"
+def _hours_text(hours: float) -> str:
+    return f"{hours:.{0 if hours >= 10 else 1}f}"
+
+
+def share_text(value: Optional[float]) -> str:
+    return MISSING_TEXT if value is None else f"{value:.1%}"
+
+
+def join_pairs(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in values.items())
+
+
+def render_paragraphs(template: str, **values: Any) -> List[str]:
+    """Fill in a file of `templates`, and return each paragraph as one line. Invisible characters in values become
+    escapes."""
+    environment = template_environment().overlay(finalize=lambda value: escape_invisible(str(value)))
+    paragraphs = re.split(r"\n{2,}", environment.get_template(template).render(**values).strip())
+    return [" ".join(paragraph.split("\n")) for paragraph in paragraphs]
+
+
+@lru_cache(maxsize=1)
+def template_environment() -> "Environment":
+    """Return what fills in the files of `templates`. Those that end with `.html.j2` escape every value."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES_DIRECTORY),
+        autoescape=lambda name: name is not None and name.endswith(".html.j2"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(join=join_pairs)
+    environment.filters.update(number=number_text, probability=probability_text)
+    environment.filters.update(counted=count_text, duration=duration_text, share=share_text)
+    return environment

@@ -1,19 +1,16 @@
-"""The observers of a selection: its display, the keeper of the best models, and notes about the metric."""
+"""The observers of a selection: its display, the keeper of the best models, and the check of units."""
 
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Collection, ContextManager, Iterator, List, Optional, Sequence
-
-from rich.console import Console
+from typing import Any, Callable, Collection, ContextManager, Iterator, List, Optional
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import FiestaError, join_some
+from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.files import delete
-from fiesta_allennlp.core.records import Evaluation, History, Outcome, Request
-from fiesta_allennlp.core.settings.metrics import find_longer_names, have_two_units
-from fiesta_allennlp.core.texts import number_text
+from fiesta_allennlp.core.records import History, Outcome
+from fiesta_allennlp.core.settings.metrics import have_two_units
 from fiesta_allennlp.selecting.objections import UNITS
 
 
@@ -25,9 +22,6 @@ class Listener:
 
     def on_outcome(self, outcome: Outcome) -> None:
         """Called for every finished run and failure once it is recorded."""
-
-    def on_waiting(self, requests: Sequence[Request]) -> None:
-        """Called with the pending requests that wait for their next try, after every change of them."""
 
 
 Display = Callable[..., ContextManager[Listener]]
@@ -80,19 +74,3 @@ class BroughtUnits(Listener):
                     f"{min(brought):g} to {max(brought):g}: percents among fractions? No run is lost. Correct the "
                     f"table and start again, or continue with --recover --allow {UNITS.name}."
                 )
-
-
-class MetricNotes(Listener):
-    """Prints once which other metrics of a run may be meant by the name of the metric, such as `test_accuracy` beside
-    `accuracy`, which may be of the training set."""
-
-    def __init__(self, metric: str, console: Console) -> None:
-        self._metric, self._console, self._is_done = metric, console, False
-
-    def on_outcome(self, outcome: Outcome) -> None:
-        if self._is_done or not isinstance(outcome, Evaluation) or self._metric not in outcome.metrics:
-            return
-        self._is_done = True
-        if others := find_longer_names(self._metric, outcome.metrics):
-            compared = f"the metric is {self._metric} = {number_text(outcome.score)}"
-            self._console.print(f"Note: {compared}. {outcome.request.candidate} also reports {join_some(others)}.")

@@ -119,8 +119,6 @@ class SelectionLoop:
                 return replace(decision, stopped_by="max_hours")
             for request in self.retries.take_due(self._num_free_slots):
                 self._submit(request)
-            for listener in self.listeners:
-                listener.on_waiting(self.retries.waiting_requests)
             requests = self._reserve_runs(history)
             for request in requests:
                 self._submit(request)

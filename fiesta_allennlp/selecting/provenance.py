@@ -89,23 +89,6 @@ def _machine_runs(outcomes: List[Outcome]) -> MachineRuns:
     return MachineRuns(outcomes[0].origin.without_job, len(seconds), len(outcomes) - len(seconds), mean_seconds)
 
 
-def describe_different_versions(origins: Iterable[Origin]) -> str:
-    """Name the machines by the version of each package that differs between them; empty if none does. A package that
-    one lacks decides no score there."""
-    known_origins = [origin for origin in origins if origin.host]
-    texts = []
-    for name in dict.fromkeys(name for origin in known_origins for name in origin.software):
-        machines_by_version: Dict[str, List[str]] = {}
-        for origin in known_origins:
-            if name in origin.software:
-                machines_by_version.setdefault(origin.software[name], []).append(str(origin.machine))
-        if len(machines_by_version) > 1:
-            pairs = machines_by_version.items()
-            versions = (f"{version} on {join_some(list(dict.fromkeys(machines)))}" for version, machines in pairs)
-            texts.append(f"{name} {' and '.join(versions)}")
-    return f"Runs have different versions, which can change scores: {'; '.join(texts)}." if texts else ""
-
-
 BROUGHT_CAUTION = (
     "fiesta_allennlp cannot check that the same code made these runs on the same data, or that nobody picked them by "
     "their scores."

@@ -6,20 +6,7 @@ from abc import ABC, abstractmethod
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import (
-    Any,
-    ClassVar,
-    ContextManager,
-    Dict,
-    Iterator,
-    Mapping,
-    Optional,
-    Sequence,
-    Tuple,
-    Type,
-    TypeVar,
-    Union,
-)
+from typing import Any, ClassVar, ContextManager, Iterator, Mapping, Optional, Sequence, TypeVar, Union
 
 from rich.console import Console
 
@@ -57,7 +44,7 @@ class StoredState:
 
     directory: RunDirectory = field(default_factory=lambda: RunDirectory(Path()))
     meta: Meta = field(default_factory=Meta)
-    candidates: Tuple[Candidate, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
     history: History = field(default_factory=lambda: History(()))
     brought: Optional[BroughtRuns] = None
 
@@ -75,7 +62,7 @@ class SelectionFamily(ABC):
     """
 
     name: ClassVar[str]
-    settings_class: ClassVar[Type[SelectionSettings]]
+    settings_class: ClassVar[type[SelectionSettings]]
     candidates_option: ClassVar[str]
     run_noun: ClassVar[str]
 
@@ -84,7 +71,7 @@ class SelectionFamily(ABC):
 
     @classmethod
     @abstractmethod
-    def check(cls: Type[Family], settings: Any, stored: StoredState) -> Family:
+    def check(cls: type[Family], settings: Any, stored: StoredState) -> Family:
         """Check everything that can be known without writing: files and options, also against the store."""
 
     @abstractmethod
@@ -125,7 +112,7 @@ class SelectionFamily(ABC):
 
 
 def run_selection(
-    family: Type[Family],
+    family: type[Family],
     settings: Union[Mapping[str, Any], SelectionSettings],
     root: Path,
     *,
@@ -164,7 +151,7 @@ def run_selection(
 
 @contextmanager
 def dry_run(
-    family: Type[Family], settings: SelectionSettings, console: Console, beginning: Optional[StoredState] = None
+    family: type[Family], settings: SelectionSettings, console: Console, beginning: Optional[StoredState] = None
 ) -> Iterator[Family]:
     """Check, build and open everything for a new selection, and keep nothing, for a dry run."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -179,7 +166,7 @@ def dry_run(
 class _Session:
     """A call of `run_selection`. The stack closes everything that it opens."""
 
-    family: Type[SelectionFamily]
+    family: type[SelectionFamily]
     directory: RunDirectory
     console: Console
     display: Display
@@ -240,7 +227,7 @@ class _Session:
         if stored_settings and meta.kind != family.name:
             of = f" {shlex.quote(str(root.parent))} --recover" if meta.kind == "confirmation" else ""
             raise StoreError(f"{root}: resume this selection with {full_command(COMMAND_BY_KIND[meta.kind])}{of}.")
-        replaced: Dict[str, Any] = {}
+        replaced: dict[str, Any] = {}
         if "allow" in stored_settings:
             replaced["allow"] = kept_allowances(stored_settings["allow"])
         if str(new_settings.get("seed")) == meta.seed:
@@ -254,7 +241,7 @@ class _Session:
             raise ConfigError(f"scores must stay comparable, but {changes}. Undo it, or start over elsewhere.")
         return settings
 
-    def _run(self, selection: SelectionFamily, store: RunStore, *, changes: Sequence[Dict[str, Any]] = ()) -> Result:
+    def _run(self, selection: SelectionFamily, store: RunStore, *, changes: Sequence[dict[str, Any]] = ()) -> Result:
         """Write everything about the selection into the store in one step, from which on it can be recovered. Then
         choose, and write the results."""
         settings, meta, values = selection.settings, store.meta(), dict(selection.meta)

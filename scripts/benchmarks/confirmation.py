@@ -39,8 +39,8 @@ from fiesta_allennlp.core.records import Evaluation, History, Request
 from fiesta_allennlp.core.settings.defaults import NUM_FRESH_RUNS
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
-from fiesta_allennlp.selecting.results.claim import SeenLead
 from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.results.verdict import SeenLead
 from fiesta_allennlp.tables.simulation.score_sources import ScorePreset
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings

@@ -23,7 +23,7 @@ from fiesta_allennlp.choosing.strategy import RunLimit, Strategy
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.reports.words import time_forecast_text
-from fiesta_allennlp.selecting.results.result_words import forecast_text
+from fiesta_allennlp.selecting.results.facts import forecast_text
 from tests.choosing.histories import history
 from tests.choosing.simulation import built
 

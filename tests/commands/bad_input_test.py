@@ -10,7 +10,7 @@ from typing import Any, Callable, List
 import pytest
 
 from fiesta_allennlp.commands import COMMANDS, add_command
-from fiesta_allennlp.commands.parser import DOCS_HINT, CommandParser
+from fiesta_allennlp.commands.command import DOCS_HINT, CommandParser
 from tests.commands.conftest import Call, Selections
 from tests.conftest import classifier_config
 from tests.run_files import summary_of

@@ -7,7 +7,7 @@ import pytest
 
 import fiesta_allennlp
 from fiesta_allennlp import report
-from fiesta_allennlp.reports.paragraph import compose_paragraph
+from fiesta_allennlp.reports.paper import build_checklist, compose_paragraph
 from tests.commands.conftest import EQUALLY, POOR, Call
 from tests.run_files import rows_of, summary_of
 
@@ -43,8 +43,8 @@ def test_a_selection_begins_with_runs_of_a_table_and_goes_on_without_it(
     made = report(run)
     paragraph = compose_paragraph(made)
     assert "Of the table of earlier runs, other did not take part. 4 of the 8 runs were made earlier." in paragraph
-    assert dict(made.checklist)["runs made before"].startswith("file old.csv, digest ")
-    assert " --scores old.csv " in dict(made.checklist)["command to repeat it all"]
+    assert dict(build_checklist(made))["runs made before"].startswith("file old.csv, digest ")
+    assert " --scores old.csv " in dict(build_checklist(made))["command to repeat it all"]
     assert any("brought" in note for note in made.notes)
 
 

@@ -13,7 +13,7 @@ from fiesta_allennlp.confirming.confirmation import Confirmation
 from fiesta_allennlp.confirming.fresh_runs import read_confirmations
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.reports.paragraph import compose_paragraph
+from fiesta_allennlp.reports.paper import compose_paragraph
 from fiesta_allennlp.reports.report import render_html, render_latex
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, history_of
 from tests.conftest import until, write_all_reviews

@@ -8,8 +8,9 @@ from typing import Any, Callable, List
 import pytest
 
 from fiesta_allennlp import report
+from fiesta_allennlp.reports.paper import build_checklist
+from fiesta_allennlp.reports.progress import LiveTable
 from fiesta_allennlp.reports.report import render_html
-from fiesta_allennlp.reports.terminal.live_table import LiveTable
 from fiesta_allennlp.selecting.loop import WorkingTime
 from tests.commands.conftest import BLIND, EQUALLY, GOOD, POOR, Call, Selections, history_of, scores_by_seed
 from tests.conftest import HAS_ALLENNLP, until
@@ -158,7 +159,7 @@ def test_official_splits_repeat_from_the_config_alone(selections_of_trained: Sel
     assert (summary["splits"], summary["score"], summary["belief"]) == ("official", "test", {"type": "moderated_t"})
     assert len({row["split_seed"] for row in rows_of(run)}) == 4
     made = report(run)
-    assert "--splits official" in dict(made.checklist)["command to repeat it all"]
+    assert "--splits official" in dict(build_checklist(made))["command to repeat it all"]
     assert {comparison.num_pairs for comparison in made.comparisons} == {0}
     assert '--splits was "official" and is now "shared"' in refused("--recover", "--splits", "shared")
 

@@ -17,7 +17,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Failure, Outcome
 from fiesta_allennlp.core.settings.options import settings_to_json
 from fiesta_allennlp.documents.document_settings import DocumentSettings
-from fiesta_allennlp.reports.terminal.live_table import LiveTable
+from fiesta_allennlp.reports.progress import LiveTable
 from fiesta_allennlp.selecting.store import RunStore, open_for_reading
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, kinds_of_failures, scores_by_seed
 from tests.commands.fiesta_select_test import start

@@ -17,7 +17,7 @@ from fiesta_allennlp.choosing.probability.collapsed_runs import CollapsedRuns
 from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.settings.metrics import Metric
-from fiesta_allennlp.reports.terminal.live_table import LiveTable
+from fiesta_allennlp.reports.progress import LiveTable
 from fiesta_allennlp.selecting.results.result import Result
 
 
@@ -68,9 +68,10 @@ def test_lines_have_the_leader_and_a_collapsed_run_once() -> None:
     assert note.startswith("Note: 1 of 5 runs of able lies 20 robust sds below the others (able-0: 0.1)")
 
 
-def test_the_table_tells_what_waits_from_what_runs() -> None:
+def test_the_table_tells_what_is_queued_from_what_runs() -> None:
     console = Console(file=StringIO(), force_terminal=True, width=80, legacy_windows=False)
-    progress = LiveTable(console, make_result=facts)
+    queued: List[str] = []
+    progress = LiveTable(console, make_result=facts, find_queued=lambda: queued)
     pending = [Request(name, replicate, 1, 2, 3, 4) for name in ("able", "blind") for replicate in range(3)]
 
     def shown() -> List[str]:
@@ -80,9 +81,9 @@ def test_the_table_tells_what_waits_from_what_runs() -> None:
 
     progress.on_state(History(("able", "blind", "rest"), pending=tuple(pending)), Decision(best=None))
     assert shown()[0].startswith("accuracy: 0 runs, 6 running, 0:00:0")
-    assert not any("waiting" in line for line in shown())
-    progress.on_waiting([*pending[:2], Request("rest", 0, 1, 2, 3, 4)])  # the last one is no longer pending
-    assert shown()[0].startswith("accuracy: 0 runs, 4 running, 2 waiting for another try")
+    assert not any("queued" in line for line in shown())
+    queued += [pending[0].name, pending[1].name, "rest-0"]  # the last one is no longer pending
+    assert shown()[0].startswith("accuracy: 0 runs, 4 running, 2 queued")
     rows = [line for line in shown() if line.startswith(("able", "blind", "rest"))]
     assert rows[0].startswith("able 0 1 2 ") and rows[1].startswith("blind 0 3 ") and rows[2].startswith("rest 0 ")
 

@@ -7,29 +7,18 @@ from pathlib import Path
 from typing import Any, List
 
 import matplotlib
-import numpy as np
 import pytest
-from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from scipy.stats import gaussian_kde
 
 from fiesta_allennlp import report
 from fiesta_allennlp.core.registry import Registrable, import_package
 from fiesta_allennlp.reports import record
 from fiesta_allennlp.reports.drawing import ReportFigure, figure_style
-from fiesta_allennlp.reports.figures import _violin_outline, draw_all, find_start_of_lead
-from fiesta_allennlp.reports.record import PathPoint, Report
+from fiesta_allennlp.reports.figures import draw_all
+from fiesta_allennlp.reports.record import Report
 from tests.conftest import REPOSITORY
-from tests.reports.made_up import (
-    TOP_TWO,
-    all_made_up,
-    by_documents,
-    just_begun,
-    long_names,
-    made_up,
-    of_table,
-)
+from tests.reports.made_up import TOP_TWO, all_made_up, by_documents, just_begun, long_names, made_up, of_table
 from tests.selections import write_selection
 
 
@@ -62,20 +51,10 @@ def points(figure: Figure) -> List[float]:
     return sorted(float(x) for line in found for x in line.get_xdata())
 
 
-def test_every_score_is_a_point_and_eight_make_a_violin_unless_equal() -> None:
+def test_every_score_is_a_point() -> None:
     report = long_names()
     figure = drawn(report, "distributions")
     assert points(figure) == sorted(score for candidate in report.result.candidates for score in candidate.scores)
-    violins = [shape for shape in figure.axes[0].collections if isinstance(shape, PolyCollection)]
-    assert len(violins) == sum(candidate.num_evaluations >= 8 for candidate in report.result.candidates)
-    report = made_up(2)
-    same = replace(report.result.candidates[1], scores=(0.5,) * 9, mean=0.5, interval=(0.5, 0.5))
-    figure = drawn(restricted(report, (report.result.candidates[0], same)), "distributions")
-    assert len(figure.axes[0].collections) == 1
-    scores = np.random.default_rng(3).normal(0.6, 0.02, 9)
-    at, density = _violin_outline(scores)
-    expected = gaussian_kde(scores)(at)
-    assert density == pytest.approx(0.36 * expected / expected.max())
 
 
 def test_a_report_by_documents_has_a_path_alone(tmp_path: Path) -> None:
@@ -98,7 +77,8 @@ def test_differences_are_those_of_the_comparisons() -> None:
 
 
 def texts_of(report: Report) -> List[str]:
-    return [text.get_text().strip() for text in drawn(report, "path").axes[0].texts]
+    (legend,) = drawn(report, "path").legends
+    return [text.get_text() for text in legend.get_texts()]
 
 
 def test_the_path_has_a_line_for_each_candidate() -> None:
@@ -152,13 +132,6 @@ def test_files_are_written_and_the_same_report_gives_the_same_ones(
         one, two = ((tmp_path / place / f"{name}.pdf").read_bytes() for place in ("first", "second"))
         assert one == two and one.startswith(b"%PDF")
     assert draw_all(just_begun(), tmp_path / "new") == {}
-
-
-def test_the_caption_of_the_path_says_who_leads_since_when() -> None:
-    chances = [(0.6, 0.4), (0.3, 0.7), (0.8, 0.2), (0.9, 0.1)]
-    path = tuple(PathPoint(number, {"a": a, "b": b}) for number, (a, b) in enumerate(chances, start=2))
-    assert find_start_of_lead(path, "a") == 4
-    assert "model_0 has led since run " in caption("path", made_up(2))
 
 
 def test_a_figure_from_a_package_is_on_the_page_and_in_the_files(

@@ -8,11 +8,7 @@ from hypothesis import strategies as some
 from scipy import stats
 
 from fiesta_allennlp.choosing.t_tests import compute_mean_interval
-from fiesta_allennlp.reports.record import (
-    Comparison,
-    compare_scores,
-    compute_welch_interval,
-)
+from fiesta_allennlp.reports.record import Comparison, compare_scores
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.facts import prob_first_wins
 from fiesta_allennlp.selecting.results.result import Result
@@ -73,8 +69,9 @@ def test_intervals_are_those_of_scipy() -> None:
     expected = stats.ttest_ind(FIRST, SECOND, equal_var=False).confidence_interval()
     assert apart.interval == pytest.approx(expected)
     assert compute_mean_interval(FIRST) == pytest.approx(stats.ttest_1samp(FIRST, 0).confidence_interval())
-    assert compute_welch_interval(np.full(3, 2.0), np.ones(3)) == (1.0, 1.0)
-    assert compute_mean_interval(FIRST[:2]) is None and compute_welch_interval(FIRST, FIRST[:2]) is None
+    same = compare_scores(candidate("a", [2.0] * 3, [1, 2, 3]), candidate("b", [1.0] * 3, [4, 5, 6]))
+    few = compare_scores(candidate("a", [*FIRST], [*range(len(FIRST))]), candidate("b", [*FIRST[:2]], [8, 9]))
+    assert same.interval == (1.0, 1.0) and compute_mean_interval(FIRST[:2]) is few.interval is None
 
 
 def test_pairs_are_of_means_on_splits_that_both_have() -> None:

@@ -12,7 +12,7 @@ from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports import record
-from fiesta_allennlp.reports.paragraph import compose_appendix, compose_paragraph
+from fiesta_allennlp.reports.paper import build_checklist, compose_appendix, compose_paragraph
 from fiesta_allennlp.reports.record import compute_belief_path
 from fiesta_allennlp.reports.report import render_html, render_scores, report
 from fiesta_allennlp.tables.simulation.score_table import make_score_table
@@ -103,19 +103,20 @@ def test_the_checklist_has_every_session_and_a_command_to_type(tmp_path: Path) -
     options = {"workers": 2, "executor_option": ("num_threads=2",), "include_package": ("my models",)}
     choice = {"belief": {"type": "student_t"}, "confidence": 0.975}
     write_selection(tmp_path, SCORES, meta=meta, **options, **choice).close()
-    found = dict(report(tmp_path).checklist)
+    found = dict(build_checklist(report(tmp_path)))
     assert found["command to repeat it all"] == (
         'python -m fiesta_allennlp select 0.jsonnet 1.jsonnet 2.jsonnet -s NEW --belief \'{"type": "student_t"}\' '
         "--confidence 0.975 --max-evaluations 1000 --workers 2 --executor-option num_threads=2 --metric f1 "
         "--seed 7 --include-package 'my models'"
     )
-    assert (found["versions"], found["wall-clock time"]) == ("Python 3.11.7, torch 2.0", "1 min 1 s")
-    assert found["hardware"] == "Some CPU, 2 cores, 7.5 GiB of memory, Some GPU; Linux"
+    hardware = "Some CPU, 2 cores, 7.5 GiB of memory, Some GPU; Linux"
+    assert found["machine node1 (GPU 0)"] == f"{hardware}; Python 3.11.7, torch 2.0; 18 finished and 0 failed runs"
+    assert found["wall-clock time"] == "1 min 1 s"
     assert (found["code of a.py"], found["code of a.py after resumption 1"]) == ("SHA-256 abc", "SHA-256 def")
     assert found["data: groups"] == "60"
 
 
-def test_machines_are_listed_and_versions_that_differ_are_noted(tmp_path: Path) -> None:
+def test_machines_are_listed_with_their_versions(tmp_path: Path) -> None:
     with closing(write_selection(tmp_path, {"a": [0.8, 0.9], "b": [0.6, 0.7]})) as store:
         requests = [make_request(7, name, 9, shared_splits=True) for name in "ab"]
         store.reserve(requests)
@@ -123,14 +124,12 @@ def test_machines_are_listed_and_versions_that_differ_are_noted(tmp_path: Path) 
         store.record(Evaluation(requests[0], 0.5, "f1", 4.0, origin=origin))
         store.record(Failure(requests[1], "error", "no luck", origin=replace(origin, job="18")))
     report_record = report(tmp_path)
-    note = "Runs have different versions, which can change scores: Python 3.11.7 on node1 (GPU 0) and 3.13.0 on node2."
-    assert note in report_record.notes
-    page = render_html(report_record, {})
-    cells = ["Some GPU", "3.11.7", "4", "0", "2.0"]
-    assert "node1 (GPU 0)</th>" + "".join(f"<td>{cell}</td>" for cell in cells) in page
-    assert '<h2 id="machines">Machines</h2>' in page and "b-9 on node2: error: no luck" in page
-    found = dict(report_record.checklist)
-    assert found["versions of node2"] == "Python 3.13.0, torch 2.0" and found["hardware of node1 (GPU 0)"]
+    assert "b-9 on node2: error: no luck" in render_html(report_record, {})
+    found = dict(build_checklist(report_record))
+    assert (
+        found["machine node2"].endswith("Python 3.13.0, torch 2.0; 1 finished and 1 failed runs")
+        and "4 cores" in found["machine node2"]
+    )
 
 
 def test_a_table_is_believed_as_a_whole(tmp_path: Path) -> None:
@@ -153,7 +152,7 @@ def test_the_page_is_there_where_drawing_fails(run: Path, tmp_path: Path, monkey
         raise MemoryError
 
     out = tmp_path / "out"
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", fail)
+    monkeypatch.setattr("matplotlib.figure.Figure.draw", fail)
     with pytest.raises(MemoryError):
         report(run, output=out)
     assert {path.name for path in out.iterdir()} == {"report.html", "table.tex", "table.csv", "scores.csv"}
@@ -248,7 +247,7 @@ def test_two_candidates_keep_their_splits_and_get_a_decision_of_their_own(run: P
     assert "new minus old is +0.2000 (95% interval" in table.decision[1] and "4 shared splits" in table.decision[1]
     pair = report(run, compare=("fair", "good"), output=tmp_path / "pair")
     assert (pair.title, pair.result.leading, pair.result.margin) == ("fair against good", "good", 0.001)
-    assert pair.checklist == report(run).checklist and not compose_paragraph(pair)
+    assert build_checklist(pair) == build_checklist(report(run)) and not compose_paragraph(pair)
     assert len(pair.comparisons) == 1 and pair.comparisons[0].first == "fair"
     assert pair.result.candidates[0].num_parameters == 1234
 

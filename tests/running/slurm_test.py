@@ -17,7 +17,7 @@ from fiesta_allennlp.candidates.training_selection import select
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, StoreError
 from fiesta_allennlp.core.records import Failure, Outcome
-from fiesta_allennlp.reports.terminal.status import read_status
+from fiesta_allennlp.reports.progress import read_status
 from fiesta_allennlp.running import slurm as slurm_module
 from fiesta_allennlp.running.attempt import Attempt
 from fiesta_allennlp.running.slurm import SlurmExecutor, SlurmUnavailable, query_jobs, run_slurm_command

@@ -12,10 +12,10 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.core.records import Evaluation, Failure, Request
 from fiesta_allennlp.core.seeding import make_request
+from fiesta_allennlp.reports.paper import build_checklist
 from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.selecting.failures import Retries, ScoreThreshold
-from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
-from fiesta_allennlp.selecting.results.result_words import missed_text
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, missed_text
 from fiesta_allennlp.selecting.store import RunStore
 from tests.choosing.histories import history, request
 from tests.selecting.loop_test import Normal, Run
@@ -127,7 +127,7 @@ def test_tables_judge_alike(tmp_path: Path, minimise: bool) -> None:
     made = report(path, **given)
     t5 = made.candidate("t5")
     assert (made.result.best, missed_text(t5), t5.mean) == ("t5", "1 of 10 (10%)", pytest.approx(sign * 0.86))
-    assert dict(made.checklist)["min score"] == f"{sign * 0.5:g}"
+    assert dict(build_checklist(made))["min score"] == f"{sign * 0.5:g}"
     planned = plan(path, repetitions=2, **given)
     assert planned.simulator.true_means["t5"] == pytest.approx(sign * 0.86, abs=0.01)
     assert "1 of 20 runs of the pilot missed --min-score" in planned.source.notes[-1]

@@ -11,7 +11,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.settings.metrics import Metric
-from fiesta_allennlp.reports.terminal.coming_runs import trial_table
+from fiesta_allennlp.reports.coming_runs import trial_table
 from fiesta_allennlp.selecting.listeners import BestModelKeeper
 from fiesta_allennlp.selecting.results.result import Result
 

@@ -10,10 +10,10 @@ import pytest
 from fiesta_allennlp import next_runs, replay, report
 from fiesta_allennlp.core.errors import DataError, FiestaError
 from fiesta_allennlp.core.settings.metrics import Metric
-from fiesta_allennlp.reports.paragraph import compose_paragraph
+from fiesta_allennlp.reports.paper import build_checklist, compose_paragraph
 from fiesta_allennlp.selecting.workspace import write_csv
 from fiesta_allennlp.tables.next_runs import NextRuns
-from fiesta_allennlp.tables.simulation.score_table import open_scores
+from fiesta_allennlp.tables.simulation.score_table import read_score_table
 from fiesta_allennlp.tables.table_reader import read_brought_runs
 from fiesta_allennlp.tables.table_settings import BroughtSettings, ReplaySettings, parse_columns
 from tests.score_tables import score_rows, split_rows
@@ -159,7 +159,7 @@ def test_a_file_for_each_candidate_with_a_column_for_each_split(tmp_path: Path, 
     assert found.history.split_seeds("HC2").tolist() == found.history.split_seeds("ROCKET").tolist() == [0, 1, 2]
     assert found.runs[0].split == "3" and int(found.runs[0].seed) >= 10**5, "the seeds of these runs are unknown"
     made = report(files, output=tmp_path / "out", **given)
-    assert made.result.leading == "HC2" and "ROCKET.csv, SHA-256 " in dict(made.checklist)["scores"]
+    assert made.result.leading == "HC2" and "ROCKET.csv, SHA-256 " in dict(build_checklist(made))["scores"]
     assert made.decision[0].startswith("HC2 is the best with probability ")
     near = report(files, score="{split}", where=["folds:=Beef"])
     assert near.decision[0].startswith("ROCKET leads with P(best) ")
@@ -316,7 +316,7 @@ def test_numbers_that_are_splits_and_seeds_may_be_seeds_of_one_official_split(tm
         "3 splits (equal to the seeds) that all share. If all runs share one official split: --splits official"
     )
     assert [made.comparisons[0].paired for made in (paired, official)] == [True, False]
-    assert dict(official.checklist)["splits"] == "official"
+    assert dict(build_checklist(official))["splits"] == "official"
     assert official.result.on_official_splits and not paired.result.on_official_splits
 
 
@@ -369,7 +369,7 @@ def test_the_metric_column_names_the_metric_or_else_the_score_column(
     assert reported.result.metric_text == metric.display_name and f"by {metric.display_name}" in reported.title
     assert f"by {metric.display_name}, over" in compose_paragraph(reported)
     assert next_runs(path, **settings).result.metric == metric.option_text
-    assert open_scores(ReplaySettings(scores=path, **settings)).metric == metric
+    assert read_score_table(path, ReplaySettings(**settings)).metric == metric
     assert report(tmp_path / "report" / "scores.csv").result.metric_text == metric.display_name
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp import next_runs, plan, replay, report
-from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError
 from fiesta_allennlp.selecting.results.candidate_table import show
 from fiesta_allennlp.selecting.results.task_standing import task_table
 from fiesta_allennlp.tables.table_reader import read_brought_runs
@@ -49,8 +49,12 @@ def test_three_tasks_by_four_seeds(seeds_of_tasks: Path) -> None:
     assert {task.task: (task.leader, task.winner_without) for task in result.tasks} == dict.fromkeys(leads, ("A", "A"))
     shares = [lead / mean_lead / 3 for lead in leads.values()]
     assert [task.share_of_lead for task in result.tasks] == pytest.approx(shares)
-    assert "A is the best on the average of these 3 data sets with probability > 0.999" in answer.sentences[0]
-    assert "On a new data set of this kind: A is better than B with probability 0.870." in answer.sentences
+    assert "A is the best on the average of these 3 data sets with probability > 0.999" in " ".join(
+        map(str, show(answer))
+    )
+    assert "On a new data set of this kind: A is better than B with probability 0.870." in " ".join(
+        map(str, show(answer))
+    )
 
 
 def means_of(path: Path) -> Dict[Tuple[str, str], float]:
@@ -66,7 +70,7 @@ def test_the_table_of_tasks_names_the_task_that_makes_the_lead() -> None:
     assert answer.result.leading == "a"
     assert (easy.leader, easy.winner_without, hard.leader, hard.winner_without) == ("b", "a", "a", "b")
     assert (hard.share_of_lead or 0) > 1
-    text = " ".join(answer.sentences)
+    text = " ".join(map(str, show(answer)))
     assert f"The task hard makes {hard.share_of_lead:.2f} of the lead of a." in text
     assert "Without the task hard, b leads." in text
     table = task_table(answer.result)
@@ -133,9 +137,9 @@ def test_tasks_of_very_different_noise_need_a_scale(tmp_path: Path) -> None:
     path.write_text("task,sd\neasy,0.01\nwild,-1\n")
     missing = tmp_path / "missing.csv"
     missing.write_text("task,sd\neasy,0.01\n")
-    wrong = {f"sd={path}": "above 0", "sd=none.csv": "cannot read", "range": "must be none or sd=FILE"}
+    wrong = {f"sd={path}": "above 0", "sd=none.csv": "cannot be read", "range": "must be none or sd=FILE"}
     for scale, reason in {**wrong, f"sd={missing}": "has no sd of the task wild"}.items():
-        with pytest.raises(ConfigError, match=reason):
+        with pytest.raises(FiestaError, match=reason):
             next_runs(rows, scale=scale, allow=["units"])
 
 

@@ -41,7 +41,7 @@ class CandidateResult:
     A number that does not exist, such as the sd of one score, is None. `sd` has ddof 1. `prob_best` and
     `prob_within_margin` come from the posterior. `state` is `taking part`, `failed` (too often), or `removed` by you.
     `failed_runs` has every failure, and `num_counted_failures` is the number of those that count for `--max-failures`.
-    Besides the `num_pending`, no job or worker has taken `num_queued` runs yet, and `num_waiting` wait for another try.
+    Besides the `num_pending`, no job or worker has taken `num_queued` runs yet.
     `num_brought` of the finished runs were made before the selection began. `seconds` is the sum over the candidate's
     finished runs. `study_score` is the score of a trial in its study, which does not count.
 
@@ -69,7 +69,6 @@ class CandidateResult:
     num_counted_failures: int = 0
     seconds: float = 0.0
     num_pending: int = 0
-    num_waiting: int = 0
     num_queued: int = 0
     num_brought: int = 0
     interval: Optional[Interval] = None
@@ -170,3 +169,17 @@ class CandidateResult:
 def _typical_sd(scores_by_task: Sequence[np.ndarray]) -> Optional[float]:
     sds = [sample_sd(scores) for scores in scores_by_task]
     return None if None in sds else float(np.sqrt(np.mean(np.square(np.array(sds, dtype=float)))))
+
+
+def missed_text(candidate: Any) -> str:
+    """Format the runs of a candidate that missed `--min-score`, as in `1 of 20 (5%)`; empty if none did."""
+    total = candidate.num_missed + candidate.num_evaluations
+    return f"{candidate.num_missed} of {total} ({candidate.num_missed / total:.0%})" if candidate.num_missed else ""
+
+
+def failures_text(candidate: Any) -> str:
+    """Format the number of failures of a candidate, with the share of runs that missed `--min-score`."""
+    missed = missed_text(candidate)
+    if not candidate.num_missed:
+        return str(candidate.failures)
+    return missed if candidate.failures == candidate.num_missed else f"{candidate.failures}, {missed}"

@@ -1,19 +1,25 @@
 """The columns of every table of candidates, declared once for all outputs, and how results show themselves."""
 
+import json
 from dataclasses import dataclass
 from functools import singledispatch
 from io import StringIO
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from rich import box
 from rich.markup import escape
 from rich.table import Table as RichTable
 
 from fiesta_allennlp.core.console import PipeSafeConsole
+from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.texts import MIN_DECIMALS, cost_text, interval_text, number_text, probability_text
-from fiesta_allennlp.selecting.results.result_words import failures_text, unknown_text
+from fiesta_allennlp.selecting.results.candidate_result import failures_text
 
 MAX_DECIMALS = 12
+
+
+Columns = Mapping[str, Callable[[Any], str]]
+"""By heading, the text of an entry."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,11 @@ class Table:
     rows: Sequence[Sequence[str]]
     title: Optional[str] = None
     wrapped: Tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, columns: Columns, entries: Iterable[Any], *, wrapped: Tuple[str, ...] = ()) -> "Table":
+        """Return a table with a row for each entry."""
+        return cls(tuple(columns), [[text(entry) for text in columns.values()] for entry in entries], wrapped=wrapped)
 
     def __rich__(self) -> RichTable:
         table = RichTable(title=self.title, title_justify="left", box=box.SIMPLE_HEAD, collapse_padding=True)
@@ -101,7 +112,9 @@ def _seconds(value: Optional[float], decimals: int) -> str:
 
 
 def _unknown_text(system: Any) -> str:
-    return unknown_text(system.num_unknown, system.unknown_labels)
+    """Format the number of answers that are no gold label, and the commonest; empty if all are gold labels."""
+    labels = [f"{json.dumps(name, ensure_ascii=False)} {number}" for name, number in system.unknown_labels.items()]
+    return f"{system.num_unknown}: {join_some(labels)}" if system.num_unknown else ""
 
 
 SCREENS, NO_LATEX = DATA | {TERMINAL}, EVERYWHERE - {LATEX}
@@ -113,7 +126,6 @@ COLUMNS: List[Column] = [
     Column("num_documents", "documents", text=_plain, of_documents=True),
     Column("num_pending", "{pending}", SCREENS, text=lambda value, decimals: str(value or ""), is_shown=_any_value),
     Column("num_queued", "queued", frozenset({TERMINAL}), text=_plain, is_shown=_any_value),
-    Column("num_waiting", "waiting", frozenset({TERMINAL}), text=_plain, is_shown=_any_value),
     Column("failures", "failed", cell=failures_text, is_shown=_any_value),
     Column("num_missed", "missed --min-score", DATA),
     Column("num_unknown", "no gold label", NO_LATEX, cell=_unknown_text, of_documents=True, is_shown=_any_value),

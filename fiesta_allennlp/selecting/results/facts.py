@@ -11,13 +11,11 @@ from fiesta_allennlp.choosing.forecast import Forecast
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
 from fiesta_allennlp.choosing.probability.collapsed_runs import CollapsedRuns, find_collapsed_runs
 from fiesta_allennlp.core.errors import join_some
-from fiesta_allennlp.core.records import History
+from fiesta_allennlp.core.records import Evaluation, History
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import find_longer_names
-from fiesta_allennlp.core.texts import count_text, duration_text, probability_text
+from fiesta_allennlp.core.texts import chance_text, count_text, probability_text
 from fiesta_allennlp.selecting.results.candidate_table import num_decimals
-from fiesta_allennlp.selecting.results.claim import describe_claim
-from fiesta_allennlp.selecting.results.result_words import describe_collapsed_runs, forecast_text
 from fiesta_allennlp.selecting.results.task_standing import (
     TaskStanding,
     describe_new_task,
@@ -25,7 +23,7 @@ from fiesta_allennlp.selecting.results.task_standing import (
     find_prob_on_new_task,
     find_tasks,
 )
-from fiesta_allennlp.selecting.results.verdict import Preference, describe_preference
+from fiesta_allennlp.selecting.results.verdict import Preference, describe_claim, describe_preference
 
 JSON, NEXT, STATE, NOTES = "json", "next", "state", "notes"
 """The outputs: JSON, `fiesta next`, the state of a selection in status and report, and notes below."""
@@ -157,14 +155,21 @@ def _find_collapsed(history: History, decision: Decision) -> Tuple[CollapsedRuns
     return tuple(runs for part in history.by_task.values() for runs in find_collapsed_runs(part))
 
 
-def _find_other_metrics(history: History, decision: Decision) -> Tuple[str, ...]:
-    run = next((run for run in history.evaluations if run.metric in run.metrics), None)
+def _other_metrics_of(history: History, decision: Decision) -> Tuple[str, ...]:
+    return find_other_metrics(history.evaluations)
+
+
+def find_other_metrics(runs: Sequence[Evaluation]) -> Tuple[str, ...]:
+    run = next((run for run in runs if run.metric in run.metrics), None)
     return () if run is None else find_longer_names(run.metric, run.metrics)
 
 
+def describe_other_metrics(metric: str, names: Sequence[str]) -> List[str]:
+    return [f"The metric is {metric}, by exactly this name. Runs also report {join_some(names)}."] if names else []
+
+
 def _describe_other_metrics(result: Any) -> List[str]:
-    others = join_some(result.other_metrics)
-    return [f"The metric is {result.metric_name}, by exactly this name. Runs also report {others}."] if others else []
+    return describe_other_metrics(result.metric_name, result.other_metrics)
 
 
 def _is_open(result: Any) -> bool:
@@ -279,8 +284,46 @@ def describe_errors(result: Any) -> List[str]:
     return [f"Of {errors.winners:,} simulated winners with such a P(best) and lead, {share} were wrong."]
 
 
+def describe_collapsed_runs(runs: CollapsedRuns, *, minimise: bool) -> str:
+    """Describe collapsed runs: their meaning for P(best), and what to do."""
+    side = "above" if minimise else "below"
+    verb = "lies" if len(runs.scores) == 1 else "lie up to"
+    scores_text = join_some([f"{run}: {score:.4g}" for run, score in runs.scores.items()])
+    return (
+        f"{len(runs.scores)} of {runs.num_runs} runs of {runs.candidate} {verb} {runs.sds:.0f} robust sds "
+        f"{side} the others ({scores_text}). P(best) cannot account for collapses too rare to show in these "
+        "runs. Use --min-score to count collapsed runs as failed, or report their share."
+    )
+
+
 def _describe_collapsed(result: Any) -> List[str]:
     return [describe_collapsed_runs(runs, minimise=result.minimise) for runs in result.collapsed]
+
+
+def forecast_text(forecast: Optional[Forecast]) -> str:
+    """Return the number of further runs and their time; empty if unknown."""
+    if forecast is None:
+        return ""
+    limit_text = ", the limit" if forecast.is_limited else ""
+    range_text = f" (5-95%: {forecast.low} to {forecast.high}{limit_text})"
+    if forecast.low == forecast.high:
+        range_text = " (the limit)" if forecast.is_limited else ""
+    text = f"about {count_text(forecast.median, 'more run')}{range_text}"
+    seconds, seconds_left = forecast.seconds_per_run, forecast.seconds_left
+    if seconds:
+        text += f", {_duration_range_text(forecast.low * seconds, forecast.high * seconds)}"
+    if seconds_left is None or not seconds:
+        return text
+    left_text = _duration_range_text(seconds_left, seconds_left)
+    chance = chance_text(forecast.prob_decided)
+    return f"{text}; decided within the remaining {left_text} of --max-hours with probability {chance}"
+
+
+def _duration_range_text(low: float, high: float) -> str:
+    """Return a span of seconds, in hours from 90 minutes on, and in minutes from 90 seconds on."""
+    unit, seconds, digits = ("h", 3600, 1) if high >= 5400 else ("min", 60, 0) if high >= 90 else ("s", 1, 0)
+    bounds = [f"{max(0.0, end) / seconds:.{digits}f}" for end in (low, high)]
+    return f"{' to '.join(dict.fromkeys(bounds))} {unit}"
 
 
 def _describe_forecast(result: Any) -> List[str]:
@@ -308,7 +351,7 @@ FACTS: List[Fact] = [
     Fact("gave_up", frozenset({JSON, NEXT}), lambda history, decision: decision.gave_up, _describe_open),
     Fact("unresolved", value=lambda history, decision: decision.unresolved),
     Fact("questions", ASKED, lambda history, decision: decision.questions, lambda result: [*result.questions]),
-    Fact("other_metrics", frozenset({JSON, NOTES}), _find_other_metrics, _describe_other_metrics),
+    Fact("other_metrics", frozenset({JSON, NOTES}), _other_metrics_of, _describe_other_metrics),
     Fact("prob_equal", value=lambda history, decision: decision.prob_equal),
     Fact("class_errors", SHOWN, lambda history, decision: decision.class_errors, describe_errors),
     Fact("runs_to_claim", SHOWN, sentences=describe_claim, of_documents=False),
@@ -324,7 +367,6 @@ FACTS: List[Fact] = [
     Fact("cost", of_documents=True),
     Fact("seconds"),
     Fact("stopped_by"),
-    Fact("seconds_of_equal_allocation"),
 ]
 """The facts in the order of their sentences. Every output walks this list, so one more entry is one more fact in all
 of them."""
@@ -343,23 +385,6 @@ def fact_values(result: Any) -> Dict[str, Any]:
 def fact_sentences(result: Any, output: str) -> List[str]:
     """Return the sentences that an output shows, in order."""
     return [sentence for fact in facts_of(result, output) for sentence in fact.sentences(result)]
-
-
-def first_facts(result: Any) -> List[Tuple[str, str]]:
-    """Return the facts to see first on a page, as pairs of heading and text, where they apply. A table of scores, which
-    has no strategy, ends by itself."""
-    words, share, confidence = result.words, result.single_runs_wrong, result.confidence
-    within = f"P(within {result.margin:g} of the best)" if result.margin else "P(best)"
-    texts = {
-        "best" if result.decided else "leads": result.leading,
-        within: "" if confidence is None else probability_text(confidence),
-        "single runs that name another": "" if share is None else f"{share:.0%}",
-        words.finished: str(result.num_evaluations),
-        f"failed {words.evaluations}": str(result.num_failures or ""),
-        f"time of all {words.evaluations}": duration_text(result.seconds) if result.seconds else "",
-        "stopped by": ((result.strategy and result.stopped_by) or "").replace("_", " "),
-    }
-    return [(heading, text) for heading, text in texts.items() if text]
 
 
 def runs_left_text(result: Any) -> str:

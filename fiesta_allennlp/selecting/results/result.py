@@ -1,6 +1,5 @@
 """The result of a selection: one record, which is the content of `selection.json`."""
 
-import csv
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +11,7 @@ from fiesta_allennlp.choosing.decision import DECIDED_REASONS, Decision
 from fiesta_allennlp.choosing.t_tests import find_tiers
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError
-from fiesta_allennlp.core.files import check_format, from_csv_cell, read_json, write_json_file
+from fiesta_allennlp.core.files import check_format, read_json, write_json_file
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL
@@ -21,15 +20,8 @@ from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.provenance import MachineRuns, count_machine_runs
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.candidate_table import JSON, Printable, candidate_values
-from fiesta_allennlp.selecting.results.claim import SeenLead
-from fiesta_allennlp.selecting.results.facts import (
-    DecisionFacts,
-    computed_facts,
-    fact_values,
-    prob_first_wins,
-)
-from fiesta_allennlp.selecting.results.result_words import Words
-from fiesta_allennlp.selecting.results.verdict import smallest_set
+from fiesta_allennlp.selecting.results.facts import DecisionFacts, computed_facts, fact_values, prob_first_wins
+from fiesta_allennlp.selecting.results.verdict import SeenLead, smallest_set
 from fiesta_allennlp.version import __version__
 
 FORMAT = 3
@@ -40,6 +32,21 @@ Verdict = Literal["best", "equal", "open", "better", "no worse", "worse"]
 """The ends of a selection, and those of a gate, which may be open, too."""
 
 ResultType = TypeVar("ResultType", bound="Result")
+
+
+@dataclass(frozen=True)
+class Words:
+    """The nouns of a result for its candidates and their evaluations."""
+
+    candidate: str = "candidate"
+    candidates: str = "candidates"
+    evaluation: str = "run"
+    evaluations: str = "runs"
+    finished: str = "finished runs"
+    model: str = "model"
+
+    def evaluation_noun(self, count: int) -> str:
+        return self.evaluation if count == 1 else self.evaluations
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,13 +150,8 @@ class Result(DecisionFacts, Printable):
         return {**content, "candidates": entries}
 
     def scores(self) -> Dict[str, List[float]]:
-        """Return the scores of every candidate, in the order in which they arrived."""
-        scores: Dict[str, List[float]] = {candidate.name: [] for candidate in self.candidates}
-        with RunDirectory(self.directory).evaluations_csv.open(encoding="utf-8", newline="") as csv_file:
-            for row in csv.DictReader(csv_file):
-                if row["status"] == "finished":
-                    scores[from_csv_cell(row["candidate"])].append(float(row["score"]))
-        return scores
+        """Return the scores of every candidate, by replicate."""
+        return {candidate.name: list(candidate.scores) for candidate in self.candidates}
 
     @property
     def verdict(self) -> Verdict:
@@ -266,14 +268,6 @@ class Result(DecisionFacts, Printable):
     def seconds(self) -> float:
         """The sum of the run times of all workers."""
         return sum(candidate.seconds for candidate in self.candidates)
-
-    @property
-    def seconds_of_equal_allocation(self) -> Optional[float]:
-        """The cost of evaluating every candidate as often as the leading one: n_best sum_i s_i, where s_i is the mean
-        seconds of a run of candidate i. Candidates without a run are excluded. None if nobody leads."""
-        if self.leader is None or not self.leader.num_evaluations:
-            return None
-        return self.leader.num_evaluations * sum(candidate.mean_seconds or 0.0 for candidate in self.candidates)
 
     @cached_property
     def parsed_metric(self) -> Metric:

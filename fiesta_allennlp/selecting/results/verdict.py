@@ -1,9 +1,12 @@
-"""The verdict over all candidates that ever took part, how often such winners are wrong, and who is good enough."""
+"""The verdict over all candidates that ever took part, how often such winners are wrong, who is good enough, and what
+it takes to claim in a paper that the winner is better than its rival: fresh runs, by the power of a t-test."""
 
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import numpy as np
 
 from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
 from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT
@@ -11,12 +14,19 @@ from fiesta_allennlp.choosing.decision import DECIDED_REASONS, ClassErrors, Deci
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
 from fiesta_allennlp.choosing.stopping_rules import EarlyLooks
 from fiesta_allennlp.choosing.strategy import Margin, Strategy, analyse, have_finished
+from fiesta_allennlp.choosing.t_tests import (
+    CONFIRMATION_LEVEL,
+    MIN_NUM_SCORES,
+    differences_on_shared_splits,
+    fresh_runs_power,
+)
 from fiesta_allennlp.choosing.thompson import TopTwo
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.core.settings.defaults import CONFIDENCE
-from fiesta_allennlp.core.texts import probability_text
+from fiesta_allennlp.core.settings.defaults import CONFIDENCE, MIN_FRESH_RUNS, POWER
+from fiesta_allennlp.core.texts import count_text, duration_text, probability_text
 from fiesta_allennlp.selecting.objections import find_questions
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 
 EQUAL_SDS = 0.5
 """Candidates whose means differ by less than this share of the run-to-run sd are equal."""
@@ -169,3 +179,78 @@ def describe_preference(result: Any) -> List[str]:
     candidate = next(c for c in result.candidates if c.name == chosen.name)
     chance = f"within {result.margin:g} of the best with probability {probability_text(candidate.prob_within_margin)}"
     return [f"Preferred by {chosen.by}: {chosen.name} ({chosen.cost:g}), {chance}."]
+
+
+def failed_notes(history: History) -> List[str]:
+    """Return a note for each candidate with scores that is dropped because of its failed runs."""
+    return [
+        f"{name} was dropped after {count_text(history.num_counted_failures(name), 'failed run')}, although it has "
+        f"{count_text(len(history.evaluations_of(name)), 'score')}. If it was not at fault, raise --max-failures."
+        for name in sorted(history.withdrawn)
+        if history.evaluations_of(name)
+    ]
+
+
+MAX_FRESH_RUNS = 500
+"""The largest number of fresh runs of each candidate to propose."""
+
+
+@dataclass(frozen=True)
+class SeenLead:
+    """By how much a selection saw the winner ahead of a rival, None if too few runs tell.
+
+    `sds` are the sd of the differences on shared splits, or the sds of the winner and the rival.
+    """
+
+    rival: str
+    lead: Optional[float] = None
+    sds: Tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, winner: CandidateResult, rival: CandidateResult, *, sign: int, is_paired: bool) -> "SeenLead":
+        differences = paired_differences(winner, rival, is_paired=is_paired)
+        if len(differences):
+            return cls(rival.name, sign * float(np.mean(differences)), (float(np.std(differences, ddof=1)),))
+        if winner.sd is None or rival.sd is None:
+            return cls(rival.name)
+        return cls(rival.name, sign * float(np.mean(winner.scores) - np.mean(rival.scores)), (winner.sd, rival.sd))
+
+    def power(self, num_runs: int, *, share: float = 1.0, num_rivals: int = 1) -> Optional[float]:
+        """Return the probability that `num_runs` of each confirm a true difference of this share of the lead. With
+        several rivals, it is that of the strictest step of Holm's method. None if the lead is unknown."""
+        if self.lead is None:
+            return None
+        return fresh_runs_power(share * self.lead, self.sds, num_runs, level=CONFIRMATION_LEVEL / num_rivals)
+
+    def num_runs_for_claim(self, *, num_rivals: int = 1) -> Optional[int]:
+        """Return `fresh_runs_needed` for a difference as large as the lead; None if the lead is unknown."""
+        return None if self.lead is None else fresh_runs_needed(self.lead, self.sds, num_rivals=num_rivals)
+
+
+def fresh_runs_needed(difference: float, sds: Sequence[float], *, num_rivals: int = 1) -> Optional[int]:
+    """Return the fewest runs of each of two candidates that confirm a true difference with probability 0.8. None
+    if there is no difference, or more than `MAX_FRESH_RUNS` are needed. The arguments are those of
+    `fresh_runs_power`."""
+    if difference <= 0:
+        return None
+    level = CONFIRMATION_LEVEL / num_rivals
+    numbers = range(MIN_FRESH_RUNS, MAX_FRESH_RUNS + 1)
+    return next((n for n in numbers if fresh_runs_power(difference, sds, n, level=level) >= POWER), None)
+
+
+def paired_differences(first: CandidateResult, second: CandidateResult, *, is_paired: bool) -> np.ndarray:
+    """Return the differences on shared splits, none if there are fewer than three: failed runs leave the other one of
+    their split alone."""
+    differences = differences_on_shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
+    return differences if is_paired and len(differences) >= MIN_NUM_SCORES else np.array([])
+
+
+def describe_claim(result: Any) -> List[str]:
+    """State what a claim about the winner costs."""
+    num_runs = result.runs_to_claim
+    if num_runs is None:
+        return []
+    seconds = num_runs * ((result.leader.mean_seconds or 0) + (result.rival.mean_seconds or 0))
+    time_text = f" ({duration_text(seconds)})" if seconds else ""
+    effort = f"{num_runs} fresh runs of each{time_text}, with power {POWER:.2f} if the lead is as large as it looks"
+    return [f"To write that {result.leading} is better than {result.rival.name}: {effort} (fiesta confirm)."]

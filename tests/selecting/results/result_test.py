@@ -18,9 +18,8 @@ from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.words import selection_in_words
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
-from fiesta_allennlp.selecting.results.facts import LeadOverRival
+from fiesta_allennlp.selecting.results.facts import LeadOverRival, describe_collapsed_runs
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.result_words import describe_collapsed_runs
 
 SCORES: Dict[str, List[float]] = {"a": [0.5, 0.7, 0.6], "b": [0.4], "c": []}
 
@@ -124,17 +123,6 @@ def test_runs_far_from_the_others_are_named(metric: str) -> None:
     )
     assert text in selection_in_words(made)
     assert result(replace(history, sign=-sign)).collapsed == ()
-
-
-def test_the_time_saved_against_equal_allocation(history: History) -> None:
-    """Worked by hand: a leads with 3 runs of 2 s, b has 1 of 10 s. Equal: 3 x (2 + 10) = 36 s; spent: 16 s."""
-    (b,) = (e for e in history.evaluations if e.request.candidate == "b")
-    others = tuple(e for e in history.evaluations if e is not b)
-    made_of = (*others, replace(b, seconds=10.0))
-    made = result(replace(history, evaluations=made_of))
-    assert (made.seconds, made.seconds_of_equal_allocation) == (16.0, 36.0)
-    for best, seconds in (("b", 12.0), ("c", None), (None, None)):
-        assert result(replace(history, evaluations=made_of), best=best).seconds_of_equal_allocation == seconds
 
 
 def test_what_is_written_is_read(tmp_path: Path, history: History) -> None:

@@ -17,8 +17,9 @@ from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.words import verdict_in_words
 from fiesta_allennlp.selecting.objections import UNSEEDED
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.verdict import CLASS_ERRORS, class_of, find_class_errors, judge
+from fiesta_allennlp.selecting.results.verdict import CLASS_ERRORS, SeenLead, class_of, find_class_errors, judge
 from tests.choosing.histories import history, request
+from tests.reports.made_up import candidate
 from tests.selections import write_selection
 
 STRATEGY = {"type": "top_two", "belief": {"type": "moderated_t"}, "max_evaluations": 60}
@@ -204,3 +205,18 @@ def test_a_selection_is_asked_for_its_own_costs(tmp_path: Path) -> None:
     write_selection(tmp_path / "plain", scores).close()
     with pytest.raises(ConfigError, match="--prefer seconds needs --margin"):
         report(tmp_path / "plain", prefer="seconds")
+
+
+def test_too_few_runs_say_nothing_about_a_plan() -> None:
+    seen = SeenLead.of(candidate("a", [0.9]), candidate("b", [0.8]), sign=1, is_paired=True)
+    assert seen.lead is None and seen.power(10) is None
+
+
+def test_a_claim_takes_the_fewest_runs_that_confirm_the_lead_with_power_80() -> None:
+    for sds in ((0.02,), (0.02, 0.03)):
+        lead = SeenLead("b", 0.015, sds)
+        needed = lead.num_runs_for_claim()
+        assert needed is not None and lead.power(needed) >= 0.8 > lead.power(needed - 1)
+        assert needed < lead.num_runs_for_claim(num_rivals=3)
+    assert SeenLead("b", -0.1, (0.02,)).num_runs_for_claim() is SeenLead("b").num_runs_for_claim() is None
+    assert SeenLead("b", 1e-6, (0.02,)).num_runs_for_claim() is None

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.reports.terminal import (
-    coming_runs as simulation,  # noqa: F401  # it says how a simulation shows itself
-)
+from fiesta_allennlp.reports import coming_runs as simulation  # noqa: F401  # it says how a simulation shows itself
 from fiesta_allennlp.tables.simulation.outlook import Distribution, Outlook, Repetition, find_best
 from fiesta_allennlp.tables.simulation.planning import replay
 from fiesta_allennlp.tables.simulation.score_sources import ScorePreset

@@ -2,8 +2,8 @@
 `fiesta plan` and `fiesta replay`."""
 
 import sys
-from dataclasses import asdict, dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from dataclasses import asdict
+from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 from rich.console import Console
 
@@ -12,16 +12,27 @@ from fiesta_allennlp.core.console import repetition_bar
 from fiesta_allennlp.core.errors import full_command, join_some
 from fiesta_allennlp.core.records import Evaluation, Outcome
 from fiesta_allennlp.core.texts import count_text, number_text
-from fiesta_allennlp.reports.latex_and_html import MISSING_TEXT, Columns, join_pairs, make_table, render_paragraphs
-from fiesta_allennlp.reports.words import describe_scored_data, time_forecast_text, verdict_in_words
-from fiesta_allennlp.selecting.results.candidate_table import Printable, Table, TerminalLines, candidate_table, show
+from fiesta_allennlp.reports.words import (
+    MISSING_TEXT,
+    describe_scored_data,
+    join_pairs,
+    render_paragraphs,
+    time_forecast_text,
+    verdict_in_words,
+)
+from fiesta_allennlp.selecting.results.candidate_table import (
+    Columns,
+    Table,
+    TerminalLines,
+    candidate_table,
+    show,
+)
 from fiesta_allennlp.selecting.results.facts import NEXT, fact_sentences, fact_values
 from fiesta_allennlp.selecting.results.task_standing import task_table
-from fiesta_allennlp.tables.next_runs import NextRuns, next_runs
+from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.simulation.planning import Simulation, plan, replay
 from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
-from fiesta_allennlp.tables.table_files import Content
-from fiesta_allennlp.tables.table_settings import MIN_REPEATS, NextSettings, PlanSettings, ReplaySettings
+from fiesta_allennlp.tables.table_settings import MIN_REPEATS, PlanSettings, ReplaySettings
 
 
 def trial_table(outcomes: Sequence[Outcome], metric: str) -> Table:
@@ -31,7 +42,7 @@ def trial_table(outcomes: Sequence[Outcome], metric: str) -> Table:
         metric: lambda outcome: number_text(outcome.score) if isinstance(outcome, Evaluation) else "failed",
         "seconds": lambda outcome: number_text(outcome.seconds, 1),
     }
-    return make_table(columns, outcomes)
+    return Table.of(columns, outcomes)
 
 
 def show_training_plan(plan: Any) -> TerminalLines:
@@ -47,7 +58,7 @@ def show_training_plan(plan: Any) -> TerminalLines:
     columns[metrics_heading] = (
         lambda item: "known after a run" if item[1].metrics is None else join_some(item[1].metrics)
     )
-    table = make_table(columns, list(preparations), wrapped=(metrics_heading,))
+    table = Table.of(columns, list(preparations), wrapped=(metrics_heading,))
     division = prepared.candidate_set.division
     scored_on = describe_scored_data(prepared.pool.official, is_official=division.is_official, scored=division.scored)
     return _show_plan(table, plan, prepared.settings.strategy_params(), scored_on=scored_on)
@@ -61,7 +72,7 @@ def show_documents_plan(plan: Any) -> TerminalLines:
         "type": lambda item: prepared.candidate_by_name[item[0]].config["type"],
         "cost of a query": lambda item: f"{item[1].cost:g}",
     }
-    table = make_table(columns, list(prepared.systems.items()), wrapped=("type",))
+    table = Table.of(columns, list(prepared.systems.items()), wrapped=("type",))
     return _show_plan(table, plan, prepared.setup.strategy_params, prepared=prepared)
 
 
@@ -85,53 +96,38 @@ def _show_plan(
     return [table, *sentences]
 
 
-@dataclass(frozen=True, repr=False)
-class PrintableNextRuns(Printable, NextRuns):
-    """`NextRuns` that print as a table and sentences, on a terminal and in a notebook."""
-
-    @property
-    def data(self) -> Dict[str, Any]:
-        """The answer as plain data; `stopped_by` is null while runs are needed."""
-        result, time = self.result, self.time_forecast
-        return {
-            "metric": result.metric,
-            **fact_values(result),
-            "prob_best": dict(self.decision.prob_best),
-            "num_pending": len(self.history.pending),
-            "splits": result.splits,
-            "table": self.table.data,
-            "notes": list(self.notes),
-            "num_missed": {c.name: c.num_missed for c in result.candidates if c.num_missed},
-            "time": time and asdict(time),
-            "next": [asdict(run) for run in self.runs],
-        }
-
-    @property
-    def sentences(self) -> List[str]:
-        """Who leads, and the runs to make. The last sentence of a selection without further runs is its ending."""
-        time, is_over = self.time_forecast, self.result.stopped_by not in (None, "failures")
-        after = f"after {count_text(self.result.num_evaluations, 'run')} of {len(self.result.candidates)} candidates"
-        missing = [f"{count_text(number, 'run')} of {name}" for name, number in self.num_missing.items()]
-        return render_paragraphs(
-            "next.j2",
-            next_runs=self,
-            result=self.result,
-            missing=join_some(missing),
-            time=time and time_forecast_text(time),
-            facts=fact_sentences(self.result, NEXT),
-            verdict=verdict_in_words(self.result, after) if is_over else "",
-        )
+def next_runs_data(answer: NextRuns) -> Dict[str, Any]:
+    """Return the answer as plain data; `stopped_by` is null while runs are needed."""
+    result = answer.result
+    return {
+        "metric": result.metric,
+        **fact_values(result),
+        "prob_best": dict(answer.decision.prob_best),
+        "num_pending": len(answer.history.pending),
+        "splits": result.splits,
+        "table": answer.table.data,
+        "notes": list(answer.notes),
+        "num_missed": {c.name: c.num_missed for c in result.candidates if c.num_missed},
+        "next": [asdict(run) for run in answer.runs],
+    }
 
 
 @show.register
-def _(answer: PrintableNextRuns) -> TerminalLines:
-    tasks = [task_table(answer.result)] if answer.result.tasks else []
-    return [candidate_table(answer.result, title=answer.metric.display_name), *tasks, *answer.sentences]
-
-
-def ask_next_runs(settings: NextSettings, content: Content = None) -> PrintableNextRuns:
-    """Ask about a table of scores, as `tables.next_runs.next_runs` does."""
-    return PrintableNextRuns(**vars(next_runs(settings, content)))
+def _(answer: NextRuns) -> TerminalLines:
+    """Tell who leads, and the runs to make. The last sentence of a selection without further runs is its ending."""
+    result = answer.result
+    after = f"after {count_text(result.num_evaluations, 'run')} of {len(result.candidates)} candidates"
+    missing = [f"{count_text(number, 'run')} of {name}" for name, number in answer.num_missing.items()]
+    sentences = render_paragraphs(
+        "next.j2",
+        next_runs=answer,
+        result=result,
+        missing=join_some(missing),
+        facts=fact_sentences(result, NEXT),
+        verdict=verdict_in_words(result, after) if result.stopped_by not in (None, "failures") else "",
+    )
+    tasks = [task_table(result)] if result.tasks else []
+    return [candidate_table(result, title=answer.metric.display_name), *tasks, *sentences]
 
 
 @show.register
@@ -173,16 +169,15 @@ def outlook_table(result: Simulation) -> Table:
     columns["picked\nbest"] = lambda way: share_text(way[2].picked, way[1])
     columns["wrong\nwinner"] = lambda way: share_text(way[2].wrong, way[1])
     columns["no\nwinner"] = lambda way: f"{way[2].open:.0%}" if way[2].open else ""
-    return make_table(columns, ways)
+    return Table.of(columns, ways)
 
 
-def plan_with_bar(settings: PlanSettings, console: Console) -> Simulation:
-    """Simulate a selection to plan it, with a bar on a terminal."""
-    with repetition_bar(console, MIN_REPEATS) as advance:
-        return plan(settings, on_repetitions=advance)
-
-
-def replay_with_bar(settings: ReplaySettings, console: Console, source: Optional[ScoreSource] = None) -> Simulation:
-    """Simulate a selection over existing scores, with a bar on a terminal."""
+def simulate(
+    settings: Union[PlanSettings, ReplaySettings], console: Console, source: Optional[ScoreSource] = None
+) -> Simulation:
+    """Simulate a selection to plan it, or over existing scores, with a bar on a terminal."""
+    if isinstance(settings, PlanSettings):
+        with repetition_bar(console, MIN_REPEATS) as advance:
+            return plan(settings, on_repetitions=advance)
     with repetition_bar(console, settings.repetitions) as advance:
         return replay(settings, source=source, on_repetitions=advance)

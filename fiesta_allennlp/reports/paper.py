@@ -1,17 +1,29 @@
-"""The paragraph to copy into a paper, its appendix, and the works that they cite."""
+"""What a paper copies from a report: the paragraph, the appendix with its checklist, and the works that they cite."""
 
 import re
-from typing import Any, List, Mapping, Tuple
+import shlex
+from pathlib import Path
+from typing import Any, Iterator, List, Mapping, Tuple
 
+from fiesta_allennlp.candidates.candidate_types import stored_type_of
 from fiesta_allennlp.choosing.stopping_rules import StoppingRule
-from fiesta_allennlp.core.errors import MAX_SHOWN, join_some
+from fiesta_allennlp.core.errors import MAX_SHOWN, escape_invisible, join_some
+from fiesta_allennlp.core.files import file_digest
 from fiesta_allennlp.core.origin import package_source
-from fiesta_allennlp.core.texts import count_text, interval_text, number_text, probability_text
-from fiesta_allennlp.reports.latex_and_html import TEMPLATES_DIRECTORY
+from fiesta_allennlp.core.settings.choice_settings import ChoiceSettings
+from fiesta_allennlp.core.settings.options import command_words, declared_options, flag
+from fiesta_allennlp.core.texts import count_text, duration_text, interval_text, number_text, probability_text
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.words import changes_in_words, min_score_in_words
+from fiesta_allennlp.reports.words import (
+    TEMPLATES_DIRECTORY,
+    changes_in_words,
+    join_pairs,
+    min_score_in_words,
+)
+from fiesta_allennlp.running.machine import origin_here
 from fiesta_allennlp.selecting.results.facts import describe_errors
 from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.store import Meta
 from fiesta_allennlp.version import __version__
 
 FIESTA_KEY, SOFTWARE_KEY = "moss-etal-2019-fiesta", "fiesta-allennlp"
@@ -168,3 +180,106 @@ def collect_bibtex(report: Report) -> str:
     parts = strategy.get("type", ""), report.result.belief["type"], strategy.get("stop", {}).get("type", "")
     keys = [SOFTWARE_KEY, FIESTA_KEY, *(key for name in parts for key in METHOD_TEXTS.get(name, ("", ()))[1])]
     return "\n\n".join(entries[key] for key in dict.fromkeys(keys))
+
+
+DATA_TEXTS = {
+    "official": "sizes of the files",
+    "targets": "every split",
+    "group_by": "instances that stay together have the same",
+    "num_groups": "groups",
+    "data": "SHA-256 of the files",
+    "fingerprint": "SHA-256 of labels and groups",
+}
+"""The facts about data, and what they are called."""
+
+Checklist = Tuple[Tuple[str, str], ...]
+"""Pairs of a key and its value."""
+
+RESULT_FACTS = ("metric", "strategy", "belief", "target", "margin", "min_score", "splits", "score", "task", "documents")
+"""The fields of a result that have a row, where it has them."""
+
+NOT_LISTED = {"candidates", "systems", "seed", *RESULT_FACTS, *dict(declared_options(ChoiceSettings))}
+"""Settings that have a row of their own, or no effect on a score."""
+
+
+def build_checklist(report: Report) -> Checklist:
+    """Return what you need to repeat what was read, walked from the settings and the result. Empty for rows that were
+    not read here."""
+    report = report.whole or report
+    if report.meta is None and report.read_back is None:
+        return ()
+    rows = _rows_of_table(report) if report.meta is None else _rows_of_selection(report, report.meta)
+    return tuple((escape_invisible(key), escape_invisible(text)) for key, value in rows if (text := _value_text(value)))
+
+
+def _rows_of_table(report: Report) -> Iterator[Tuple[str, Any]]:
+    result = report.result
+    files = [f"{Path(file).name}, SHA-256 {file_digest(Path(file))}" for file in report.table_files]
+    yield "scores", join_some(files, "; ") or "rows from Python or a pipe"
+    yield "candidates", join_pairs({candidate.name: candidate.num_evaluations for candidate in result.candidates})
+    yield from _result_facts(result)
+    yield "made with", join_pairs(origin_here().software)
+
+
+def _rows_of_selection(report: Report, meta: Meta) -> Iterator[Tuple[str, Any]]:
+    settings, history = report.settings, report.history
+    yield "candidates", "; ".join(f"{c.name}: {c.source}" for c in report.stored_candidates)
+    yield from _result_facts(report.result)
+    for name, _ in declared_options(settings):
+        if name not in NOT_LISTED:
+            yield flag(name), getattr(settings, name)
+    yield "master seed", str(meta.seed)
+    pool = report.stored_candidates[0].facts.get("pool", {})  # the same of all candidates
+    if pool and not pool["official"]:
+        yield "data", "not recorded, because each program loads its own"
+    else:
+        yield from ((f"data: {text}", pool.get(name)) for name, text in DATA_TEXTS.items())
+    yield "data: fingerprint", meta.documents
+    yield "runs made before", meta.brought_facts
+    for machine in report.result.machines:
+        origin, runs = machine.origin, f"{machine.num_evaluations} finished and {machine.num_failures} failed runs"
+        processor = f"{origin.processor}, {origin.cores} cores, {origin.memory_gib:g} GiB of memory"
+        hardware = f"{processor}, {origin.gpu_names or 'no GPU'}; {origin.platform}"
+        yield f"machine {origin.machine}", f"{hardware}; {join_pairs(origin.software)}; {runs}"
+    for number, environment in enumerate(meta.environments):
+        later = f" after resumption {number}" if number else ""
+        yield from ((f"code of {name}{later}", f"SHA-256 {code}") for name, code in environment.get("code", {}).items())
+    starts = sorted(run.started_at for run in history.evaluations if run.started_at)
+    yield "finished", f"{len(history.evaluations)}{f', from {starts[0]} to {starts[-1]}' if starts else ''}"
+    yield "failed", str(len(history.failures))
+    seconds = [duration_text(sum(run.seconds for run in runs)) for runs in (history.evaluations, history.failures)]
+    yield "time of all workers", f"{seconds[0]}, and {seconds[1]} of what failed"
+    yield "wall-clock time", duration_text(meta.working_seconds)
+    yield "command to repeat it all", _repeat_command(settings, meta)
+    if meta.kind != "documents":
+        for kind in dict.fromkeys(stored_type_of(candidate.config) for candidate in report.stored_candidates):
+            yield "command to repeat one run", kind.repeat_command(settings.include_package)
+
+
+def _result_facts(result: Result) -> Iterator[Tuple[str, Any]]:
+    return ((name.replace("_", " "), getattr(result, name, None)) for name in RESULT_FACTS)
+
+
+def _value_text(value: Any) -> str:
+    """Format a setting or a fact; empty if there is nothing to say."""
+    if value in (None, (), [], {}, "", False):
+        return ""
+    if isinstance(value, Mapping) and "type" in value:
+        options = {key: child for key, child in value.items() if key not in ("type", "belief")}
+        return f"{value['type']} ({_value_text(options) or 'defaults'})"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_value_text(child) or child}" for key, child in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value))
+    return "yes" if value is True else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _repeat_command(settings: Any, meta: Meta) -> str:
+    """Return the command that makes the same selection: options that are not defaults, the seed, and the table of runs
+    that were made before."""
+    command_name, positional = ("documents", "systems") if meta.kind == "documents" else ("select", "candidates")
+    arguments = command_words(settings, positional=positional, seed=meta.seed)
+    num_positional = len(getattr(settings, positional))
+    scores = ["--scores", meta.brought_facts["file"]] if meta.brought_facts else []
+    arguments[num_positional:num_positional] = ["-s", "NEW", *scores]
+    return shlex.join(["python", "-m", "fiesta_allennlp", command_name, *arguments])

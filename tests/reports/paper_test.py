@@ -6,7 +6,7 @@ from typing import Any, Dict, Tuple
 
 import pytest
 
-from fiesta_allennlp.reports.paragraph import (
+from fiesta_allennlp.reports.paper import (
     CITATION_TEXTS,
     METHOD_TEXTS,
     collect_bibtex,

@@ -17,10 +17,9 @@ from fiesta_allennlp.core.texts import (
     number_text,
     probability_text,
 )
-from fiesta_allennlp.reports.latex_and_html import Columns, make_table
-from fiesta_allennlp.reports.terminal.live_table import LiveTable
-from fiesta_allennlp.selecting.results.candidate_table import Table, TerminalLines, show
-from fiesta_allennlp.selecting.results.claim import SeenLead
+from fiesta_allennlp.selecting.listeners import Display
+from fiesta_allennlp.selecting.results.candidate_table import Columns, Table, TerminalLines, show
+from fiesta_allennlp.selecting.results.verdict import SeenLead
 
 
 def confirmation_table(confirmations: Sequence[Confirmation]) -> Table:
@@ -36,7 +35,7 @@ def confirmation_table(confirmations: Sequence[Confirmation]) -> Table:
         "p": lambda row: probability_text(row[1].p_value),
         "verdict": lambda row: row[1].verdict,
     }
-    return make_table(columns, rows)
+    return Table.of(columns, rows)
 
 
 def confirmation_in_words(confirmation: Confirmation) -> Tuple[str, ...]:
@@ -130,19 +129,24 @@ def plan_confirmation(settings: ConfirmSettings, resources: Mapping[str, Any]) -
 
 
 def confirm(
-    settings: ConfirmSettings, resources: Mapping[str, Any], console: Console, *, recover: bool = False
+    settings: ConfirmSettings,
+    resources: Mapping[str, Any],
+    console: Console,
+    *,
+    display: Display,
+    recover: bool = False,
 ) -> Confirmation:
     """Make the fresh runs of a confirmation, or continue them, and return what they say.
 
     `resources` are settings of `fiesta select` about resources, which replace those of the selection."""
     check_resources(resources)
     if recover:
-        directory = resume_confirmation(settings, resources, console, LiveTable)
+        directory = resume_confirmation(settings, resources, console, display)
     else:
         selection = FinishedSelection.read(settings.directory, resources.get("allow", ()))
         plan = selection.plan(settings)
         console.print(*plan_in_words(plan))
-        directory = selection.begin(plan, seed=settings.seed, resources=resources, console=console, display=LiveTable)
+        directory = selection.begin(plan, seed=settings.seed, resources=resources, console=console, display=display)
     confirmation = read_confirmation(directory)
     if confirmation is None:
         raise StoreError(f"{directory.root}: the confirmation has not begun its first run.")

@@ -11,9 +11,8 @@ import pytest
 
 from fiesta_allennlp.reports.drawing import shorten_names
 from fiesta_allennlp.reports.figures import draw_all
-from fiesta_allennlp.reports.latex_and_html import escape_latex
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.report import render_html, render_latex, render_scores
+from fiesta_allennlp.reports.report import escape_latex, render_html, render_latex, render_scores
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from tests.reports.made_up import UGLY_NAMES, all_made_up, by_documents, just_begun, made_up, with_failures
 
