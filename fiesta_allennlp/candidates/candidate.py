@@ -10,8 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Type
 
-from fiesta_allennlp.candidates.config import Config
-from fiesta_allennlp.candidates.data_files import DataSnapshot, checking_unchanged
+from fiesta_allennlp.candidates.config import Config, DataSnapshot, checking_unchanged
 from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division, Pool, Preparation
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.directory import OUTCOME_FILE, RUN_FILE

@@ -8,8 +8,15 @@ from pathlib import Path
 from typing import Any, Collection, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.candidates.candidate_types import type_of
-from fiesta_allennlp.candidates.config import SEED_KEYS, Config, first_difference, seen_data_reasons
-from fiesta_allennlp.candidates.data_files import DataSnapshot, files_behind, take_snapshot
+from fiesta_allennlp.candidates.config import (
+    SEED_KEYS,
+    Config,
+    DataSnapshot,
+    files_behind,
+    first_difference,
+    seen_data_reasons,
+    take_snapshot,
+)
 from fiesta_allennlp.candidates.points import CandidateSpec, Point, Trial, parse_candidates, read_trials, trials_of
 from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.candidates.programs.program import check_no_lone_placeholder, config_of_command
