@@ -150,7 +150,7 @@ def test_what_was_read_is_told(tmp_path: Path, text: str, settings: Dict[str, An
     assert next_runs(path, **settings).table.lines[:2] == (f"{path}: {runs}", splits)
 
 
-def test_a_file_for_each_candidate_with_a_column_for_each_split(tmp_path: Path) -> None:
+def test_a_file_for_each_candidate_with_a_column_for_each_split(tmp_path: Path, undrawn: None) -> None:
     files = [write(tmp_path / f"{name}.csv", text) for name, text in UCR.items()]
     given: Dict[str, Any] = {"score": "{split}", "where": ["folds:=ArrowHead"]}
     found = next_runs(files, confidence=0.9999, **given)
@@ -360,7 +360,7 @@ def test_a_replay_that_runs_out_of_scores_draws_them_again() -> None:
     ],
 )
 def test_the_metric_column_names_the_metric_or_else_the_score_column(
-    tmp_path: Path, text: str, settings: Dict[str, Any], metric: Metric
+    tmp_path: Path, undrawn: None, text: str, settings: Dict[str, Any], metric: Metric
 ) -> None:
     end = ",auc" * (text.count(",") - 2)
     rows = "".join(f"{name},{k},0.{digit}{k}{end}\n" for name, digit in (("a", 9), ("b", 1)) for k in range(3))

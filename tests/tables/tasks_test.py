@@ -164,7 +164,7 @@ def test_a_column_named_task_may_be_a_split_or_ignored() -> None:
     assert next_runs(make_rows(MEANS), ignore=["task"], columns={"seed": "", "task": ""}).result.tasks == ()
 
 
-def test_the_written_table_and_the_report_have_the_tasks(tmp_path: Path) -> None:
+def test_the_written_table_and_the_report_have_the_tasks(tmp_path: Path, undrawn: None) -> None:
     answer = next_runs(make_rows(MEANS))
     answer.table.write(tmp_path / "runs.csv")
     again = next_runs(tmp_path / "runs.csv")
