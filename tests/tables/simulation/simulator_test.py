@@ -112,9 +112,7 @@ def test_a_strategy_sees_ordinary_histories(splits: str, num_shared: int) -> Non
 
 @pytest.mark.parametrize(
     ("options", "named"),
-    [
-        ({"with_replacement": True}, "--with-replacement: .* tdsa-8"),
-    ],
+    [],
 )
 def test_settings_that_cannot_work_are_errors(options: Dict[str, Any], named: str) -> None:
     with pytest.raises(ConfigError, match=named):
