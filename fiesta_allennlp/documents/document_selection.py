@@ -241,7 +241,7 @@ class DocumentPlan:
     most: int
 
 
-def plan_documents(settings: DocumentSettings, console: Console, directory: RunDirectory) -> DocumentPlan:
+def plan_documents(settings: DocumentSettings, console: Console) -> DocumentPlan:
     """Check everything and open every system once, without asking or keeping anything."""
     with dry_run(DocumentSelection, settings, console) as prepared:
         return DocumentPlan(prepared, *prepared.setup.strategy.bounds(len(prepared.systems)))

@@ -1,7 +1,6 @@
 """Shows runs that are yet to come: what a dry run plans, the answer of `fiesta next`, and the simulated selections of
 `fiesta plan` and `fiesta replay`."""
 
-import sys
 from dataclasses import asdict
 from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
@@ -53,8 +52,6 @@ def show_training_plan(plan: Any) -> TerminalLines:
         "candidate": lambda item: item[0],
         "parameters": lambda item: MISSING_TEXT if item[1].num_parameters is None else f"{item[1].num_parameters:,}",
     }
-    if any(preparation.coverage for _, preparation in preparations):
-        columns["tokens with a vector"] = lambda item: ", ".join(f"{share:.1%}" for share in item[1].coverage)
     columns[metrics_heading] = (
         lambda item: "known after a run" if item[1].metrics is None else join_some(item[1].metrics)
     )
@@ -82,12 +79,10 @@ def _show_plan(
     options = {key: value for key, value in params.items() if key not in ("type", "belief")}
     if "stop" in options:
         options["stop"] = options["stop"]["type"]
-    commands = {name: line.replace(sys.executable, "python") for name, line in getattr(plan, "commands", {}).items()}
     sentences = render_paragraphs(
         "dry_run.j2",
         plan=plan,
         prepared=prepared,
-        commands=commands,
         strategy=params,
         options=join_pairs(options) or "defaults",
         plan_command=full_command("plan"),
