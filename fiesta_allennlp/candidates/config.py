@@ -227,7 +227,7 @@ FITTED_SETS = ("train", "validation")
 """The sets that weights depend on: those of the training and of the choice of its epoch."""
 
 
-def seen_data_reasons(config: Config, snapshot: DataSnapshot) -> Iterator[str]:
+def seen_data_reasons(config: Mapping[str, Any], snapshot: DataSnapshot) -> Iterator[str]:
     """Yield which archives, that a config starts from, were trained on data of which a random split may make its test
     set. `snapshot` identifies these data."""
     pool_digests = {file.digest for file in snapshot.files}

@@ -160,7 +160,7 @@ class Preparation:
         return {uri: str(directory / name) for uri, name in self.vectors}
 
 
-def describe_content(path: str, num_items: int, unit: str, fields: Iterable[str], first_line: str = "") -> str:
+def content_text(path: str, num_items: int, unit: str, fields: Iterable[str], first_line: str = "") -> str:
     """Describe what was read from a data file: how many items, and the names of their fields, or else the first
     line."""
     ending = f"; the first: {shorten(escape_invisible(first_line))!r}" if first_line else ""

@@ -13,7 +13,7 @@ from rich.console import Console
 from fiesta_allennlp.candidates.candidate import CandidateRun
 from fiesta_allennlp.candidates.candidate_set import CandidateSet, compare_with_store, load_candidates, take_trials
 from fiesta_allennlp.candidates.candidate_types import type_of
-from fiesta_allennlp.candidates.config import DataSnapshot
+from fiesta_allennlp.candidates.config import DataSnapshot, seen_data_reasons
 from fiesta_allennlp.candidates.points import Trial, trials_of
 from fiesta_allennlp.candidates.pool import Pool, Preparation, check_same_pool
 from fiesta_allennlp.candidates.preparation import build_executor, prepare_candidates, resolve_metric, worker_packages
@@ -114,7 +114,10 @@ class TrainingSelection(SelectionFamily):
             missing = {name: candidate for name, candidate in active.items() if name not in complete}
             if missing:
                 if not settings.on_official_splits:
-                    PRETRAINED.check(self.candidate_set.seen_data_reasons(missing), settings.allow)
+                    snapshots = self.candidate_set.snapshots
+                    for name, candidate in missing.items():
+                        reasons = seen_data_reasons(candidate.config, snapshots[name])
+                        PRETRAINED.check((f"candidate '{name}': {reason}" for reason in reasons), settings.allow)
                 num_threads = self.executor.num_threads
                 preparations |= prepare_candidates(
                     missing, settings, self.candidate_set, directory, console, num_threads=num_threads

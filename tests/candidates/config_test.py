@@ -9,7 +9,7 @@ from typing import Any, Dict, Mapping, Optional
 
 import pytest
 
-from fiesta_allennlp.candidates.candidate_set import check_distinct_sets, load_candidate
+from fiesta_allennlp.candidates.candidate_set import load_candidate
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.config import (
     checking_unchanged,
@@ -154,9 +154,7 @@ def compared(config: Dict[str, Any], message: Optional[str], options: Mapping[st
     checked(config, None, **options)
     with nullcontext() if message is None else pytest.raises(ConfigError, match=f"{message}.* the same data"):
         known, division = type_of(config), Settings(**options).division
-        check_distinct_sets(
-            known.data_paths, division, take_snapshot(division.used_paths(known.data_paths)), known.data_key
-        )
+        known.check_distinct_sets(division, take_snapshot(division.used_paths(known.data_paths)))
 
 
 def test_the_same_data_in_two_sets_are_refused(reviews: Path) -> None:

@@ -14,15 +14,7 @@ from pathlib import Path
 from typing import Any, Callable, DefaultDict, Dict, Hashable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.candidates.config import absolute_paths
-from fiesta_allennlp.candidates.pool import (
-    Division,
-    Pool,
-    build_pool,
-    describe_content,
-    is_id,
-    split_pool,
-    target_sizes,
-)
+from fiesta_allennlp.candidates.pool import Division, Pool, build_pool, content_text, is_id, split_pool, target_sizes
 from fiesta_allennlp.core.errors import MAX_CHOICES, DataError, join_some
 from fiesta_allennlp.core.files import refuse_repeated_keys
 
@@ -294,7 +286,7 @@ class ProgramData:
             first = file.records[0]
             line = first.text.partition(b"\n")[0].decode("utf-8", "replace").strip()
             fields = first.fields if self.format.names_fields else ()
-            descriptions.append(describe_content(file.path, len(file.records), self.format.unit, fields, line))
+            descriptions.append(content_text(file.path, len(file.records), self.format.unit, fields, line))
         return tuple(descriptions)
 
     def write_sets(
