@@ -109,8 +109,9 @@ class TrainingSelection(SelectionFamily):
                 for name, candidate in self.candidate_set.stored.items()
                 if name not in self.corrected
             }
-            vectors = {name: built.vector_files(self.directory.vectors) for name, built in preparations.items()}
-            complete = {name for name, files in vectors.items() if all(map(os.path.isfile, files.values()))}
+            complete = {
+                name for name, built in preparations.items() if all(map(os.path.isfile, dict(built.vectors).values()))
+            }
             missing = {name: candidate for name, candidate in active.items() if name not in complete}
             if missing:
                 if not settings.on_official_splits:
@@ -118,10 +119,13 @@ class TrainingSelection(SelectionFamily):
                     for name, candidate in missing.items():
                         reasons = seen_data_reasons(candidate.config, snapshots[name])
                         PRETRAINED.check((f"candidate '{name}': {reason}" for reason in reasons), settings.allow)
-                num_threads = self.executor.num_threads
-                preparations |= prepare_candidates(
+                num_threads, vectors = self.executor.num_threads, self.directory.vectors.resolve()
+                new_preparations = prepare_candidates(
                     missing, settings, self.candidate_set, directory, console, num_threads=num_threads
                 )
+                for name, built in new_preparations.items():  # in `directory`, which becomes this one
+                    files = tuple((uri, str(vectors / Path(file).name)) for uri, file in built.vectors)
+                    preparations[name] = replace(built, vectors=files)
                 check_same_pool({name: preparations[name].pool for name in active})
                 pools = [preparations[name].pool for name in missing]
                 for text in dict.fromkeys(text for pool in pools for text in pool.contents_read):
@@ -175,7 +179,7 @@ class TrainingSelection(SelectionFamily):
                 group_by=self.preparations[name].pool.group_by,
                 data=candidate_set.snapshots.get(name, DataSnapshot()),
                 division=candidate_set.division,
-                vectors=self.preparations[name].vector_files(self.directory.vectors.resolve()),
+                vectors=dict(self.preparations[name].vectors),
                 keep_models=settings.keep != "none",
                 free_device=self.executor.gives_devices and not self.executor.hides_gpus,
                 is_trial=is_trial,
