@@ -15,6 +15,7 @@ from fiesta_allennlp.commands.command import (
     add_require_decision,
     decision_status,
     import_dotted,
+    import_packages,
     print_read_back,
 )
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
@@ -31,15 +32,17 @@ changes nothing in the directory."""
   %(prog)s runs/first
   watch %(prog)s runs/first
   %(prog)s runs/first --json"""
-    settings_class_path = "fiesta_allennlp.reports.report_settings.StatusSettings"
-    positional_settings = (("directory", None),)
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("directory", type=Path, metavar="DIR", help="the directory of the selection")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
-        settings = self.build_settings(args)
+        import_packages(args)
         from fiesta_allennlp.reports.progress import read_status
 
-        status = read_status(settings.directory)
-        if settings.json:
+        status = read_status(args.directory)
+        if args.json:
             print(json.dumps(status.data, indent=2, default=asdict))
         else:
             console.print(status.table, *status.sentences)

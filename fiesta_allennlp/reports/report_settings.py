@@ -1,4 +1,4 @@
-"""The options of `fiesta-status` and of `fiesta-report` as records."""
+"""The options of `fiesta-report` as a record."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,26 +6,13 @@ from typing import Any, ClassVar, Optional, Tuple
 
 from fiesta_allennlp.core.settings.choice_settings import CONFIG_METAVAR, ChoiceSettings, splits_option
 from fiesta_allennlp.core.settings.defaults import BELIEF, MAX_FAILURES
-from fiesta_allennlp.core.settings.options import RESOURCES_GROUP, check_options, option, restated_option
+from fiesta_allennlp.core.settings.options import check_options, option, restated_option
 from fiesta_allennlp.tables.table_settings import SCORES_GROUP, TABLE_OPTIONS, TableSettings, prefer_option
 
 REPORT_GROUP = "Report"
 
 UNRECORDED_OPTIONS = (*TABLE_OPTIONS, "done", "splits", "belief", "margin", "max_failures", "min_score")
 """The settings of a report that a selection has recorded."""
-
-
-@dataclass(frozen=True)
-class StatusSettings:
-    """The settings of `fiesta status`. Names and defaults are those of the command's options."""
-
-    GROUPS: ClassVar[Tuple[str, ...]] = (RESOURCES_GROUP,)
-
-    directory: Path = option(Path(), "the directory of the selection", metavar="DIR", parse=Path)
-    json: bool = option(False, "print one JSON object", group=RESOURCES_GROUP, can_be_undone=False)
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 @dataclass(frozen=True)
