@@ -20,7 +20,7 @@ import argparse  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 from fiesta_allennlp.commands import COMMANDS, add_command  # noqa: E402
-from fiesta_allennlp.commands.command import (  # noqa: E402  # noqa: E402
+from fiesta_allennlp.commands.command import (  # noqa: E402
     DOCS_HINT,
     EXIT_INTERRUPTED,
     EXIT_USER_ERROR,
@@ -71,7 +71,7 @@ def _parse() -> argparse.Namespace:
             commands.add_parser(name, help=command.help)
             continue
         chosen = add_command(commands, name, command_name=name, program=program)
-        if name != "docs":
+        if name not in ("docs", "plugin"):
             chosen.add_argument("--include-package", action="append", default=[], help="additional packages to include")
     if len(sys.argv) == 1:
         parser.print_help()

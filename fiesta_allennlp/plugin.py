@@ -22,5 +22,6 @@ class FiestaSubcommand(Subcommand):
 
 
 for name in COMMANDS:
-    Subcommand.register(f"fiesta-{name}")(type(f"Fiesta{name.title()}", (FiestaSubcommand,), {}))
+    if name != "plugin":
+        Subcommand.register(f"fiesta-{name}")(type(f"Fiesta{name.title()}", (FiestaSubcommand,), {}))
 set_default_variables()

@@ -20,9 +20,9 @@ HEAD = """# Command reference
 This page lists every option. `scripts/make_command_reference.py` writes it from the parsers, so do not edit it. [The
 guides](index.md) show when to use which option.
 
-`fiesta COMMAND` works in every directory. In a directory whose file `.allennlp_plugins` has the line
-`fiesta_allennlp.plugin`, you can type `allennlp fiesta-COMMAND` too. With `--include-package PKG`, every command
-imports your own package first. `--help` lists the options that people use, `--help-all` all of them.
+`fiesta COMMAND` works in every directory. `fiesta plugin` lets you type `allennlp fiesta-COMMAND` in the current
+directory, and `fiesta plugin --user` in all directories. With `--include-package PKG`, every command imports your own
+package first. `--help` lists the options that people use, `--help-all` all of them.
 """
 
 

@@ -10,7 +10,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 from importlib.util import find_spec
-from multiprocessing import forkserver
+from multiprocessing import forkserver, util
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator
 
@@ -53,9 +53,11 @@ def pytest_configure(config: pytest.Config) -> None:
         warm.start_server()
         config.option.dist = "loadgroup"  # else several processes start what the tests of a group share
     elif HAS_ALLENNLP:
-        import fiesta_allennlp.plugin  # noqa: F401
+        import fiesta_allennlp.candidates.allennlp.loaded  # noqa: F401
+        from fiesta_allennlp.running.fork_server import start_call, start_fork_server
 
         _FORK_SERVER.ensure_running = _start_needed_server
+        start_call(start_fork_server(1, PRELOADED), os.getpid)  # now, while this process has hardly any threads
 
 
 @pytest.hookimpl(wrapper=True)
@@ -69,16 +71,21 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
 
 
 def _start_needed_server() -> None:
-    """Start a fork server, or take the one that runs. One has AllenNLP loaded, which takes seconds. The other one has
-    not: its processes, for programs, start and end in a tenth of the time."""
+    """Start a fork server, or take the one that runs. One has AllenNLP loaded, as a fork of this process. The other one
+    has not: its processes, for programs, start and end in a tenth of the time."""
     loads_allennlp = "candidates.allennlp" in os.environ.get("FIESTA_PRELOAD", "")
     os.environ["FIESTA_PRELOAD"] = " ".join(PRELOADED[: 2 + loads_allennlp])
     state = vars(_FORK_SERVER)
     if state.get("loads_allennlp", loads_allennlp) != loads_allennlp:
         for name in SERVER_STATE:
             state[name], _OTHER_SERVER[name] = _OTHER_SERVER.get(name), state[name]
-    state["loads_allennlp"] = loads_allennlp
-    _ENSURE_RUNNING()
+    state["loads_allennlp"], spawn = loads_allennlp, util.spawnv_passfds
+    if loads_allennlp:
+        warm.fork_fork_servers()
+    try:
+        _ENSURE_RUNNING()
+    finally:
+        util.spawnv_passfds = spawn
 
 
 SMALL = {"num_cpus": 1, "object_store_memory": 80 * 2**20}

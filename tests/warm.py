@@ -142,10 +142,10 @@ def _fork_and_wait(status: int, out: int) -> None:
     os._exit(0)
 
 
-def _fork_fork_servers() -> None:
-    """Have `multiprocessing` fork its fork server from the command, so that this too has AllenNLP loaded.
+def fork_fork_servers() -> None:
+    """Have `multiprocessing` fork its fork server from this process, so that it too has AllenNLP loaded.
 
-    Else it is what it would be: a child of the command that has none of its files.
+    Else it is what it would be: a child of this process that has none of its files.
     """
     start = util.spawnv_passfds
 
@@ -173,7 +173,7 @@ def _fork_fork_servers() -> None:
 def main() -> None:
     """As Python does: a module after `-m`, code after `-c`, or else a file, and then its arguments."""
     kind, *arguments = serve(socket.socket(fileno=int(sys.argv[1])))
-    _fork_fork_servers()
+    fork_fork_servers()
     sys.path[1:1] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     if kind == "-c":
         sys.argv = ["-c", *arguments[1:]]

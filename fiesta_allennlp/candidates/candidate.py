@@ -8,7 +8,7 @@ from abc import abstractmethod
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Optional, Sequence, Type
+from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Type
 
 from fiesta_allennlp.candidates.config import Config
 from fiesta_allennlp.candidates.data_files import DataSnapshot, checking_unchanged
@@ -22,7 +22,7 @@ from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.core.registry import Registrable
 from fiesta_allennlp.core.settings.metrics import Metric, checked_score, error_word
 from fiesta_allennlp.core.settings.options import flag, option_words
-from fiesta_allennlp.running.executor import Evaluator, Executor
+from fiesta_allennlp.running.executor import Evaluator
 from fiesta_allennlp.running.machine import RUN_ORIGIN
 
 
@@ -93,12 +93,6 @@ class CandidateRun(Evaluator):
         """The name under which a run reports the metric."""
         return self.metric
 
-    def is_directory_of(self, directory: Path, request: Request) -> bool:
-        """Return whether a directory is that of this run. Raise an `OSError` or a `ValueError` if it cannot be read."""
-        path = directory / RUN_FILE
-        description = read_json(path if path.exists() else directory / OUTCOME_FILE)
-        return isinstance(description, dict) and description.get("run") == self._identity(request)
-
     def describe(self, request: Request) -> Dict[str, Any]:
         """Return everything that repeats a run. A finished run has it in `outcome.json`."""
         return {"run": self._identity(request), "metric": self.metric, "working_directory": self.working_directory}
@@ -160,10 +154,10 @@ class CandidateRun(Evaluator):
         """Return the outcome that a worker wrote just before the parent died; or that of a run that ended without the
         metric of that time, but reported the present one."""
         try:
-            if not self.is_directory_of(directory, request):
-                return None
             is_scored = (directory / OUTCOME_FILE).exists()
             record = read_json(directory / (OUTCOME_FILE if is_scored else RUN_FILE))
+            if record["run"] != self._identity(request):
+                return None
             evaluation = self._score_run(request, ReportedMetrics(record["metrics"]), record)
             if not is_scored:
                 self._leave_outcome(evaluation, record, directory)
@@ -223,21 +217,10 @@ class AnyCandidate(Registrable):
     def check_installed(self) -> None:
         """Refuse a candidate whose libraries are not installed."""
 
-    def check_device(self, executor: Executor) -> None:
-        """Refuse a device that the config asks for and the executor does not give."""
-
-    def notes(self, division: Division) -> Iterator[str]:
-        """Yield what is doubtful about the config."""
-        return iter(())
-
     @property
     def data_paths(self) -> Dict[str, Any]:
         """The data paths by set, with absolute files; empty if the candidate splits its data itself."""
         return {}
-
-    def absolute(self) -> Config:
-        """Return the config with data that are found from any current directory."""
-        return self.config
 
     @property
     def code(self) -> List[str]:
@@ -248,14 +231,9 @@ class AnyCandidate(Registrable):
         """Return the division of the data for this candidate."""
         return division
 
-    def prepare(self, *, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
-        """Read the pool, and build what can be built. `data` is the fingerprint of the data files; `vectors` is a
-        directory for word vectors."""
-        return Preparation(Pool({}, {}, num_groups=0, group_by=None, data=data))
-
-    def example_command(self, division: Division, directory: Path) -> str:
-        """Return the shell command of a first run in this directory; empty if there is none."""
-        return ""
+    def prepare(self, *, group_by: Optional[str], division: Division, vectors: Path) -> Preparation:
+        """Read the pool, and build what can be built. `vectors` is a directory for word vectors."""
+        return Preparation(Pool({}, {}, num_groups=0, group_by=None))
 
     @classmethod
     def repeat_command(cls, packages: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Collection, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
@@ -10,15 +10,7 @@ from typing import Any, Collection, Dict, FrozenSet, Iterator, List, Mapping, Op
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.config import SEED_KEYS, Config, first_difference, seen_data_reasons
 from fiesta_allennlp.candidates.data_files import DataSnapshot, files_behind, take_snapshot
-from fiesta_allennlp.candidates.points import (
-    TRIAL_KEY,
-    CandidateSpec,
-    Point,
-    Trial,
-    parse_candidates,
-    read_trials,
-    trials_of,
-)
+from fiesta_allennlp.candidates.points import CandidateSpec, Point, Trial, parse_candidates, read_trials, trials_of
 from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.candidates.programs.program import check_no_lone_placeholder, config_of_command
 from fiesta_allennlp.candidates.select_settings import DEFAULT_TOP, Settings
@@ -82,11 +74,6 @@ class CandidateSet:
         if any(trial.minimise != metric.minimise for trial in trials.values()):
             verbs = ("minimizes", "maximizes") if metric.minimise else ("maximizes", "minimizes")
             yield f"the study {verbs[1]} its objective, but the selection {verbs[0]} {metric.name}."
-        names_by_note: Dict[str, List[str]] = {}
-        for name, config in configs.items():
-            for note in type_of(config).notes(self.division):
-                names_by_note.setdefault(note, []).append(name)
-        yield from (f"{join_some(names)}: {note}" for note, names in names_by_note.items())
 
 
 def load_candidate(spec: CandidateSpec, settings: Settings) -> Candidate:
@@ -146,7 +133,7 @@ def load_candidates(settings: Settings, *, trials: Sequence[Trial] = (), min_cou
     if settings.data and not any(spec.command for spec in specs):
         raise ConfigError("--data is only for candidates that are commands. Configs name their own data: remove it.")
     check_variables_are_read(specs, settings.overrides)
-    facts = {trial.name: {TRIAL_KEY: asdict(trial)} for trial in trials}
+    facts = {trial.name: trial.facts for trial in trials}
     return {name: replace(candidate, facts=facts.get(name, {})) for name, candidate in candidates.items()}
 
 
@@ -192,7 +179,7 @@ def equal_candidates(configs: Mapping[str, Config]) -> List[List[str]]:
     replaced."""
     names_by_config: Dict[str, List[str]] = {}
     for name, config in configs.items():
-        seedless = {**type_of(config).absolute(), **dict.fromkeys(SEED_KEYS)}
+        seedless = {**config, **dict.fromkeys(SEED_KEYS)}
         names_by_config.setdefault(json.dumps(seedless, sort_keys=True), []).append(name)
     return [names for names in names_by_config.values() if len(names) > 1]
 

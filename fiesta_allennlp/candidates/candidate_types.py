@@ -9,30 +9,25 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Type, Union
+from typing import Any, Dict, Mapping, Optional, Sequence, Type, Union
 
 from fiesta_allennlp.candidates.candidate import AnyCandidate, CandidateRun, ReportedMetrics
 from fiesta_allennlp.candidates.config import (
-    SEED_KEYS,
     Config,
     evaluation_config,
     leaves_of,
     official_paths,
     readers_of,
-    vector_files,
-    with_absolute_paths,
 )
 from fiesta_allennlp.candidates.pool import Division, Preparation
 from fiesta_allennlp.candidates.programs import program  # noqa: F401, registers its type
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ALLENNLP_MISSING_MESSAGE, ConfigError
-from fiesta_allennlp.core.files import flatten, read_json
+from fiesta_allennlp.core.files import flatten
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.registry import build
-from fiesta_allennlp.core.settings.jsonnet import apply_overrides
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.core.settings.options import option_words
-from fiesta_allennlp.running.executor import Executor
 
 MAX_CANDIDATES = 1024  # whose objects are kept
 
@@ -83,7 +78,6 @@ REFUSED_READERS = {
 
 REQUIRED_KEYS = ("dataset_reader", "model", "data_loader", "trainer")
 
-CONFIG_FILE = "config.json"  # of AllenNLP's run
 METRIC_PREFIXES = {"test": "test", "validation": "best_validation"}  # of AllenNLP's metrics, by the set that is scored
 
 
@@ -117,26 +111,12 @@ class AllenNLPRun(CandidateRun):
     def metric_name(self) -> str:
         return f"{METRIC_PREFIXES[self.division.scored]}_{self.metric}"
 
-    def describe(self, request: Request) -> Dict[str, Any]:
-        """Return nothing, because `config.json` repeats the run."""
-        return {}
-
-    def is_directory_of(self, directory: Path, request: Request) -> bool:
-        """Compare the configs. The run directory with its word vectors may have moved since."""
-        return _with_bare_vectors(read_json(directory / CONFIG_FILE)) == _with_bare_vectors(self.run_config(request))
-
 
 def limit_to_one_epoch(config: Config) -> Config:
     """Return an AllenNLP config with one epoch, unless its trainer counts none."""
     trainer = config["trainer"]
     has_epochs = "num_epochs" in trainer or trainer.get("type", "gradient_descent") == "gradient_descent"
     return {**config, "trainer": {**trainer, "num_epochs": 1}} if has_epochs else config
-
-
-def _with_bare_vectors(config: Config) -> Config:
-    """Return the config with the bare names of its word-vector files, which identify their contents."""
-    plain = json.loads(json.dumps(config))
-    return apply_overrides(plain, {path: Path(file).name for path, file in vector_files(plain).items()})
 
 
 @AnyCandidate.register("allennlp")
@@ -176,14 +156,6 @@ class AllenNLPCandidate(AnyCandidate):
         self._check_test_loader()
         self._check_metric(settings.scored_by)
 
-    def notes(self, division: Division) -> Iterator[str]:
-        is_evaluated = division.scored == "test"
-        keys = [key for key in SEED_KEYS if self.config.get(key) is not None]
-        if bool(self.config.get("evaluate_on_test", is_evaluated)) != is_evaluated:
-            keys.append("evaluate_on_test")
-        for key in keys:
-            yield f"each run sets {key} itself, so {json.dumps(self.config[key])} in the config is not used."
-
     def _check_test_loader(self) -> None:
         """Refuse a data loader that would skip some of the test set: AllenNLP scores it with the loader for
         validation, or else with the loader for training."""
@@ -209,29 +181,14 @@ class AllenNLPCandidate(AnyCandidate):
     def data_paths(self) -> Dict[str, Any]:
         return official_paths(self.config)
 
-    def absolute(self) -> Config:
-        return with_absolute_paths(self.config)
-
     def check_installed(self) -> None:
         if find_spec("allennlp") is None:
             raise ConfigError(ALLENNLP_MISSING_MESSAGE)
 
-    def check_device(self, executor: Executor) -> None:
-        """Refuse a config that asks for a GPU if runs see none, because it would silently train on the CPU."""
-        device = self.config["trainer"].get("cuda_device", -1)
-        if executor.hides_gpus and device not in (None, -1, "-1", "cpu"):
-            raise ConfigError(
-                f"'trainer.cuda_device' is {json.dumps(device)}, but runs on a cluster see a GPU only if they request "
-                "one. Use --executor-option gres=gpu:1 with Slurm, num_gpus=1 with Ray, or --overrides "
-                "'{\"trainer.cuda_device\": -1}' for the CPU."
-            )
-
-    def prepare(self, *, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
+    def prepare(self, *, group_by: Optional[str], division: Division, vectors: Path) -> Preparation:
         from fiesta_allennlp.candidates.allennlp.training import prepare_candidate
 
-        return prepare_candidate(
-            self.config, group_by=group_by, division=division, data=data, vectors_directory=vectors
-        )
+        return prepare_candidate(self.config, group_by=group_by, division=division, vectors_directory=vectors)
 
     @classmethod
     def repeat_command(cls, packages: Sequence[str]) -> str:

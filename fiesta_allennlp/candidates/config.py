@@ -28,14 +28,6 @@ def official_paths(config: Config) -> Dict[str, Any]:
     return absolute_paths({set_name: config.get(f"{set_name}_data_path") for set_name in SET_NAMES})
 
 
-def with_absolute_paths(config: Config) -> Config:
-    """Return an AllenNLP config with the files of its official parts named so that they are found from any current
-    directory."""
-    result = json.loads(json.dumps(config))
-    result.update({f"{set_name}_data_path": path for set_name, path in official_paths(config).items()})
-    return result
-
-
 def evaluation_config(
     config: Config,
     request: Request,
@@ -45,14 +37,15 @@ def evaluation_config(
     free_device: bool = False,
     division: Division = OFFICIAL_RATIOS_DIVISION,
 ) -> Config:
-    """Return the complete config of one run: plain `allennlp train` on it repeats the run.
+    """Return the complete config of one run: plain `allennlp train` on it repeats the run, in any current directory.
 
     The seeds are written out. The readers are wrapped to draw the split, except for official splits, and the test part
     is evaluated after training if it is scored. `group_by` wins over the config's own reader. `vectors` replace the
     word-vector files that the config names. `free_device` drops `cuda_device`, because the executor gives each worker a
     device.
     """
-    result = with_absolute_paths(config)
+    result = json.loads(json.dumps(config))
+    result.update({f"{set_name}_data_path": path for set_name, path in official_paths(config).items()})
     if not division.is_official:
         _wrap_readers(result, request.split_seed, group_by, division)
     result["evaluate_on_test"] = division.scored == "test"

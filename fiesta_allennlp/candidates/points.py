@@ -5,7 +5,7 @@ import json
 import math
 import os
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
@@ -233,6 +233,11 @@ class Trial:
     @property
     def name(self) -> str:
         return f"trial-{self.number}"
+
+    @property
+    def facts(self) -> Dict[str, Any]:
+        """The facts of the candidate that comes from this trial."""
+        return {TRIAL_KEY: asdict(self)}
 
 
 def trials_of(candidates: Mapping[str, Candidate]) -> Dict[str, Trial]:

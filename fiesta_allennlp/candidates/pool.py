@@ -131,15 +131,15 @@ class Pool:
     """The properties that all candidates must share, so that their scores can be compared.
 
     `official` and `targets` are numbers of instances by set, as published and as drawn. `data` is a digest of the data
-    files; `fingerprint` is one of the groups and labels, in order, that a reader makes of them, empty for a program.
-    `contents_read` is what was read from each file. `notes` are about copies.
+    files, which is added afterwards; `fingerprint` is one of the groups and labels, in order, that a reader makes of
+    them, empty for a program. `contents_read` is what was read from each file. `notes` are about copies.
     """
 
     official: Mapping[str, int]
     targets: Mapping[str, int]
     num_groups: int
     group_by: Optional[str]
-    data: str
+    data: str = ""
     fingerprint: str = ""
     contents_read: Sequence[str] = field(default=(), compare=False)
     notes: Sequence[str] = field(default=(), compare=False)
@@ -148,14 +148,12 @@ class Pool:
 @dataclass(frozen=True)
 class Preparation:
     """The result of building a candidate once. For a program, only the pool is known. `vectors` are pairs of a file of
-    word vectors that the config names and the name of the filtered file to read instead; `coverage` is, for each of
-    these files, the share of the tokens in the data that have a vector."""
+    word vectors that the config names and the name of the filtered file to read instead."""
 
     pool: Pool
     num_parameters: Optional[int] = None
     metrics: Optional[Sequence[str]] = None
     vectors: Sequence[Tuple[str, str]] = ()
-    coverage: Sequence[float] = ()
 
     def vector_files(self, directory: Path) -> Dict[str, str]:
         """Return the filtered files, which are in this directory, by the files that the config names."""

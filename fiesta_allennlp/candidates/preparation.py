@@ -92,15 +92,6 @@ def resolve_devices(devices: Sequence[str]) -> List[str]:
     return [names[device] for device in devices]
 
 
-def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
-    """Refuse a candidate that asks for a device which its runs would not see."""
-    for name, candidate in candidates.items():
-        try:
-            type_of(candidate.config).check_device(executor)
-        except ConfigError as error:
-            raise ConfigError(f"candidate '{name}': {error}") from error
-
-
 @dataclass(frozen=True)
 class CandidateEvaluator(Evaluator):
     """Runs each candidate as its type does. `runs` are by candidate."""
@@ -127,9 +118,8 @@ def prepare_candidates(
     vectors to `vectors/`. Raise a `ConfigError` that lists all invalid candidates."""
     console.print(f"Checking {count_text(len(candidates), 'candidate')}: reading the data, building models ...")
     num_slots = num_workers("auto", num_threads)  # on this machine, wherever the runs will be made
-    digests = {name: candidate_set.snapshots[name].fingerprint for name in candidates}
     tasks = {
-        name: (candidate.config, settings.group_by, candidate_set.division, digests[name], directory.vectors)
+        name: (candidate.config, settings.group_by, candidate_set.division, directory.vectors)
         for name, candidate in candidates.items()
     }
     with candidate_counter(console, len(candidates)) as count:
@@ -154,13 +144,12 @@ def prepare_candidates(
             hint = f" Full log: {directory.check_log(name)}" if is_kept else ""
             refusals[f"candidate '{name}' ({candidates[name].source})"] = f"{describe_as_sentence(error)}{hint}"
         raise combined_error(refusals, noun="invalid candidates") from next(iter(errors.values()))
-    return results
+    digests = {name: candidate_set.snapshots[name].fingerprint for name in candidates}
+    return {name: replace(built, pool=replace(built.pool, data=digests[name])) for name, built in results.items()}
 
 
-def _prepare_candidate(
-    config: Config, group_by: Optional[str], division: Division, data: str, vectors: Path
-) -> Preparation:
-    return type_of(config).prepare(group_by=group_by, division=division, data=data, vectors=vectors)
+def _prepare_candidate(config: Config, group_by: Optional[str], division: Division, vectors: Path) -> Preparation:
+    return type_of(config).prepare(group_by=group_by, division=division, vectors=vectors)
 
 
 LOSS_METRIC = "loss"  # which AllenNLP's trainer reports for every model

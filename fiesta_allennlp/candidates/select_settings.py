@@ -169,10 +169,6 @@ class Settings(SelectionSettings):
         return {key.strip(): value for key, _, value in pairs}
 
     @property
-    def keeps_models(self) -> bool:
-        return self.keep != "none"
-
-    @property
     def division(self) -> Division:
         has_validation = self.score == "validation" or len(self.split_ratios) != len(SET_NAMES) - 1
         ratios = tuple(map(float, self.split_ratios))

@@ -1,11 +1,11 @@
-"""Selections among configs and programs: the family of `fiesta select`."""
+"""Selections among configs and programs: the family of `fiesta select`; and their rehearsals, a dry run and a trial."""
 
 import os
 import time
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any, Callable, ClassVar, Iterator, List, Mapping, Tuple, Type
+from typing import Any, Callable, ClassVar, Iterator, List, Mapping, Optional, Tuple, Type
 
 from rich.console import Console
 
@@ -17,18 +17,19 @@ from fiesta_allennlp.candidates.pool import Pool, Preparation, check_same_pool
 from fiesta_allennlp.candidates.preparation import (
     CandidateEvaluator,
     build_executor,
-    check_gpus,
     prepare_candidates,
     resolve_metric,
     worker_packages,
 )
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.choosing.decision import Decision
-from fiesta_allennlp.choosing.forecast import LiveForecast
+from fiesta_allennlp.choosing.forecast import LiveForecast, forecast_open_selection
 from fiesta_allennlp.choosing.strategy import Strategy, build_strategy, translated_option_errors
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.records import Candidate, History
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import Candidate, History, Outcome
 from fiesta_allennlp.core.registry import build_record, build_with_packages
+from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import check_metric_sign
 from fiesta_allennlp.running.executor import Executor
@@ -36,9 +37,10 @@ from fiesta_allennlp.running.slurm import end_left_jobs
 from fiesta_allennlp.selecting.listeners import BestModelKeeper, BroughtUnits, Display, Listener
 from fiesta_allennlp.selecting.loop import SelectionLoop
 from fiesta_allennlp.selecting.objections import PRETRAINED, REMOVED, UNITS
+from fiesta_allennlp.selecting.results.facts import forecast_text
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import judge
-from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, run_selection
+from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selecting.store import RunStore
 
 
@@ -94,7 +96,6 @@ class TrainingSelection(SelectionFamily):
         packages = worker_packages(settings, self.candidate_set)
         build_it = partial(build_executor, settings, self.directory, packages=packages)
         with closing(build_with_packages(settings.include_package, build_it)) as self.executor:
-            check_gpus(active, self.executor)
             preparations = {
                 name: build_record(Preparation, candidate.facts)
                 for name, candidate in self.candidate_set.stored.items()
@@ -158,14 +159,14 @@ class TrainingSelection(SelectionFamily):
         types = {name: type_of(config) for name, config in candidate_set.configs.items()}
         runs = {
             name: candidate.run_class(
-                candidate.absolute(),
+                candidate.config,
                 metric=settings.scored_by.name,
                 group_by=self.preparations[name].pool.group_by,
                 data=candidate_set.snapshots.get(name, DataSnapshot()),
                 division=candidate_set.division,
                 vectors=self.preparations[name].vector_files(self.directory.vectors.resolve()),
-                keep_models=settings.keeps_models,
-                free_device=self.executor.gives_devices,
+                keep_models=settings.keep != "none",
+                free_device=self.executor.gives_devices and not self.executor.hides_gpus,
                 is_trial=is_trial,
             )
             for name, candidate in types.items()
@@ -256,3 +257,49 @@ def training_result(
 
 select = partial(run_selection, TrainingSelection)
 """Select the best of several candidates, or resume a selection. The parameters are those of `run_selection`."""
+
+
+# Rehearsals, which keep nothing.
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The result of a dry run. `least` and `most` are numbers of runs; `expected` is the forecast in words."""
+
+    prepared: TrainingSelection
+    least: int
+    most: int
+    expected: str = ""
+
+
+def plan(settings: Settings, console: Console, beginning: Optional[StoredState] = None) -> Plan:
+    """Check everything and build every model once. Train nothing and keep nothing."""
+    with dry_run(TrainingSelection, settings, console, beginning) as prepared:
+        console.print(f"Would train {prepared.executor.describe()}.")
+    expected = ""
+    if prepared.brought is not None:
+        console.print(*(f"Note: {sentence}" for sentence in prepared.brought.sentences))
+        history = History(tuple(prepared.candidate_set.active), sign=prepared.settings.scored_by.sign)
+        history, strategy = history.with_outcomes(prepared.brought.outcomes), prepared.strategy
+        decision = strategy.recommend(history)
+        expected = forecast_text(
+            forecast_open_selection(strategy, history, decision, seed=settings.seed or 0, workers=0)
+        )
+    least, most = prepared.strategy.bounds(len(prepared.candidate_set.active))
+    return Plan(prepared, least, most, expected)
+
+
+def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
+    """Make one short run of each candidate, and keep nothing: 200 records of a program's data, or one epoch of an
+    AllenNLP config. Yield the outcomes."""
+    with dry_run(TrainingSelection, settings, console) as prepared:
+        if not prepared.executor.is_local:
+            raise ConfigError("--trial runs only on this machine. Remove --executor.")
+        seed = fresh_seed() if settings.seed is None else settings.seed
+        if not prepared.pool.official:
+            console.print("Note: these programs load their own data, so a trial makes a whole run of each.")
+        evaluator = prepared.evaluator(is_trial=True)
+        for name in prepared.candidate_set.active:
+            request = make_request(seed, name, 0, shared_splits=settings.splits == "shared")
+            prepared.executor.submit(evaluator.for_request(request), request)
+        yield from prepared.executor.completed()

@@ -55,15 +55,15 @@ class Forecast:
 @dataclass(frozen=True)
 class TimeForecast:
     """What can be decided in `max_hours`, in which `num_runs` fit: `low`, `median` and `high` are the hours after which
-    the selection ends, as in `Forecast`. They and `prob_decided` are None if there is no forecast.
+    the selection ends, as in `Forecast`.
     """
 
     max_hours: float
     num_runs: int
-    low: Optional[float] = None
-    median: Optional[float] = None
-    high: Optional[float] = None
-    prob_decided: Optional[float] = None
+    low: float
+    median: float
+    high: float
+    prob_decided: float
 
 
 def count_runs(hours: float, seconds: float, *, workers: int) -> int:

@@ -14,6 +14,7 @@ from fiesta_allennlp.commands.read_only_commands import (
     DocsCommand,
     NextCommand,
     PlanCommand,
+    PluginCommand,
     ReplayCommand,
     ReportCommand,
     StatusCommand,
@@ -31,8 +32,9 @@ COMMANDS: Dict[str, FiestaCommand] = {
     "report": ReportCommand(),
     "documents": DocumentsCommand(),
     "docs": DocsCommand(),
+    "plugin": PluginCommand(),
 }
-"""The commands by name. AllenNLP knows them with the prefix `fiesta-`."""
+"""The commands by name. AllenNLP knows all but `plugin`, with the prefix `fiesta-`."""
 
 
 def add_command(

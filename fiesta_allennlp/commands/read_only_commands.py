@@ -1,4 +1,5 @@
-"""The commands that run nothing: on a selection, on scores alone, and for the guides."""
+"""The commands that run nothing: on a selection, on scores alone, the guides, and the registration as an AllenNLP
+plugin."""
 
 import argparse
 import csv
@@ -19,6 +20,7 @@ from fiesta_allennlp.commands.command import (
     print_read_back,
 )
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
+from fiesta_allennlp.core.files import atomic_replacement
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -210,4 +212,32 @@ browser if there is one."""
             raise ConfigError(f"there is no page '{args.page}'.{hint}")
         print(path, flush=True)
         webbrowser.open(path.as_uri())
+        return 0
+
+
+PLUGIN_MODULE = "fiesta_allennlp.plugin"
+"""The module that AllenNLP imports."""
+
+
+class PluginCommand(FiestaCommand):
+    help = "make the fiesta- commands available in `allennlp`"
+    description = """Add the line fiesta_allennlp.plugin to the file .allennlp_plugins in the current directory, where
+AllenNLP looks for plugins. A file that already contains the line is not changed."""
+    examples = """examples:
+  %(prog)s
+  %(prog)s --user"""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--user", action="store_true", help="add it to ~/.allennlp/plugins, for every directory")
+
+    def run(self, args: argparse.Namespace, console: "Console") -> int:
+        path = Path.home() / ".allennlp" / "plugins" if args.user else Path(".allennlp_plugins")
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        is_new = PLUGIN_MODULE not in map(str.strip, lines)
+        if is_new:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_replacement(path) as temporary_path:
+                temporary_path.write_text("\n".join([*lines, PLUGIN_MODULE]) + "\n", encoding="utf-8")
+        text = f"Added {PLUGIN_MODULE} to {path}" if is_new else f"{path} is unchanged"
+        console.print(f"{text}. `allennlp` finds the fiesta- commands.")
         return 0

@@ -65,8 +65,7 @@ class SelectionCommand(FiestaCommand):
         inputs = self.inputs(args, settings)
         if args.dry_run:
             complete_settings = import_dotted(self.settings_class_path)(**settings)
-            directory = RunDirectory(args.directory or Path("DIR"))
-            plan = import_dotted(self.plan_path)(complete_settings, console, directory, **inputs)
+            plan = import_dotted(self.plan_path)(complete_settings, console, **inputs)
             console.print(*import_dotted(self.plan_view_path)(plan))
             return 0
         if args.directory is None:
@@ -148,7 +147,7 @@ selection with its original options."""
     settings_class_path = "fiesta_allennlp.candidates.select_settings.Settings"
     further_settings_paths = ("fiesta_allennlp.tables.table_settings.BroughtSettings",)
     select_path = "fiesta_allennlp.candidates.training_selection.select"
-    plan_path = "fiesta_allennlp.candidates.rehearsal.plan"
+    plan_path = "fiesta_allennlp.candidates.training_selection.plan"
     plan_view_path = "fiesta_allennlp.reports.coming_runs.show_training_plan"
     positional_settings = (("candidates", "*"),)
 
@@ -188,7 +187,7 @@ selection with its original options."""
         if mode is not None:
             raise ConfigError(f"--trial cannot be combined with --{mode.replace('_', '-')}. Use one or the other.")
         settings = self.build_settings(args)
-        from fiesta_allennlp.candidates.rehearsal import trial
+        from fiesta_allennlp.candidates.training_selection import trial
         from fiesta_allennlp.core.records import Evaluation, Failure
         from fiesta_allennlp.reports.coming_runs import trial_table
         from fiesta_allennlp.selecting.results.facts import describe_other_metrics, find_other_metrics

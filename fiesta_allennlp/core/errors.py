@@ -43,7 +43,10 @@ def raise_if_interrupted() -> None:
 
 
 class FiestaError(Exception):
-    """Base class of the errors that a user can fix. The command line prints the message and exits with status 2."""
+    """Base class of the errors that a user can fix. The command line prints the message and exits with status 2.
+    `kind` is the kind of failure of a run that ends with this error."""
+
+    kind = "error"
 
 
 class ConfigError(FiestaError):
@@ -97,6 +100,8 @@ class ModelError(FiestaError):
 class DataChangedError(FiestaError):
     """The data have changed since the selection began. The message names the file and the change."""
 
+    kind = "data"
+
 
 class ProgramError(FiestaError):
     """A program ended with an error. The message has its exit status and the end of its output."""
@@ -105,9 +110,13 @@ class ProgramError(FiestaError):
 class ProgramKilledError(FiestaError):
     """A signal ended a program. The message names the signal."""
 
+    kind = "killed"
+
 
 class MetricError(FiestaError):
     """A run ended without the metric that it is scored by. The message has the names of those that it reported."""
+
+    kind = "metric"
 
 
 class StoreError(FiestaError):

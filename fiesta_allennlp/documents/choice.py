@@ -165,7 +165,9 @@ class DocumentsSetup:
         strategy = build_strategy(complete, list(names), has_counts=True, run_limit=run_limit)
         if isinstance(strategy, FixedConfidence) and strategy.max_evaluations is None:
             strategy.max_evaluations = NO_LIMIT  # documents run out before
-        check_num_batches(strategy, num_batches)
+        if num_batches < strategy.num_starts:
+            counts = f"at least {strategy.num_starts} documents or batches, but the file has only {num_batches}"
+            raise ConfigError(f"the first queries need {counts}. Add documents or use a smaller --batch-size.")
         return cls(settings, facts, task, strategy, complete.strategy_params(), num_batches)
 
     def orders(self, names: Sequence[str], seed: int) -> Dict[str, np.ndarray]:
@@ -190,19 +192,20 @@ class DocumentsSetup:
             seed=seed,
             documents={**asdict(self.facts), "order": self.settings.documents_order, "batch_size": batch_size},
         )
-        intervals = {}
+        intervals: Dict[str, Any] = {}
         if isinstance(decision.posterior, (FMeasurePosterior, MeasurePosterior)):  # those that are about the measure
             ends = decision.posterior.interval(INTERVAL_LEVEL)
             intervals = dict(zip(history.active, map(tuple, ends.tolist()), strict=True))
-        systems = (self._with_query_counts(system, history, charges) for system in result.candidates)
-        return replace(
-            result, candidates=tuple(replace(system, interval=intervals.get(system.name)) for system in systems)
+        systems = (
+            self._complete(system, history, charges, interval=intervals.get(system.name))
+            for system in result.candidates
         )
+        return replace(result, candidates=tuple(systems))
 
-    def _with_query_counts(
-        self, system: SystemResult, history: History, charges: Optional[Mapping[str, Charge]]
+    def _complete(
+        self, system: SystemResult, history: History, charges: Optional[Mapping[str, Charge]], *, interval: Any
     ) -> SystemResult:
-        """Return the system with the numbers of what it was asked."""
+        """Return the system with its interval, and the numbers of what it was asked."""
         name, batch_size, num_documents = system.name, self.settings.batch_size, self.facts.num_documents
         replicates = [evaluation.request.replicate for evaluation in history.evaluations_of(name)]
         unknown: "Counter[str]" = Counter()
@@ -212,6 +215,7 @@ class DocumentsSetup:
         num_queries, cost = (None, None) if charges is None else charges.get(name, (0, 0.0))
         return replace(
             system,
+            interval=interval,
             measure=self.task.measure(history, name) if replicates else None,
             num_documents=sum(min(batch_size, num_documents - replicate * batch_size) for replicate in replicates),
             num_queries=num_queries,
@@ -219,14 +223,6 @@ class DocumentsSetup:
             num_unknown=unknown.total(),
             unknown_labels=dict(unknown.most_common(MAX_UNKNOWN_LABELS)),
         )
-
-
-def check_num_batches(strategy: Strategy, num_batches: int) -> None:
-    """Refuse a file that has fewer documents, or batches, than each system begins with."""
-    min_batches = max(strategy.num_starts, 1)
-    if num_batches < min_batches:
-        counts = f"at least {min_batches} documents or batches, but the file has only {num_batches}"
-        raise ConfigError(f"the first queries need {counts}. Add documents or use a smaller --batch-size.")
 
 
 def build_task(settings: DocumentSettings) -> Task:

@@ -28,13 +28,7 @@ from fiesta_allennlp.documents import command_system  # noqa: F401  # it registe
 from fiesta_allennlp.documents.choice import DocumentFacts, DocumentsSetup, answers_path, build_task
 from fiesta_allennlp.documents.document_file import DocumentFile, parse_field_names, read_documents
 from fiesta_allennlp.documents.document_settings import DocumentSettings
-from fiesta_allennlp.documents.queries import (
-    AnswerStore,
-    CachedSystem,
-    DocumentQueries,
-    ThreadExecutor,
-    read_charges,
-)
+from fiesta_allennlp.documents.queries import AnswerStore, CachedSystem, DocumentQueries, ThreadExecutor, read_charges
 from fiesta_allennlp.documents.system import System
 from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.selecting.listeners import Display
@@ -125,13 +119,16 @@ class DocumentSelection(SelectionFamily):
         if not settings.documents:
             raise ConfigError("--documents is missing: pass a JSONL file of documents with their gold annotation.")
         task = build_task(settings)
-        positions = {candidate.name: position for position, candidate in enumerate(stored.candidates)}
         parsed = parse_systems(settings.systems, settings.include_package)
-        names = sorted(parsed, key=lambda name: positions.get(name, len(positions)))
-        candidates = {name: parsed[name] for name in names}
+        stored_names = [candidate.name for candidate in stored.candidates if candidate.name in parsed]
+        candidates = {
+            name: parsed[name] for name in (*stored_names, *(name for name in parsed if name not in stored_names))
+        }
         document_file = read_documents(Path(settings.documents), task, parse_field_names(settings.fields))
         facts = DocumentFacts(str(document_file.path), len(document_file.documents), document_file.num_items)
-        setup = build_with_packages(settings.include_package, lambda: DocumentsSetup.of(settings, task, facts, names))
+        setup = build_with_packages(
+            settings.include_package, lambda: DocumentsSetup.of(settings, task, facts, list(candidates))
+        )
         systems = build_with_packages(settings.include_package, lambda: build_systems(candidates, document_file, task))
         run = stored.meta.run or secrets.token_hex(16)
         selection = cls(settings, setup, document_file, candidates, systems, stored.directory, run)
@@ -244,7 +241,7 @@ class DocumentPlan:
     most: int
 
 
-def plan_documents(settings: DocumentSettings, console: Console, directory: RunDirectory) -> DocumentPlan:
+def plan_documents(settings: DocumentSettings, console: Console) -> DocumentPlan:
     """Check everything and open every system once, without asking or keeping anything."""
     with dry_run(DocumentSelection, settings, console) as prepared:
         return DocumentPlan(prepared, *prepared.setup.strategy.bounds(len(prepared.systems)))

@@ -59,19 +59,11 @@ class DocumentSettings(SelectionSettings):
         "stop",
         help=f"stopping rule: {DEFAULT_STOP} (default), bayesian or glr (guaranteed error rate); or JSON",
     )
-    budget: Optional[int] = restated_option(
-        SelectionSettings, "budget", help="select the leader after this many queries, whatever the confidence"
-    )
     margin: Optional[float] = restated_option(
         SelectionSettings, "margin", help="accept a system within MARGIN of the best (default 0)", parse=None
     )
-    max_evaluations: Optional[int] = restated_option(
-        SelectionSettings, "max_evaluations", help="stop after this many queries"
-    )
     systems: Tuple[str, ...] = option(
-        (),
-        "two or more of NAME=model.tar.gz, NAME=predictions.jsonl, NAME=system.jsonnet",
-        metavar="SYSTEM",
+        (), "two or more of NAME=model.tar.gz, NAME=predictions.jsonl, NAME=system.jsonnet", metavar="SYSTEM"
     )
     documents: str = option("", "a JSONL file of annotated documents", group=DOCUMENTS_GROUP, metavar="FILE.jsonl")
     task: str = document_option("classification", "what the systems annotate: classification or spans", choices=TASKS)

@@ -3,13 +3,12 @@ kept in one SQLite file, so that no question is asked and paid for twice."""
 
 import hashlib
 import json
-import queue
 import sqlite3
 import threading
 import time
 from collections import Counter
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -38,13 +37,16 @@ VERSION = 1
 DATABASE_TIMEOUT_SECONDS = 60.0
 """How long to wait for another selection that writes to the same file."""
 
-SCHEMA = """
+SCHEMA = f"""
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
 CREATE TABLE IF NOT EXISTS answers (
     system TEXT NOT NULL, question TEXT NOT NULL, run TEXT NOT NULL, asker TEXT NOT NULL, answer TEXT NOT NULL,
     cost REAL NOT NULL, seconds REAL NOT NULL, asked_at TEXT NOT NULL,
     PRIMARY KEY (system, question, run, asker)
 );
 CREATE INDEX IF NOT EXISTS charges ON answers (run, asker);
+PRAGMA user_version = {VERSION};
 """
 
 
@@ -70,7 +72,12 @@ class AnswerStore:
             self._database = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, timeout=DATABASE_TIMEOUT_SECONDS
             )
-            self._create_tables()
+            version, num_tables = self._database.execute(
+                "SELECT user_version, (SELECT COUNT(*) FROM sqlite_master) FROM pragma_user_version"
+            ).fetchone()
+            if version != VERSION and (version or num_tables):
+                raise StoreError(f"{path} is not an answers file of this version. Pass another with --answers.")
+            self._database.executescript(SCHEMA)
         except (OSError, sqlite3.Error) as error:
             raise self._store_error(error) from error
 
@@ -80,36 +87,23 @@ class AnswerStore:
 
     def find_answer(self, system: str, question: Any) -> Optional[Answer]:
         """Return the first answer of a system to a question, whoever paid for it."""
-        with self._locked_database() as database:
-            row = database.execute(
-                "SELECT answer, seconds, asked_at FROM answers WHERE system = ? AND question = ? ORDER BY asked_at",
-                (system, sha256_key(question)),
-            ).fetchone()
+        query = "SELECT answer, seconds, asked_at FROM answers WHERE system = ? AND question = ? ORDER BY asked_at"
+        row = self._execute(query, system, sha256_key(question))
         return None if row is None else Answer(json.loads(row[0]), row[1], row[2])
 
     def record(self, system: str, question: Any, answer: Answer, *, asker: str, cost: float) -> None:
         """Record an answer and its cost; `asker` is the selection's name for the system."""
-        value = json.dumps(answer.value)
-        row = (system, sha256_key(question), self._run, asker, value, cost, answer.seconds, answer.asked_at)
-        with self._locked_database() as database:
-            database.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        self._execute(
+            "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            *(system, sha256_key(question), self._run, asker),
+            *(json.dumps(answer.value), cost, answer.seconds, answer.asked_at),
+        )
 
-    def _create_tables(self) -> None:
-        """Create the tables in a new file; refuse any other file."""
-        version = self._database.execute("PRAGMA user_version").fetchone()[0]
-        tables = self._database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
-        if version != VERSION and (version or tables):
-            raise StoreError(f"{self._path} is not an answers file of this version. Pass another with --answers.")
-        self._database.execute("PRAGMA journal_mode = WAL")
-        self._database.execute("PRAGMA synchronous = FULL")
-        self._database.executescript(SCHEMA)
-        self._database.execute(f"PRAGMA user_version = {VERSION}")
-
-    @contextmanager
-    def _locked_database(self) -> Iterator[sqlite3.Connection]:
+    def _execute(self, statement: str, *values: Any) -> Any:
+        """Execute a statement, and return its first row."""
         with self._lock:
             try:
-                yield self._database
+                return self._database.execute(statement, values).fetchone()
             except sqlite3.Error as error:
                 raise self._store_error(error) from error
 
@@ -225,24 +219,20 @@ class ThreadExecutor(Executor):
         self._directory = directory
         self._on_stop = on_stop
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="fiesta-query")
-        self._outcomes: "queue.SimpleQueue[Future[Outcome]]" = queue.SimpleQueue()
         self._futures: Dict[Request, "Future[Outcome]"] = {}
         self._abandoned: "List[Future[Outcome]]" = []
 
     def submit(self, evaluator: Evaluator, request: Request) -> None:
-        future = self._futures[request] = self._pool.submit(self._evaluate, evaluator, request)
-        future.add_done_callback(self._outcomes.put)
+        self._futures[request] = self._pool.submit(self._evaluate, evaluator, request)
 
     def completed(self, *, timeout: Optional[float] = None) -> Iterator[Outcome]:
         while self._futures:
-            try:
-                future = self._outcomes.get(timeout=timeout)
-            except queue.Empty:
+            done, _ = wait(self._futures.values(), timeout=timeout, return_when=FIRST_COMPLETED)
+            if not done:
                 return
-            if not future.cancelled():
-                outcome = future.result()
-                if self._futures.pop(outcome.request, None) is not None:
-                    yield outcome
+            for request in [request for request, future in self._futures.items() if future in done]:
+                if (future := self._futures.pop(request, None)) is not None:  # unless it was abandoned meanwhile
+                    yield future.result()
 
     def abandon(self, requests: Sequence[Request]) -> None:
         for request in requests:

@@ -1,7 +1,6 @@
 """Shows runs that are yet to come: what a dry run plans, the answer of `fiesta next`, and the simulated selections of
 `fiesta plan` and `fiesta replay`."""
 
-import sys
 from dataclasses import asdict
 from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
@@ -53,8 +52,6 @@ def show_training_plan(plan: Any) -> TerminalLines:
         "candidate": lambda item: item[0],
         "parameters": lambda item: MISSING_TEXT if item[1].num_parameters is None else f"{item[1].num_parameters:,}",
     }
-    if any(preparation.coverage for _, preparation in preparations):
-        columns["tokens with a vector"] = lambda item: ", ".join(f"{share:.1%}" for share in item[1].coverage)
     columns[metrics_heading] = (
         lambda item: "known after a run" if item[1].metrics is None else join_some(item[1].metrics)
     )
@@ -82,12 +79,10 @@ def _show_plan(
     options = {key: value for key, value in params.items() if key not in ("type", "belief")}
     if "stop" in options:
         options["stop"] = options["stop"]["type"]
-    commands = {name: line.replace(sys.executable, "python") for name, line in getattr(plan, "commands", {}).items()}
     sentences = render_paragraphs(
         "dry_run.j2",
         plan=plan,
         prepared=prepared,
-        commands=commands,
         strategy=params,
         options=join_pairs(options) or "defaults",
         plan_command=full_command("plan"),
@@ -98,7 +93,7 @@ def _show_plan(
 
 def next_runs_data(answer: NextRuns) -> Dict[str, Any]:
     """Return the answer as plain data; `stopped_by` is null while runs are needed."""
-    result, time = answer.result, answer.time_forecast
+    result = answer.result
     return {
         "metric": result.metric,
         **fact_values(result),
@@ -108,7 +103,6 @@ def next_runs_data(answer: NextRuns) -> Dict[str, Any]:
         "table": answer.table.data,
         "notes": list(answer.notes),
         "num_missed": {c.name: c.num_missed for c in result.candidates if c.num_missed},
-        "time": time and asdict(time),
         "next": [asdict(run) for run in answer.runs],
     }
 
@@ -116,7 +110,7 @@ def next_runs_data(answer: NextRuns) -> Dict[str, Any]:
 @show.register
 def _(answer: NextRuns) -> TerminalLines:
     """Tell who leads, and the runs to make. The last sentence of a selection without further runs is its ending."""
-    result, time = answer.result, answer.time_forecast
+    result = answer.result
     after = f"after {count_text(result.num_evaluations, 'run')} of {len(result.candidates)} candidates"
     missing = [f"{count_text(number, 'run')} of {name}" for name, number in answer.num_missing.items()]
     sentences = render_paragraphs(
@@ -124,7 +118,6 @@ def _(answer: NextRuns) -> TerminalLines:
         next_runs=answer,
         result=result,
         missing=join_some(missing),
-        time=time and time_forecast_text(time),
         facts=fact_sentences(result, NEXT),
         verdict=verdict_in_words(result, after) if result.stopped_by not in (None, "failures") else "",
     )

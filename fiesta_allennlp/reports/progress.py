@@ -21,8 +21,7 @@ from fiesta_allennlp.core.texts import count_text, duration_text, number_text, p
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report_sources import read_directory
 from fiesta_allennlp.reports.words import decision_in_words, failures_in_words
-from fiesta_allennlp.running.attempt import Attempt
-from fiesta_allennlp.running.job_executor import JobStatus
+from fiesta_allennlp.running.jobs import Attempt, JobStatus
 from fiesta_allennlp.running.slurm import SlurmUnavailable, query_jobs
 from fiesta_allennlp.selecting.listeners import Listener
 from fiesta_allennlp.selecting.results.candidate_table import Table, candidate_table

@@ -27,7 +27,7 @@ from fiesta_allennlp.selecting.results.candidate_table import (
     candidate_values,
 )
 from fiesta_allennlp.selecting.results.task_standing import task_table
-from fiesta_allennlp.tables.table_settings import is_selection, split_table_argument
+from fiesta_allennlp.tables.table_settings import split_table_argument
 
 PathLike = Union[str, Path]
 
@@ -65,7 +65,7 @@ def report(
     if content is None and report_settings.source is None:
         raise ConfigError("pass the directory of a selection, or a table of scores.")
     path = Path(report_settings.source or "rows")
-    is_directory = content is None and is_selection(path)
+    is_directory = content is None and path.is_dir()
     report_record = (
         read_selection(path, report_settings) if is_directory else read_table(path, report_settings, content)
     )

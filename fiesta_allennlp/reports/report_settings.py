@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Optional, Tuple
 from fiesta_allennlp.core.settings.choice_settings import CONFIG_METAVAR, ChoiceSettings, splits_option
 from fiesta_allennlp.core.settings.defaults import BELIEF, MAX_FAILURES
 from fiesta_allennlp.core.settings.options import check_options, option, restated_option
-from fiesta_allennlp.tables.table_settings import SCORES_GROUP, TABLE_OPTIONS, TableSettings, prefer_option
+from fiesta_allennlp.tables.table_settings import SCORES_GROUP, TABLE_OPTIONS, NextSettings, TableSettings
 
 REPORT_GROUP = "Report"
 
@@ -42,7 +42,7 @@ class ReportSettings(TableSettings):
         metavar=CONFIG_METAVAR,
     )
     margin: Any = restated_option(ChoiceSettings, "margin", group=SCORES_GROUP)
-    prefer: Optional[str] = prefer_option(REPORT_GROUP)
+    prefer: Optional[str] = restated_option(NextSettings, "prefer", group=REPORT_GROUP)
     max_failures: Optional[int] = option(
         None,
         f"for a table of scores: drop a candidate after this number of failed runs (default {MAX_FAILURES})",

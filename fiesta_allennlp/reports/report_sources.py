@@ -30,7 +30,6 @@ from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import failed_notes, judge, with_preference
 from fiesta_allennlp.selecting.store import Meta, open_for_reading
 from fiesta_allennlp.tables.table_settings import NextSettings, done_note, refuse_table_options
-from fiesta_allennlp.tables.task_average import check_tasks
 
 Judging = Tuple[Any, Strategy, Callable[[History, Decision], Result]]
 """The settings and the strategy of a selection, and what makes its result."""
@@ -124,11 +123,10 @@ def _find_stop_reason(root: Path, history: History) -> Optional[str]:
 def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Report:
     """Read a table of scores, and decide about it as `fiesta next` does. A decision about fewer than two candidates
     with scores is not one by confidence."""
-    from fiesta_allennlp.tables.simulation.score_table import make_score_table
     from fiesta_allennlp.tables.table_reader import read_run_table
 
     rows = read_run_table(path, settings, content)
-    table = make_score_table(rows)
+    rows.refuse_single()
     history = _table_history(rows, settings)
     strategy = _table_strategy(str(path), history, settings)
     recommendation = strategy.recommend(history)
@@ -140,8 +138,8 @@ def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Rep
     result = Result.from_decision(
         history,
         judge(history, decision, strategy, allowed=settings.allow),
-        table.metric,
-        splits=OFFICIAL if table.on_official_splits else "",
+        rows.metric,
+        splits="" if rows.has_splits else OFFICIAL,
         target=strategy.confidence or CONFIDENCE,
         belief=to_config(settings.belief or BELIEF, "--belief"),
         min_score=settings.min_score,
@@ -172,6 +170,8 @@ def _table_history(rows: Any, settings: ReportSettings) -> History:
 
 def _table_strategy(source: str, history: History, settings: ReportSettings) -> Strategy:
     """Return the strategy of `fiesta next`, checked for these runs."""
+    from fiesta_allennlp.tables.next_runs import check_tasks
+
     belief = to_config(settings.belief or BELIEF, "--belief")
     try:
         strategy = build(Strategy, {**NextSettings(margin=settings.margin).strategy_params(), "belief": belief})

@@ -240,18 +240,16 @@ def missed_runs_text(candidate: Any) -> str:
 
 def time_forecast_text(forecast: TimeForecast) -> str:
     """Return what can be decided in the hours of `--max-hours`, without a full stop."""
-    text = f"Time for {count_text(forecast.num_runs, 'run')} in {forecast.max_hours:g} h"
-    if forecast.prob_decided is None:
-        return text
     low, median, high = (_hours_text(hours) for hours in (forecast.low, forecast.median, forecast.high))
+    chance = chance_text(forecast.prob_decided)
     return (
-        f"{text}: decided by then with probability {chance_text(forecast.prob_decided)}; expected after {median} h "
-        f"(5-95%: {low} to {high} h)"
+        f"Time for {count_text(forecast.num_runs, 'run')} in {forecast.max_hours:g} h: decided by then with "
+        f"probability {chance}; expected after {median} h (5-95%: {low} to {high} h)"
     )
 
 
-def _hours_text(hours: Optional[float]) -> str:
-    return f"{hours or 0.0:.{0 if (hours or 0.0) >= 10 else 1}f}"
+def _hours_text(hours: float) -> str:
+    return f"{hours:.{0 if hours >= 10 else 1}f}"
 
 
 def share_text(value: Optional[float]) -> str:

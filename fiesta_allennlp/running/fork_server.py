@@ -6,30 +6,21 @@ temporary directory of `multiprocessing`, which the server deletes if the proces
 
 import multiprocessing
 import os
-import platform
-import resource
-import shutil
 import sys
 import threading
 import time
 import traceback
 from concurrent.futures import Future, TimeoutError, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from multiprocessing import connection, util
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any, Callable, Collection, Dict, Iterator, Mapping, Optional, Sequence
 
-import psutil
-
-from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
+from fiesta_allennlp.core.errors import ConfigError, FiestaError, ForeignError, describe, describe_with_line
 from fiesta_allennlp.running.process_tree import SESSION, end_tree, name_session
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 PARENT_VARIABLE, SOCKETS_VARIABLE, PRELOAD_VARIABLE = "FIESTA_PARENT", "FIESTA_SOCKETS", "FIESTA_PRELOAD"
-MIN_OPEN_FILES = 64  # to be open at once, for the pipes of a few workers
-TORCH_CACHE_VARIABLE, ALLENNLP_PACKAGE = "TORCHINDUCTOR_CACHE_DIR", "fiesta_allennlp.candidates.allennlp"
-OWNER_FILE, PID_NAMESPACE = "fiesta-owner", "/proc/self/ns/pid"  # the mark of a directory; whose pids it means
 STOP_TIMEOUT_SECONDS = 10.0
 MAX_STARTS = 5  # of a process: the fork server may be killed at any time, and starts again
 RESTART_PAUSE_SECONDS = 0.2  # between two starts: a killed process counts as running until the system has removed it
@@ -56,9 +47,6 @@ def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multipr
     one order in all processes, on every machine and after every interruption, so that readers that iterate over them
     read the same.
     """
-    most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if 0 <= most_files < MIN_OPEN_FILES:
-        raise ConfigError(f"only {most_files} files may be open at once. Allow more first: ulimit -n {MIN_OPEN_FILES}")
     preloads = [package for package in packages if package.startswith("fiesta_allennlp.")]
     warnings = os.environ.get("PYTHONWARNINGS", "")
     _server_variables.update(
@@ -66,32 +54,15 @@ def start_fork_server(num_threads: int, packages: Sequence[str] = ()) -> multipr
             **dict.fromkeys(THREAD_VARIABLES, str(num_threads)),
             PARENT_VARIABLE: str(os.getpid()),
             PRELOAD_VARIABLE: " ".join(preloads),
-            SOCKETS_VARIABLE: mark_temporary_directory(),
+            SOCKETS_VARIABLE: util.get_temp_dir(),
             SESSION: name_session(),
             "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0"),
             "PYTHONWARNINGS": ",".join(filter(None, [warnings, TRACKER_WARNING_FILTER])),
         }
     )
-    if any(package.startswith(ALLENNLP_PACKAGE) for package in preloads):  # torch makes this directory on its import
-        cache = os.environ.get(TORCH_CACHE_VARIABLE, os.path.join(util.get_temp_dir(), "torch"))
-        _server_variables.setdefault(TORCH_CACHE_VARIABLE, cache)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["fiesta_allennlp.running.preload"])
     return context
-
-
-def mark_temporary_directory() -> str:
-    """Return the temporary directory of `multiprocessing`, marked with its process. Delete those of processes that were
-    killed together with all that could do so."""
-    directory = Path(util.get_temp_dir())
-    own_machine = f"{platform.node()} {os.readlink(PID_NAMESPACE) if os.path.exists(PID_NAMESPACE) else ''}"
-    for mark in directory.parent.glob(f"pymp-*/{OWNER_FILE}"):
-        with suppress(OSError, ValueError):
-            pid, _, machine = mark.read_text().partition(" ")
-            if machine == own_machine and not psutil.pid_exists(int(pid)):
-                shutil.rmtree(mark.parent, ignore_errors=True)
-    (directory / OWNER_FILE).write_text(f"{os.getpid()} {own_machine}")
-    return str(directory)
 
 
 @contextmanager
@@ -167,11 +138,13 @@ def end_process(process: Any) -> None:
 
 
 def call_and_send(writer: Connection, function: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> None:
-    """Call the function in its process, and send its result or the error that it raised."""
+    """Call the function in its process, and send its result or the error that it raised. An error of another package
+    becomes a `ForeignError`, because the parent process could not unpickle it without that package."""
     try:
         result = True, function(*args, **kwargs)
     except BaseException as error:
-        result = False, error
+        is_ours = isinstance(error, FiestaError) and type(error).__module__ == FiestaError.__module__
+        result = False, error if is_ours else ForeignError(describe_with_line(error))
     writer.send(result)
 
 

@@ -52,10 +52,7 @@ def origin_here(packages: Tuple[str, ...] = (), *, device: Optional[str] = None)
 
 
 def find_job() -> Optional[str]:
-    """Return the job that this process runs in, a task of an array of Slurm as `squeue --array` prints it; None if it
-    runs in none."""
-    if "SLURM_ARRAY_JOB_ID" in os.environ:
-        return f"{os.environ['SLURM_ARRAY_JOB_ID']}_{os.environ['SLURM_ARRAY_TASK_ID']}"
+    """Return the job that this process runs in; None if it runs in none."""
     return next((os.environ[name] for name in JOB_VARIABLES if name in os.environ), None)
 
 

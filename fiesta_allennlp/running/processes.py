@@ -18,7 +18,7 @@ from fiesta_allennlp.running.executor import ActiveRun, Executor, QueueingExecut
 from fiesta_allennlp.running.fork_server import ProcessCall, ProcessDied
 from fiesta_allennlp.running.machine import origin_here
 from fiesta_allennlp.running.process_tree import end_orphaned_trees, end_tree
-from fiesta_allennlp.running.worker import Evaluator, RunTask, WorkerSettings, call_for_parent, evaluate_task
+from fiesta_allennlp.running.worker import Evaluator, RunTask, WorkerSettings, call_logged, evaluate_task
 
 MAX_DEATHS = 2
 """How often a task begins again whose process was killed, such as for lack of memory."""
@@ -146,7 +146,7 @@ def run_in_processes(
         while queued_names or running:
             while queued_names and len(running) < max_parallel:
                 name = queued_names.popleft()
-                arguments = call_for_parent, function, *arguments_by_name[name]
+                arguments = call_logged, function, *arguments_by_name[name]
                 running[fork_server.start_call(context, *arguments, log=logs[name], settings=settings)] = name
             for call in wait(running, return_when=FIRST_COMPLETED).done:
                 name, error = running.pop(call), call.exception()

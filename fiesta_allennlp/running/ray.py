@@ -12,9 +12,8 @@ from typing import Any, Collection, Dict, Mapping, Optional
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
-from fiesta_allennlp.running.attempt import Attempt, run_in_job
 from fiesta_allennlp.running.executor import Executor, option_value
-from fiesta_allennlp.running.job_executor import JobExecutor, JobStatus
+from fiesta_allennlp.running.jobs import Attempt, JobExecutor, JobStatus, run_in_job
 
 TASK = "ray"  # the name of the task in the folder of an attempt: tasks of Ray have no numbers
 OWN_OPTIONS = ("max_calls", "max_retries", "name", "num_returns", "scheduling_strategy")  # of tasks

@@ -14,10 +14,9 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, describe
 from fiesta_allennlp.core.files import delete
 from fiesta_allennlp.core.records import Evaluation, Failure
-from fiesta_allennlp.running.attempt import Attempt
 from fiesta_allennlp.running.executor import Executor
 from fiesta_allennlp.running.fork_server import SAFE_PATH_VALUE, SAFE_PATH_VARIABLE
-from fiesta_allennlp.running.job_executor import JobExecutor, JobStatus
+from fiesta_allennlp.running.jobs import Attempt, JobExecutor, JobStatus
 
 logger = logging.getLogger(__name__)
 
@@ -135,7 +134,7 @@ class SlurmExecutor(JobExecutor):
 
     def send(self, attempt: Attempt) -> None:
         """Submit the job. If Slurm does not accept it now, the executor tries again before each question."""
-        program = "fiesta_allennlp.running.attempt"
+        program = "fiesta_allennlp.running.jobs"
         command = shlex.join([sys.executable, "-m", program, str(attempt.directory.absolute())])
         wrapped = f"{SAFE_PATH_VARIABLE}={SAFE_PATH_VALUE} exec {command}"
         own_flags = ("--parsable", "--no-requeue", "--open-mode=append", f"--output={attempt.log.absolute()}")

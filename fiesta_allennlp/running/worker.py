@@ -19,17 +19,7 @@ from signal import SIG_BLOCK, SIG_UNBLOCK
 from typing import Any, Callable, Mapping, Optional, Tuple
 
 from fiesta_allennlp.core.directory import LOG_FILE
-from fiesta_allennlp.core.errors import (
-    DataChangedError,
-    FiestaError,
-    ForeignError,
-    MetricError,
-    PackageError,
-    ProgramError,
-    ProgramKilledError,
-    ReaderError,
-    describe_with_line,
-)
+from fiesta_allennlp.core.errors import FiestaError, PackageError, ProgramError, ReaderError, describe_with_line
 from fiesta_allennlp.core.files import shorten_log
 from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome, Request
@@ -131,8 +121,9 @@ def _failure_kind(error: BaseException, directory: Path) -> str:
     """
     if isinstance(error, (PackageError, ReaderError)) and error.__cause__ is not None:
         return _failure_kind(error.__cause__, directory)
-    if isinstance(error, DataChangedError):
-        return "data"
+    kind = error.kind if isinstance(error, FiestaError) else "error"
+    if kind == "data":
+        return kind
     try:
         with tempfile.TemporaryFile(dir=directory.parent, buffering=0) as probe:
             has_space = probe.write(bytes(PROBE_BYTES)) == PROBE_BYTES
@@ -140,14 +131,11 @@ def _failure_kind(error: BaseException, directory: Path) -> str:
         has_space = disk_error.errno not in DISK_FULL_ERRORS
     if not has_space:
         return "disk"
-    if isinstance(error, ProgramKilledError):
-        return "killed"
     is_in_the_way = isinstance(error, (FileExistsError, IsADirectoryError, NotADirectoryError))
     lacks_resource = isinstance(error, (OSError, MemoryError)) or type(error).__name__ == "OutOfMemoryError"
     may_lack_gpu = isinstance(error, (RuntimeError, ProgramError))
     is_gpu_busy = may_lack_gpu and any(words in str(error) for words in GPU_BUSY_MESSAGES)
-    is_lack = (lacks_resource and not is_in_the_way) or is_gpu_busy
-    return "machine" if is_lack else "metric" if isinstance(error, MetricError) else "error"
+    return "machine" if (lacks_resource and not is_in_the_way) or is_gpu_busy else kind
 
 
 def call_logged(function: Callable[..., Any], *args: Any, log: Path, settings: WorkerSettings) -> Any:
@@ -175,17 +163,6 @@ def call_logged(function: Callable[..., Any], *args: Any, log: Path, settings: W
         sys.stderr.flush()
         with suppress(OSError):
             shorten_log(log)
-
-
-def call_for_parent(function: Callable[..., Any], *args: Any, log: Path, settings: WorkerSettings) -> Any:
-    """Call `call_logged`. An error of another package becomes a `ForeignError`, because the parent process could not
-    unpickle it without that package."""
-    try:
-        return call_logged(function, *args, log=log, settings=settings)
-    except BaseException as error:
-        if isinstance(error, FiestaError) and type(error).__module__ == FiestaError.__module__:
-            raise
-        raise ForeignError(describe_with_line(error)) from None
 
 
 def _become_worker() -> None:

@@ -8,8 +8,15 @@ from typing import Any, DefaultDict, Dict, List, Mapping, Optional, Sequence, Se
 
 from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, escape_invisible, join_some, near_names
 from fiesta_allennlp.core.names import comparison_key, split_names
-from fiesta_allennlp.tables.corrections import Change, TableError, keep_rows, shown_cells
-from fiesta_allennlp.tables.patterns import find_patterns, match_pattern, propose_pattern
+from fiesta_allennlp.tables.corrections import (
+    Change,
+    TableError,
+    find_patterns,
+    keep_rows,
+    match_pattern,
+    propose_pattern,
+    shown_cells,
+)
 from fiesta_allennlp.tables.table_files import Record, cell_name, cell_number, cell_order
 from fiesta_allennlp.tables.table_settings import COLUMNS
 

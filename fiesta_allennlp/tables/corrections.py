@@ -1,9 +1,12 @@
-"""The refusal of a table: an error that ends with complete commands, each the user's own with corrected options."""
+"""The refusal of a table: an error that ends with complete commands, each the user's own with corrected options;
+and the patterns in these options, such as `results/{candidate}/seed{seed}/x.json`."""
 
 import re
 import shlex
+from collections import defaultdict
+from functools import cache
 from itertools import pairwise
-from typing import Any, Iterable, List, Mapping, Sequence
+from typing import Any, DefaultDict, Dict, Iterable, List, Mapping, Optional, Sequence, Set
 
 from fiesta_allennlp.core.errors import MAX_CHOICES, TYPED_WORDS, DataError, escape_invisible, full_command, join_some
 from fiesta_allennlp.core.files import shorten
@@ -21,6 +24,9 @@ REPEATED_OPTIONS = ("where", "parse", "allow")
 
 NAMING_FLAGS = frozenset(map(flag, ("columns", "score", "where", "wide", "parse", "ignore")))
 """The options whose values name columns."""
+
+PATTERN_PIECE = re.compile(r"(\{[^{}]+\}|\*\*/|\*)")
+"""The pieces of a pattern that are not texts."""
 
 Change = Mapping[str, Any]
 """What to change in a command: the values of options, which are added to the user's where these are tuples or mappings.
@@ -112,3 +118,71 @@ def _typed_words(name: str, value: Any) -> List[str]:
         value = tuple(f"{role}={header}" for role, header in value.items())
     is_joined = isinstance(value, tuple) and name not in REPEATED_OPTIONS
     return option_words(name, join_names(value) if is_joined else value)
+
+
+def match_pattern(pattern: str, text: str, character: str = ".") -> Optional[Dict[str, str]]:
+    """Return what stands at the names of a pattern, None if the text does not match. `{name}` is one or more of the
+    characters, `*` none or more, and `**/` any folders. Refuse a text that matches in two ways."""
+    greedy, lazy = (_compile_pattern(pattern, character, mode).fullmatch(text) for mode in ("", "?"))
+    if greedy is None or lazy is None:
+        return None
+    names = dict.fromkeys(piece[1:-1] for piece in PATTERN_PIECE.findall(pattern) if piece[0] == "{")
+    parts, others = (dict(zip(names, match.groups(), strict=True)) for match in (greedy, lazy))
+    if parts != others:
+        ways = "; or ".join(", ".join(f"{name} = {part}" for name, part in way.items()) for way in (parts, others))
+        raise DataError(f"'{text}' matches {pattern} in two ways: {ways}. Add more of the text between the names.")
+    return parts
+
+
+@cache
+def _compile_pattern(pattern: str, character: str, mode: str) -> "re.Pattern[str]":
+    """Return the expression of a pattern that takes as much, or with the mode `?` as little, as it can for each name in
+    turn."""
+    names: List[str] = []
+    regex = ""
+    for number, piece in enumerate(PATTERN_PIECE.split(pattern)):
+        if number % 2 == 0:
+            regex += re.escape(piece)
+        elif piece in names:
+            regex += f"(?:\\{names.index(piece) + 1})"
+        elif piece[0] == "{":
+            names.append(piece)
+            regex += f"({character}+{mode})"
+        else:
+            regex += f"(?:[^/]+/)*{mode}" if piece == "**/" else f"{character}*{mode}"
+    return re.compile(regex, re.DOTALL)
+
+
+def propose_pattern(paths: Sequence[str]) -> str:
+    """Return a pattern of these paths, in which folders that differ are the candidate or, by their number, the seed;
+    empty if there is none."""
+    parts = [path.split("/") for path in paths]
+    if len({len(each) for each in parts}) > 1:
+        return ""
+    pattern: List[str] = []
+    for names in zip(*parts, strict=True):
+        matches = [re.fullmatch(r"(.*?)([\W_]?[^\W\d_]*)(\d+)", name) for name in names]
+        stems = {match and match[1] for match in matches}
+        ends = {match and match[2] for match in matches}
+        is_numbered = None not in matches and len(ends) == 1 and len(stems) < len(set(names))
+        if len(set(names)) == 1:
+            pattern.append(names[0])
+        elif is_numbered:
+            pattern.append(f"{(stems.pop() or '') if len(stems) == 1 else '{candidate}'}{ends.pop()}{{seed}}")
+        else:
+            pattern.append("{candidate}" if "{candidate}" not in pattern else "{split}")
+    text = "/".join(pattern)
+    return text if "{candidate}" in text else ""
+
+
+def find_patterns(columns: Sequence[str]) -> List[str]:
+    """Return the patterns of columns that differ only before ` - `, or in a number."""
+    texts: DefaultDict[str, Set[str]] = defaultdict(set)
+    for column in columns:
+        name, dash, metric = column.rpartition(" - ")
+        for match in () if dash else re.finditer(r"\d+", column):
+            part = "seed" if re.search(r"(?i)seed|run", column[: match.start()]) else "split"
+            texts[f"{column[: match.start()]}{{{part}}}{column[match.end() :]}"].add(column)
+        if dash:
+            texts[f"{{candidate}} - {metric}"].add(name)
+    return sorted((pattern for pattern, same in texts.items() if len(same) > 1), key=len)

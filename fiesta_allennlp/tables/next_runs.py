@@ -2,30 +2,39 @@
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
+import numpy as np
+
+from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
-from fiesta_allennlp.choosing.forecast import Forecast, TimeForecast, count_runs, forecast_selection
+from fiesta_allennlp.choosing.forecast import Forecast, forecast_selection
 from fiesta_allennlp.choosing.gate import make_gate
-from fiesta_allennlp.choosing.strategy import Strategy, build_strategy
+from fiesta_allennlp.choosing.probability.batch import NUM_STARTS
+from fiesta_allennlp.choosing.probability.task_leads import choose_task
+from fiesta_allennlp.choosing.strategy import Strategy, build_strategy, have_units
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.core.texts import number_text
 from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.selecting.results.candidate_table import Printable
 from fiesta_allennlp.selecting.results.result import Result, Verdict
 from fiesta_allennlp.selecting.results.verdict import failed_notes, judge, with_preference
+from fiesta_allennlp.tables.corrections import TableError
 from fiesta_allennlp.tables.run_table import RunTable
 from fiesta_allennlp.tables.table_files import Content
 from fiesta_allennlp.tables.table_reader import read_run_table
-from fiesta_allennlp.tables.table_settings import NO_SECONDS, NextSettings, done_note
-from fiesta_allennlp.tables.task_average import check_tasks, choose_tasks
+from fiesta_allennlp.tables.table_settings import UNSCALED, NextSettings, done_note
+
+MAX_SD_RATIO = 4.0
+"""The largest ratio of the run-to-run sds of two tasks at which their scores are averaged as they are."""
 
 FRESH_SEEDS = (10**5, 10**6)
 """The range of the first seed to propose where those of the rows are unknown."""
@@ -51,8 +60,6 @@ class NextRuns(Printable):
         result: the same with the numbers of every candidate and the facts. Its forecast includes the runs to make now.
         runs: the runs to make now; empty once the selection has stopped, or while it waits for pending ones.
         history: the finished, pending and failed runs of the table.
-        seconds_per_run: with all workers together; None if it is unknown.
-        time_forecast: what can be decided within `max_hours`, with this setting, unless the selection is over.
         confidence: the target confidence; None with a budget.
         workers: how many runs were asked for.
         notes: sentences about candidates that take no part, or get no further runs.
@@ -68,8 +75,6 @@ class NextRuns(Printable):
     table: RunTable
     workers: int = 1
     notes: Tuple[str, ...] = ()
-    seconds_per_run: Optional[float] = None
-    time_forecast: Optional[TimeForecast] = None
     num_missing: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -105,18 +110,20 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     history = history.with_withdrawn(max_failures=settings.max_failures)
     strategy = _prepare_strategy(settings, table, history)
     decision = strategy.recommend(history)
-    seconds_per_run = _seconds_per_run(settings, history)
+    seconds_per_run = (settings.seconds or history.mean_seconds or 0.0) / settings.workers
     proposed_names = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(table.rows)))
-    tasks = choose_tasks(history, decision, proposed_names, num_starts=strategy.num_starts)
+    tasks = _choose_tasks(history, decision, proposed_names, num_starts=strategy.num_starts)
     num_begun = len(proposed_names) + len(history.pending)
-    make_forecast = partial(_forecast, strategy, history, decision, settings.seed, num_begun, seconds_per_run)
+    forecast = forecast_selection(strategy, history, decision, strategy_rng(settings.seed, len(history.evaluations)))
+    if forecast is not None:
+        forecast = replace(forecast.at_least(num_begun), seconds_per_run=seconds_per_run)
     result = Result.from_decision(
         history,
         judge(history, decision, strategy, allowed=settings.allow),
         table.metric,
         splits=settings.splits or "",
         target=strategy.confidence or CONFIDENCE,
-        forecast=make_forecast(),
+        forecast=forecast,
     )
     result = with_preference(result, settings.prefer, table.costs(settings.prefer or ""))
     return NextRuns(
@@ -128,10 +135,6 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
         table=table,
         workers=settings.workers,
         notes=(*done_note(settings.done), *failed_notes(history)),
-        seconds_per_run=seconds_per_run,
-        time_forecast=None
-        if settings.max_hours is None or seconds_per_run is None or decision.stopped_by is not None
-        else _forecast_time(settings, seconds_per_run, make_forecast),
         num_missing=_count_missing(history, strategy.belief.min_evaluations),
     )
 
@@ -152,7 +155,10 @@ def _prepare_strategy(settings: NextSettings, table: RunTable, history: History)
             f"{join_some(names) or 'none'}. Use --candidates to add candidates that have no row yet."
         )
     strategy = build_strategy(settings, list(names), minimise=table.metric.minimise)
-    _extend_limit(strategy, table, history)
+    if isinstance(strategy, FixedConfidence) and strategy.max_evaluations is None and table.is_complete:
+        limit = strategy.limit_of(history)
+        if history.total_started >= limit:  # as in a table of items: the default limit counts from these runs
+            strategy.max_evaluations = history.total_started + limit
     check_tasks(settings, strategy, history)
     if settings.against is not None:
         strategy = make_gate(strategy, names, against=settings.against, max_drop=settings.max_drop)
@@ -160,48 +166,35 @@ def _prepare_strategy(settings: NextSettings, table: RunTable, history: History)
     return strategy
 
 
-def _extend_limit(strategy: Strategy, table: RunTable, history: History) -> None:
-    """Let the default limit count from the runs of a complete table that has as many already, such as one of items."""
-    if isinstance(strategy, FixedConfidence) and strategy.max_evaluations is None and table.is_complete:
-        limit = strategy.limit_of(history)
-        if history.total_started >= limit:
-            strategy.max_evaluations = history.total_started + limit
+def check_tasks(settings: Any, strategy: Strategy, history: History) -> None:
+    """Check that a strategy can compare candidates by their average over the tasks of a history.
 
-
-def _seconds_per_run(settings: NextSettings, history: History) -> Optional[float]:
-    """Return the seconds of a run with all workers together, None if they are unknown. Refuse hours without them."""
-    seconds = settings.seconds or history.mean_seconds
-    if seconds is None and settings.max_hours is not None:
-        raise ConfigError(NO_SECONDS)
-    return None if seconds is None else seconds / settings.workers
-
-
-def _forecast(
-    strategy: Strategy,
-    history: History,
-    decision: Decision,
-    seed: int,
-    num_begun: int,
-    seconds_per_run: Optional[float],
-    max_runs: Optional[int] = None,
-) -> Optional[Forecast]:
-    """Forecast the further runs, no fewer than those that have begun or begin now."""
-    rng = strategy_rng(seed, len(history.evaluations))
-    forecast = forecast_selection(strategy, history, decision, rng, max_runs=max_runs)
-    return forecast and replace(forecast.at_least(num_begun), seconds_per_run=seconds_per_run or 0.0)
-
-
-def _forecast_time(
-    settings: NextSettings, seconds_per_run: float, make_forecast: Callable[..., Optional[Forecast]]
-) -> TimeForecast:
-    """Forecast what can be decided within `--max-hours`."""
-    max_hours, workers = settings.max_hours or 0.0, settings.workers
-    num_runs = count_runs(max_hours, workers * seconds_per_run, workers=workers)
-    forecast = make_forecast(max_runs=num_runs)
-    if forecast is None:
-        return TimeForecast(max_hours, num_runs)
-    low, median, high = (seconds_per_run / 3600 * n for n in (forecast.low, forecast.median, forecast.high))
-    return TimeForecast(max_hours, num_runs, low, median, high, forecast.prob_decided)
+    Raises:
+        ConfigError: if its belief or its stopping rule is not about leads, or it has a budget.
+        DataError: without `--scale`, if the run-to-run sds of two tasks differ by more than `MAX_SD_RATIO` times. Fewer
+            runs than a selection begins with do not tell them.
+    """
+    if not history.tasks:
+        return
+    has_rules = isinstance(strategy, FixedConfidence) and strategy.rules(1, 1) is not None
+    if not has_rules or type(strategy.belief) is not ModeratedT:
+        raise ConfigError(
+            f"{len(history.by_task)} tasks need the default posterior, sampling rule and stopping rule. Remove "
+            "--strategy, --belief, --stop, --budget and --preset, or keep one task with --where."
+        )
+    if settings.scale is not None or len(history.active) < 2 or not have_units(history, history.active, NUM_STARTS):
+        return
+    sds = sorted((strategy.belief.posterior(part).noise_sd, task) for task, part in history.by_task.items())
+    (low, least), (high, most) = next((pair for pair in sds if pair[0] > 0), sds[-1]), sds[-1]
+    if high > MAX_SD_RATIO * low:
+        error = TableError(
+            f"the run-to-run sd of the task '{most}' is {number_text(high)}, and that of '{least}' "
+            f"{number_text(low)}: the average would be that of '{most}'. Divide the scores by an sd of each "
+            "task that you knew before these runs (--scale sd=FILE, with the columns task and sd), or average them as "
+            "they are:",
+            {"scale": UNSCALED},
+        )
+        raise error.with_commands(settings)
 
 
 def _assign_splits_and_seeds(
@@ -225,7 +218,7 @@ def _assign_splits_and_seeds(
         split, split_order, used = "", split_orders[task], used_splits[name, task]
         if settings.splits != OFFICIAL:
             unused = [other for other in split_order if other not in used] if settings.splits == SHARED else []
-            split = unused[0] if unused else _free_number(split_order)
+            split = unused[0] if unused else next(str(number) for number in count() if str(number) not in split_order)
             if not unused:
                 split_order.append(split)
             used.add(split)
@@ -233,5 +226,19 @@ def _assign_splits_and_seeds(
         yield NextRun(name, split, seed, task)
 
 
-def _free_number(used: Sequence[str]) -> str:
-    return next(str(number) for number in range(len(used) + 1) if str(number) not in used)
+def _choose_tasks(history: History, decision: Decision, names: Sequence[str], *, num_starts: int) -> List[str]:
+    """Return the task of each of these runs: the one with the fewest units of a candidate until it has `num_starts` on
+    each, and then the one on which a unit makes the variance of its lead fall most; see `task_leads.choose_task`."""
+    tasks, places, posterior = list(history.by_task), [history.active.index(name) for name in names], decision.posterior
+    units = np.array([[p.num_started_units(name) for p in history.by_task.values()] for name in history.active], float)
+    chosen: List[str] = []
+    for place in places:
+        task = int(units[place].argmin())
+        if posterior is not None and units[place].min() >= num_starts:
+            leads = posterior.leads
+            other = posterior.leader if place != posterior.leader else history.active.index(str(decision.rival))
+            rival = other if place == posterior.leader else place
+            task = int(choose_task(leads.task_variances[None, :, 0, rival], units[[place]], units[[other]])[0])
+        units[place, task] += 1
+        chosen.append(tasks[task])
+    return chosen

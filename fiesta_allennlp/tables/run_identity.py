@@ -4,7 +4,7 @@ place, and no score is a summary or in another unit."""
 import re
 from collections import Counter, defaultdict
 from operator import attrgetter
-from typing import Any, DefaultDict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, DefaultDict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import DataError, join_some
 from fiesta_allennlp.core.settings.metrics import Metric, have_two_units
@@ -13,7 +13,6 @@ from fiesta_allennlp.tables.columns import NAMES, TIME, Roles
 from fiesta_allennlp.tables.corrections import Change, TableError, keep_rows, shown_cell, shown_cells, without_lines
 from fiesta_allennlp.tables.run_table import RunRow, group_rows
 from fiesta_allennlp.tables.table_files import cell_number, cell_order
-from fiesta_allennlp.tables.task_average import refuse_missing_tasks
 
 MAX_SETTINGS = 12
 """The most values of a setting. A column with more numbers is more likely one of items or folds."""
@@ -65,7 +64,7 @@ def identify_runs(rows: Sequence[RunRow], roles: Roles, settings: Any) -> List[R
             *_propose_placements(factors, scored, roles),
         )
     rows = _merge_rows(rows, roles)
-    refuse_missing_tasks(rows, roles, getattr(settings, "candidates", None))
+    _refuse_missing_tasks(rows, roles, getattr(settings, "candidates", None))
     return rows
 
 
@@ -132,24 +131,18 @@ def find_factors(scored: Sequence[RunRow], roles: Roles) -> List[Factor]:
         counts = Counter(value for _, value in cells)
         if len(counts) < 2 or 2 * sum(number for number in counts.values() if number > 1) < len(cells):
             continue
-        by_candidate = _count((row.candidate, value) for row, value in cells)
-        if all(len(values) == 1 for values in by_candidate.values()):
+        runs = Counter((row.candidate, value) for row, value in cells)
+        if len(runs) == len({name for name, _ in runs}):
             continue
-        by_split = _count((f"{row.task}{row.split}", value) for row, value in cells)
-        is_of_split = "" not in by_split and all(len(values) == 1 for values in by_split.values())
-        if not (is_of_split and len(by_split) < len(cells)) and not _is_measured(counts, by_candidate):
+        on_splits = {(row.task + row.split, value) for row, value in cells}
+        splits = {split for split, _ in on_splits}
+        is_of_split = "" not in splits and len(splits) == len(on_splits) < len(cells)
+        if not is_of_split and not _is_measured(counts, runs):
             factors.append(Factor(column, tuple(sorted(counts, key=cell_order))))
     return sorted(factors, key=lambda factor: len(factor.values))
 
 
-def _count(pairs: Iterable[Tuple[str, str]]) -> Mapping[str, "Counter[str]"]:
-    counts: DefaultDict[str, "Counter[str]"] = defaultdict(Counter)
-    for group, value in pairs:
-        counts[group][value] += 1
-    return counts
-
-
-def _is_measured(counts: Mapping[str, int], by_candidate: Mapping[str, "Counter[str]"]) -> bool:
+def _is_measured(counts: Mapping[str, int], runs: Mapping[Tuple[str, str], int]) -> bool:
     """Return whether a column holds times, or fractions that look like a rounded measure. A setting has one digit, or
     is crossed with the candidates, or has several runs at each value."""
     if all(map(TIME.fullmatch, counts)):
@@ -159,10 +152,10 @@ def _is_measured(counts: Mapping[str, int], by_candidate: Mapping[str, "Counter[
         return False
     if all(len(f"{number:g}".split("e")[0].replace(".", "").strip("-0")) < 2 for number in numbers):
         return False
-    num_crossed = sum(len(values) for values in by_candidate.values())
-    is_crossed = num_crossed >= MIN_CROSSED * len(counts) * len(by_candidate) and len(by_candidate) > 1
-    num_repeated = sum(min(values.values()) > 1 for values in by_candidate.values())
-    return not is_crossed and 2 * num_repeated <= len(by_candidate)
+    num_candidates = len({name for name, _ in runs})
+    num_unrepeated = len({name for (name, _), number in runs.items() if number == 1})
+    is_crossed = len(runs) >= MIN_CROSSED * len(counts) * num_candidates and num_candidates > 1
+    return not is_crossed and 2 * num_unrepeated >= num_candidates
 
 
 def _propose_placements(factors: Sequence[Factor], scored: Sequence[RunRow], roles: Roles) -> List[Change]:
@@ -201,12 +194,12 @@ def _place(factors: Sequence[Factor], roles: Roles, *, text_role: str = "split")
             is_split = "fold" in factor.column.casefold() or len(factor.values) > MAX_SETTINGS
             role = "split" if is_split else "candidate"
         columns[role].append(factor.column)
-    ignored = {"ignore": tuple(columns.pop("ignore"))} if "ignore" in columns else {}
+    ignored = tuple(columns.pop("ignore", ()))
     placed = {
         role: "+".join([*(() if role == roles.numbered else roles.columns[role]), *names])
         for role, names in columns.items()
     }
-    return {**({"columns": placed} if placed else {}), **ignored}
+    return {**({"columns": placed} if placed else {}), **({"ignore": ignored} if ignored else {})}
 
 
 def _merge_rows(rows: Sequence[RunRow], roles: Roles) -> List[RunRow]:
@@ -228,6 +221,25 @@ def _merge_rows(rows: Sequence[RunRow], roles: Roles) -> List[RunRow]:
         raise TableError(f"{row.place}: the same row as in {first.place}. Remove it.", change)
     kept = {id((scored[run] or same)[-1]) for run, same in rows_by_run.items()}
     return [row for row in rows if id(row) in kept]
+
+
+def _refuse_missing_tasks(rows: Sequence[RunRow], roles: Roles, awaited: Any) -> None:
+    """Refuse a candidate without a run on a task of another one, unless it is one of `--candidates`: `fiesta next`
+    proposes its runs."""
+    awaits = isinstance(awaited, tuple)
+    tasks = list(dict.fromkeys(row.task for row in rows))
+    by_candidate = {name: {row.task for row in own} for name, own in group_rows(rows, "candidate").items()}
+    complete = [name for name, own in by_candidate.items() if len(own) == len(tasks) or (awaits and name in awaited)]
+    lacking = tuple(name for name in by_candidate if name not in complete)
+    if lacking:
+        missing = next(task for task in tasks if task not in by_candidate[lacking[0]])
+        raise TableError(
+            f"{rows[0].record.file}: candidate '{lacking[0]}' has no run on the task '{missing}'. Candidates are "
+            "compared by their average over all tasks. Make these runs, or leave out tasks or candidates.",
+            roles.keep("task", [task for task in tasks if all(task in own for own in by_candidate.values())]),
+            roles.keep("candidate", complete),
+            {"candidates": lacking} if awaits else {},
+        )
 
 
 def _keep_largest(rows: Sequence[RunRow], roles: Roles) -> Sequence[RunRow]:

@@ -11,9 +11,11 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Seq
 
 from fiesta_allennlp.core.errors import DataError, join_some
 from fiesta_allennlp.core.files import atomic_replacement, shorten, to_csv_cell
+from fiesta_allennlp.core.origin import Origin
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.core.texts import count_text
+from fiesta_allennlp.selecting.provenance import BroughtRuns
 from fiesta_allennlp.tables.columns import NAMES
 from fiesta_allennlp.tables.corrections import shown_cell
 from fiesta_allennlp.tables.table_files import STANDARD_INPUT_NAME, Record, cell_number
@@ -195,6 +197,14 @@ class RunTable:
                 f"{join_some(self.tasks)}. {remedy}"
             )
 
+    def refuse_single(self) -> None:
+        """Refuse a table with scores of fewer than two candidates."""
+        if len(self.scores) < 2:
+            raise DataError(
+                f"{self.name}: the table needs scores for at least 2 candidates but has {len(self.scores)}: "
+                f"{join_some(self.scores) or 'none'}."
+            )
+
     def with_candidates(self, names: Sequence[str]) -> "RunTable":
         """Return the table with candidates that may have no row yet."""
         return replace(self, runs={**dict.fromkeys([*self.runs, *names], 0), **self.runs})
@@ -227,6 +237,19 @@ class RunTable:
             sign=self.metric.sign,
             tasks=tasks if len(self.tasks) > 1 else {},
         )
+
+    def brought_runs(self, file: str, digest: str) -> BroughtRuns:
+        """Return the runs of this file as a new selection takes them."""
+        history = self.history()
+        runs: Sequence[Union[Evaluation, Failure]] = (*history.evaluations, *history.failures)
+        num_runs: Counter[str] = Counter()
+        outcomes = []
+        for run in runs:
+            own = run.request
+            num_runs[own.candidate] += 1
+            request = replace(own, replicate=-num_runs[own.candidate], split_seed=-1 - own.split_seed)
+            outcomes.append(replace(run, request=request, origin=Origin(file=file), seconds=0.0))
+        return BroughtRuns(file, digest, self.has_splits, tuple(outcomes))
 
     def write(self, path: Path) -> None:
         """Write the runs as a CSV file with our own columns, which every command reads without options."""

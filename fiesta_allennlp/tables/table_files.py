@@ -11,18 +11,22 @@ import sys
 from collections import Counter
 from functools import partial
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, DataError, PackageError, full_command, join_some
-from fiesta_allennlp.core.files import (
-    flatten,
-    from_csv_cell,
-    refuse_repeated_keys,
-    shown_value,
+from fiesta_allennlp.core.files import flatten, from_csv_cell, refuse_repeated_keys, shown_value
+from fiesta_allennlp.tables.corrections import (
+    PATTERN_PIECE,
+    TableError,
+    edit_lines,
+    match_pattern,
+    propose_pattern,
+    shown_cell,
+    shown_cells,
+    without_lines,
 )
-from fiesta_allennlp.tables.corrections import TableError, edit_lines, shown_cell, shown_cells, without_lines
-from fiesta_allennlp.tables.patterns import is_pattern, match_pattern, propose_pattern
 
 STANDARD_INPUT, STANDARD_INPUT_NAME = "-", "standard input"
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
@@ -32,8 +36,6 @@ FRAME_READERS = {".xlsx": ("read_excel", "openpyxl"), ".parquet": ("read_parquet
 
 URL = re.compile(r"(https?|s3|gs):/+(.*)")
 DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+\s*%?)")
-EMPTY_COLUMNS = ("candidate", "split", "seed", "score")
-"""The columns of a list without rows."""
 
 Content = Any
 """Rows from Python: mappings of column names, a data frame, or a mapping from candidates to lists of scores."""
@@ -66,23 +68,17 @@ def read_records(paths: Sequence[str], content: Content, settings: Any) -> List[
     """
     if content is not None:
         return list(_records_of_object(paths[0], content))
-    parts_by_file = {file: parts for path in paths for file, parts in _find_files(path).items()}
-    by_file = {file: list(_read_file(file)) for file in parts_by_file}
-    for file, parts in parts_by_file.items():
-        for record in by_file[file]:
-            _add_parts(record, parts)
+    by_file: Dict[str, List[Record]] = {}
+    for file, parts in (pair for path in paths for pair in _find_files(path).items()):
+        by_file[file] = list(read_file(file))
+        for record, (name, part) in product(by_file[file], parts.items()):
+            if cell_name(record.cells.setdefault(name, part)) != cell_name(part):
+                problem = f"{record.place}: '{name}' is '{record.cells[name]}', but '{part}' in the path"
+                raise DataError(f"{problem}. Rename {{{name}}} in the pattern.")
     typed = (settings.columns or {}).get("candidate", "candidate").split("+")
     if len(by_file) > 1 and "candidate" in typed and not any("candidate=" in text for text in settings.parse):
         _name_candidates(by_file)
     return [record for records in by_file.values() for record in records]
-
-
-def _add_parts(record: Record, parts: Mapping[str, str]) -> None:
-    """Add the parts of the path to the cells."""
-    for name, part in parts.items():
-        if cell_name(record.cells.setdefault(name, part)) != cell_name(part):
-            problem = f"{record.place}: '{name}' is '{record.cells[name]}', but '{part}' in the path"
-            raise DataError(f"{problem}. Rename {{{name}}} in the pattern.")
 
 
 def _name_candidates(records_by_file: Mapping[str, List[Record]]) -> None:
@@ -109,14 +105,14 @@ def _find_files(path: str) -> Dict[str, Dict[str, str]]:
         raise TableError(f"{url} is a URL. Download the table, or pipe it.", edit_lines("curl -sL", url, ()))
     if path == STANDARD_INPUT or Path(path).is_file():
         return {path: {}}
-    if not is_pattern(path):
+    pieces = PATTERN_PIECE.split(path)
+    if len(pieces) == 1 or Path(path).exists():
         is_directory = Path(path).is_dir()
         problem = "is a directory" if is_directory else "no such file"
-        status = f" {full_command('status')} {path} shows a selection." if is_directory else ""
+        status = f" {full_command('report')} {path} writes the table of a selection." if is_directory else ""
         raise ConfigError(f"{path}: {problem}. Pass a file, or a pattern such as 'r/{{candidate}}/{{seed}}/*'.{status}")
     glob_text = "".join(
-        glob.escape(piece) if piece[:1] not in ("{", "*") else "*" if piece[0] == "{" else piece
-        for piece in re.split(r"(\{[^{}]+\}|\*\*/|\*)", path)
+        "*" if piece[:1] == "{" else piece if number % 2 else glob.escape(piece) for number, piece in enumerate(pieces)
     )
     matches = {file: match_pattern(path, file, "[^/]") for file in sorted(glob.glob(glob_text, recursive=True))}
     files = {file: parts for file, parts in matches.items() if parts is not None and Path(file).is_file()}
@@ -125,7 +121,8 @@ def _find_files(path: str) -> Dict[str, Dict[str, str]]:
     return files
 
 
-def _read_file(path: str) -> Iterable[Record]:
+def read_file(path: str) -> Iterable[Record]:
+    """Read the records of a file, or of the standard input. Raise a `DataError` if it cannot be read as a table."""
     suffix = Path(path).suffix.lower()
     name = STANDARD_INPUT_NAME if path == STANDARD_INPUT else path
     if suffix in FRAME_READERS:
@@ -248,7 +245,7 @@ def _records_of_object(name: str, content: Content, *, is_json: bool = False) ->
         example = '{"candidate": "a", "seed": 1, "score": 0.8}'
         raise DataError(f"{name}: expected rows such as {example} but got {shown_value(content)}.")
     if not content:
-        return [Record(name, "", dict.fromkeys(EMPTY_COLUMNS, ""))]
+        return [Record(name, "", dict.fromkeys(("candidate", "split", "seed", "score"), ""))]
     return [Record(name, f"row {number}", _cells(row)) for number, row in enumerate(content, start=1)]
 
 

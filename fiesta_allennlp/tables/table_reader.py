@@ -6,13 +6,12 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from statistics import median
-from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.core.errors import DataError, escape_invisible, join_some
+from fiesta_allennlp.core.errors import ConfigError, DataError, escape_invisible, join_some
 from fiesta_allennlp.core.files import file_digest, shorten
 from fiesta_allennlp.core.names import comparison_key
-from fiesta_allennlp.core.origin import Origin
-from fiesta_allennlp.core.records import MAX_SCORE, Evaluation, Failure
+from fiesta_allennlp.core.records import MAX_SCORE
 from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT, OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric, error_word, find_longer_names
 from fiesta_allennlp.selecting.provenance import BroughtRuns
@@ -28,10 +27,10 @@ from fiesta_allennlp.tables.table_files import (
     cell_name,
     cell_number,
     decimal_point,
+    read_file,
     read_records,
 )
-from fiesta_allennlp.tables.table_settings import COLUMNS, BroughtSettings, NextSettings
-from fiesta_allennlp.tables.task_average import scale_rows
+from fiesta_allennlp.tables.table_settings import COLUMNS, UNSCALED, BroughtSettings, NextSettings
 
 FINISHED, FAILED, RUNNING = "finished", "failed", "running"
 """What the state of a run can mean. `failed` also stands for the score of a run without one."""
@@ -50,6 +49,9 @@ MAX_SECONDS = 1e9
 
 QUOTED_COMMA = r"""sed -E 's/"(-?[0-9]+),([0-9]+ *%?)"/\1.\2/g'"""
 """The command that writes decimal commas as points."""
+
+SD_FILE = "sd="
+"""Begins the value of `--scale` that names a file."""
 
 MAX_SDS = 20.0
 """The robust sds from the median of the others at which a score may be in another unit, or of another run."""
@@ -74,7 +76,7 @@ def read_run_table(path: Path, settings: Any, content: Content = None) -> RunTab
         records = read_records(paths, content, settings)
         roles, records = RoleFinder(records, settings, is_official=settings.splits == OFFICIAL).find()
         all_rows = _read_rows(records, roles, settings)
-        rows = scale_rows(identify_runs(all_rows, roles, settings), settings) if all_rows else []
+        rows = _scale_rows(identify_runs(all_rows, roles, settings), settings.scale) if all_rows else []
         metric = _determine_metric(rows, roles, settings, str(path))
     except TableError as error:
         raise error.with_commands(settings) from error
@@ -93,21 +95,9 @@ def read_brought_runs(
     allow = tuple(selection_settings.get("allow") or ())
     table_settings = NextSettings(scores=str(path), splits=splits, minimise=minimise, allow=allow)
     table = read_run_table(path, table_settings, content)
-    remedy = (
-        f"Write the runs of one: fiesta next {path} --where task=NAME --output runs.csv. Then use --scores runs.csv."
-    )
-    table.refuse_tasks("fiesta select --scores", remedy)
-    history = table.history()
-    num_runs: Counter[str] = Counter()
-    runs: Sequence[Union[Evaluation, Failure]] = (*history.evaluations, *history.failures)
-    outcomes = []
-    for run in runs:
-        own = run.request
-        num_runs[own.candidate] += 1
-        request = replace(own, replicate=-num_runs[own.candidate], split_seed=-1 - own.split_seed)
-        outcomes.append(replace(run, request=request, origin=Origin(file=path.name), seconds=0.0))
-    digest = file_digest(path) if content is None else ""
-    return BroughtRuns(path.name, digest, table.has_splits, tuple(outcomes)), table
+    command = f"fiesta next {path} --where task=NAME --output runs.csv"
+    table.refuse_tasks("fiesta select --scores", f"Write the runs of one: {command}. Then use --scores runs.csv.")
+    return table.brought_runs(path.name, file_digest(path) if content is None else ""), table
 
 
 def _read_rows(records: Sequence[Record], roles: Roles, settings: Any) -> List[RunRow]:
@@ -185,6 +175,23 @@ def _read_seconds(record: Record, roles: Roles) -> Optional[float]:
     return seconds
 
 
+def _scale_rows(rows: Sequence[RunRow], scale: Optional[str]) -> Sequence[RunRow]:
+    """Return the rows with scores divided by the sd of their task, if `--scale sd=FILE` says so."""
+    if scale is None or scale == UNSCALED:
+        return rows
+    if not scale.startswith(SD_FILE):
+        raise ConfigError(f"--scale must be {UNSCALED} or {SD_FILE}FILE but got '{scale}'.")
+    cells = [record.cells for record in read_file(scale.removeprefix(SD_FILE))]
+    sds = {own.get("task", ""): cell_number(own.get("sd", "")) or 0.0 for own in cells}
+    if min(sds.values()) <= 0:
+        raise ConfigError(f"--scale {scale}: each row of the file must have a task and an sd, which is above 0.")
+    if missing := dict.fromkeys(row.task for row in rows if row.task not in sds):
+        raise ConfigError(f"--scale {scale}: the file has no sd of the task {join_some(list(missing))}.")
+    return [
+        row._replace(outcome=row.outcome / sds[row.task]) if isinstance(row.outcome, float) else row for row in rows
+    ]
+
+
 def _determine_metric(rows: Sequence[RunRow], roles: Roles, settings: Any, path: str) -> Metric:
     """Return the metric, which the metric column names, or else the score column. Refuse an error without a
     direction."""
@@ -208,12 +215,7 @@ def _determine_metric(rows: Sequence[RunRow], roles: Roles, settings: Any, path:
 
 
 def _make_table(
-    name: str,
-    all_rows: Sequence[RunRow],
-    rows: Sequence[RunRow],
-    roles: Roles,
-    metric: Metric,
-    splits: Optional[str],
+    name: str, all_rows: Sequence[RunRow], rows: Sequence[RunRow], roles: Roles, metric: Metric, splits: Optional[str]
 ) -> RunTable:
     """Return the table of these rows, which are runs, with the facts about them, and about all its rows."""
     scored = [row for row in rows if row.is_scored]

@@ -37,6 +37,10 @@ COLUMNS = ("candidate", "task", "split", "seed", "score", "metric", "state", "er
 finished, `error` why it has no score, and `seconds` how long it took."""
 
 
+UNSCALED = "none"
+"""The value of `--scale` that leaves the scores as they are."""
+
+
 def parse_columns(text: str) -> Dict[str, str]:
     """Read `candidate=model+lr,score=test_f1`. A pair with a comma in its name is in double quotes."""
     header_by_column: Dict[str, str] = {}
@@ -52,9 +56,11 @@ def parse_columns(text: str) -> Dict[str, str]:
     return header_by_column
 
 
-def candidates_option(help: str) -> Any:
-    full_help = f"{help}; put a name that contains a comma in double quotes"
-    return _scores((), full_help, metavar="A,B,...", parse=split_names)
+COMMA_NAMES = "put a name that contains a comma in double quotes"
+
+
+def names_option(help: str, *, group: str = SCORES_GROUP) -> Any:
+    return option((), help, group=group, metavar="A,B,...", parse=split_names)
 
 
 def done_note(done: Sequence[str]) -> Tuple[str, ...]:
@@ -91,21 +97,15 @@ class TableSettings:
         metavar="COLUMN=A,B",
         is_repeated=True,
     )
-    wide: Tuple[str, ...] = _scores(
-        (), "columns that are candidates; the rows are splits", metavar="A,B,...", parse=split_names
-    )
+    wide: Tuple[str, ...] = names_option("columns that are candidates; the rows are splits")
     parse: Tuple[str, ...] = _scores(
         (),
         "take columns out of the text of a column, such as 'Name={candidate}-lr{lr}-seed{seed}'",
         metavar="COLUMN=PATTERN",
         is_repeated=True,
     )
-    finished: Tuple[str, ...] = _scores(
-        (), "words of the column state that mean success; the others mean failure", metavar="A,B,...", parse=split_names
-    )
-    ignore: Tuple[str, ...] = _scores(
-        (), "columns that do not matter, although they differ within a candidate", metavar="A,B,...", parse=split_names
-    )
+    finished: Tuple[str, ...] = names_option("words of the column state that mean success; the others mean failure")
+    ignore: Tuple[str, ...] = names_option("columns that do not matter, although they differ within a candidate")
     scale: Optional[str] = _scores(
         None,
         "with tasks: none, if scores are averaged as they are although the noise of tasks differs over 4 times; "
@@ -119,20 +119,9 @@ class TableSettings:
         "even a metric such as error",
     )
     min_score: Optional[float] = min_score_option(SCORES_GROUP)
-    done: Tuple[str, ...] = _scores(
-        (),
-        "candidates that get no more runs, such as a published model; only their existing scores count",
-        metavar="A,B,...",
-        parse=split_names,
+    done: Tuple[str, ...] = names_option(
+        "candidates that get no more runs, such as a published model; only their existing scores count"
     )
-
-
-def prefer_option(group: str) -> Any:
-    help = (
-        "with --margin: name the cheapest candidate within it of the best with the target probability, by seconds, "
-        "parameters, or a column of numbers"
-    )
-    return option(None, help, group=group, metavar="COLUMN")
 
 
 BROUGHT_GROUP = "Runs that exist already"
@@ -158,11 +147,6 @@ class BroughtSettings:
 
 TABLE_OPTIONS = tuple(f.name for f in fields(TableSettings) if f.name not in ("min_score", "done"))
 """The settings that say what a table means. A selection has recorded its own."""
-
-
-def is_selection(path: Path) -> bool:
-    """Return whether a path is a directory and not a table of scores, whose reader refuses one that does not exist."""
-    return path.is_dir()
 
 
 def refuse_table_options(settings: Any, option_names: Iterable[str], source: Union[str, Path]) -> None:
@@ -195,12 +179,6 @@ NO_SECONDS = (
 )
 
 
-def max_hours_option() -> Any:
-    return resource_option(
-        None, "forecast what can be decided within this many hours from now", metavar="HOURS", above=0
-    )
-
-
 SEED_HELP = "the simulation (default: random, recorded)"
 
 
@@ -210,12 +188,8 @@ class ReplaySettings(TableSettings, ChoiceSettings):
 
     GROUPS: ClassVar[Tuple[str, ...]] = (SCORES_GROUP, SELECTION_GROUP, RESOURCES_GROUP)
 
-    scores: str = option(
-        "",
-        "a table with the columns candidate, split, seed, score, or the directory of a selection",
-        metavar="SCORES.json|SCORES.csv|DIR",
-    )
-    candidates: Tuple[str, ...] = candidates_option("use only these candidates")
+    scores: str = option("", "a table with the columns candidate, split, seed, score", metavar="SCORES.json|SCORES.csv")
+    candidates: Tuple[str, ...] = names_option(f"use only these candidates; {COMMA_NAMES}")
     preset: Optional[str] = preset_option()
     splits: str = splits_option(SCORES_GROUP)
     with_replacement: Optional[bool] = _scores(
@@ -241,14 +215,19 @@ class NextSettings(TableSettings, ChoiceSettings):
         "empty until a run has finished; write `failed` if it ends without one",
         metavar="SCORES.csv|SCORES.json",
     )
-    candidates: Tuple[str, ...] = candidates_option("candidates without a row yet")
+    candidates: Tuple[str, ...] = names_option(f"candidates without a row yet; {COMMA_NAMES}")
     preset: Optional[str] = preset_option()
     against: Optional[str] = selection_option(
         None,
         "a baseline: ask not for the best, but whether others are better, no worse, or worse by more than --max-drop",
         metavar="NAME",
     )
-    prefer: Optional[str] = prefer_option(SELECTION_GROUP)
+    prefer: Optional[str] = selection_option(
+        None,
+        "with --margin: name the cheapest candidate within it of the best with the target probability, by seconds, "
+        "parameters, or a column of numbers",
+        metavar="COLUMN",
+    )
     max_drop: Optional[float] = selection_option(
         None, "with --against: the drop below the baseline that is allowed, in units of the score", metavar="X", least=0
     )
@@ -257,7 +236,6 @@ class NextSettings(TableSettings, ChoiceSettings):
     seconds: Optional[float] = resource_option(
         None, "duration of a run (default: the mean of the column seconds)", metavar="SECONDS", above=0
     )
-    max_hours: Optional[float] = max_hours_option()
     max_failures: int = max_failures_option()
     seed: int = resource_option(
         0, "random seed; the same table and seed give the same answer (default 0)", metavar="N", least=0
@@ -304,7 +282,9 @@ class PlanSettings(TableSettings, ChoiceSettings):
     preset: Optional[str] = preset_option()
     splits: Optional[str] = splits_option(PROBLEM_GROUP, default=None)
     workers: int = resource_option(1, "number of parallel runs", least=1)
-    max_hours: Optional[float] = max_hours_option()
+    max_hours: Optional[float] = resource_option(
+        None, "forecast what can be decided within this many hours from now", metavar="HOURS", above=0
+    )
     repetitions: Optional[int] = resource_option(
         None, f"number of selections to simulate (default: {MIN_REPEATS} to {MAX_REPEATS}, in 5 to 10 seconds)", least=1
     )

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Dict, Iterator, Mapping, Optional, Tuple
 
 import numpy as np
+from common import TDSA_MEANS
 
-from fiesta_allennlp.tables.simulation.score_sources import NOISE_SD, TDSA_MEANS, DrawnScores, Sampling, ScorePreset
+from fiesta_allennlp.tables.simulation.score_sources import NOISE_SD, DrawnScores, Sampling, ScorePreset
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ class SlurmNode(Engine):
         return found
 
     def jobs(self) -> List[Callable[[], Any]]:
-        own = [p for p in self.processes(psutil.Process()) if "fiesta_allennlp.running.attempt" in p.cmdline()]
+        own = [p for p in self.processes(psutil.Process()) if "fiesta_allennlp.running.jobs" in p.cmdline()]
         numbers = {process.environ()["SLURM_JOB_ID"] for process in own}
         cancel = [lambda number=number: subprocess.run(["scancel", number], check=True) for number in numbers]
         return [*(process.kill for process in own), *cancel]

@@ -16,11 +16,10 @@ from fiesta_allennlp.candidates.config import (
     official_paths,
     seen_data_reasons,
     vector_files,
-    with_absolute_paths,
 )
 from fiesta_allennlp.candidates.data_files import take_snapshot
 from fiesta_allennlp.candidates.points import CandidateSpec
-from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, Division
+from fiesta_allennlp.candidates.pool import Division
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import Request
@@ -60,14 +59,6 @@ def test_on_official_splits_it_is_the_candidate_with_seeds(reviews: Path) -> Non
     assert made == config
     made = evaluation_config(config, REQUEST, division=Division(is_official=True, scored="validation"))
     assert (made["evaluate_on_test"], made["test_data_path"]) == (False, config["test_data_path"])
-
-
-def test_what_each_run_sets_itself_is_noted(reviews: Path) -> None:
-    config = {**classifier_config(reviews), "random_seed": 7, "evaluate_on_test": False}
-    seed_note, test_note = type_of(config).notes(OFFICIAL_RATIOS_DIVISION)
-    assert seed_note == "each run sets random_seed itself, so 7 in the config is not used."
-    assert test_note == "each run sets evaluate_on_test itself, so false in the config is not used."
-    assert list(type_of(classifier_config(reviews)).notes(OFFICIAL_RATIOS_DIVISION)) == []
 
 
 def test_where_the_validation_set_is_scored_the_test_set_stays_out_of_the_pool(reviews: Path) -> None:
@@ -136,15 +127,12 @@ def test_the_first_difference_has_its_path_and_both_values() -> None:
     assert first_difference(old, {"model": old["model"]}) == "'trainer' was removed"
 
 
-def test_absolute_paths_give_the_same_evaluation_from_any_directory(
-    reviews: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = classifier_config(Path("."))
+def test_the_config_of_a_run_names_its_files_from_any_directory(reviews: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(reviews)
-    wanted, absolute = evaluation_config(config, REQUEST), with_absolute_paths(config)
-    monkeypatch.chdir("/")
-    assert evaluation_config(absolute, REQUEST) == wanted
-    assert wanted["dataset_reader"]["paths"]["train"] == str(reviews / "train.jsonl")
+    made = evaluation_config(classifier_config(Path(".")), REQUEST)
+    assert made["dataset_reader"]["paths"]["train"] == str(reviews / "train.jsonl")
+    made = evaluation_config(classifier_config(Path(".")), REQUEST, division=Division(is_official=True))
+    assert made["test_data_path"] == str(reviews / "test.jsonl")
 
 
 OFFICIAL, BY_VALIDATION = {"splits": "official"}, {"score": "validation"}

@@ -5,7 +5,6 @@ from contextlib import nullcontext, suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Dict, cast
-from unittest.mock import Mock
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -14,14 +13,13 @@ from hypothesis import strategies as some
 
 from fiesta_allennlp.candidates.candidate_set import load_candidates
 from fiesta_allennlp.candidates.points import parse_candidates
-from fiesta_allennlp.candidates.preparation import build_executor, check_gpus
+from fiesta_allennlp.candidates.preparation import build_executor
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.choosing import StoppingRule
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.strategy import build_strategy
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.settings.choice_settings import settings_from_file
 from fiesta_allennlp.core.settings.options import (
     add_options,
@@ -198,24 +196,6 @@ def test_options_are_typed_and_typed_again() -> None:
     assert typed_options(parser.parse_args(["--seed", "5"]), Settings) == {"seed": 5}
     again = command_words(replace(settings, candidates=("a",)), positional="candidates")
     assert sorted(again) == sorted(["a", *typed, "--split-ratios", "0.64,0.16,0.2"])
-
-
-@pytest.mark.parametrize(
-    ("trainer", "needs_gpu"),
-    [
-        ({}, False),
-        ({"cuda_device": -1}, False),
-        ({"cuda_device": "cpu"}, False),
-        ({"cuda_device": 1}, True),
-        ({"cuda_device": "cuda:0"}, True),
-    ],
-)
-def test_a_gpu_that_a_config_names_must_be_seen(trainer: Dict[str, Any], needs_gpu: bool) -> None:
-    configs = {name: Candidate(name, "", {"trainer": each}) for name, each in (("one", {}), ("two", trainer))}
-    check_gpus(configs, Mock(hides_gpus=False))
-    unseen = r"candidate 'two': .* --overrides '\{\"trainer.cuda_device\": -1\}'"
-    with pytest.raises(ConfigError, match=unseen) if needs_gpu else nullcontext():
-        check_gpus(configs, Mock(hides_gpus=True))
 
 
 def built_executor(root: Path, **layer: Any) -> Any:

@@ -10,9 +10,6 @@ import fiesta_allennlp
 from fiesta_allennlp import choose_system, report, select
 from fiesta_allennlp.candidates import preparation
 from fiesta_allennlp.core.errors import ConfigError, StoreError
-from fiesta_allennlp.tables.simulation.score_sources import Sampling
-from fiesta_allennlp.tables.simulation.score_table import open_scores
-from fiesta_allennlp.tables.table_settings import ReplaySettings
 from tests.golden import GOLDEN, SELECTIONS, facts_of_replay, facts_of_selection, project
 
 pytestmark = pytest.mark.xdist_group("golden")
@@ -42,12 +39,6 @@ def test_a_selection_and_its_report_are_as_they_were(
     directory = golden_copy(name)
     assert facts_of_selection(directory) == about(json.loads((GOLDEN / f"{name}.json").read_text()))
     fiesta_allennlp.report(directory, output=tmp_path / "report")
-    stored, written = (
-        open_scores(ReplaySettings(scores=str(path))) for path in (directory, tmp_path / "report" / "scores.csv")
-    )
-    assert stored.true_means() == written.true_means() and stored.minimise == written.minimise
-    drawn = Sampling(shared_splits=False, with_replacement=False, length=10)
-    assert stored.fewest_scores(drawn) == written.fewest_scores(drawn)
 
 
 def test_a_replay_gives_what_it_gave() -> None:

@@ -12,6 +12,7 @@ from fiesta_allennlp.tables.simulation.outlook import Repetition
 from fiesta_allennlp.tables.simulation.simulator import MAX_CHUNK_SIZE, Simulator
 from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import NextSettings
+from tests.choosing.gate_test import make_rows
 from tests.commands.conftest import Call
 from tests.score_tables import write_split_table
 
@@ -73,7 +74,7 @@ def test_a_plan_by_numbers_tells_and_leaves_its_file(plan: Call, tmp_path: Path)
     content = json.loads(output.read_text())
     assert content["default"]["runs"]["mean"] == 6
     assert (content["seed"], content["strategy"]["confidence"]) == ("5", 0.8)
-    assert (content["sd"], content["scale"]) == (0.01, "score")
+    assert content["sd"] == 0.01
     assert [entry["margin"] for entry in content["margins"]] == [0.001, 0.002, 0.004]
 
 
@@ -131,3 +132,12 @@ def test_the_output_of_any_table_needs_no_options(
     text = call.refused("t.csv", "--score", "err", "--minimise", "--output", "runs.csv", "--format", "json")
     assert "allennlp fiesta-next t.csv --minimise --output runs.csv --format json --score err --columns" not in text
     assert "--minimise --output runs.csv --format json" in text, "every command keeps what was typed"
+
+
+def test_the_status_of_a_gate_is_that_of_the_verdict(tmp_path: Path, in_process: Callable[[str], Call]) -> None:
+    statuses = []
+    for mean in (0.91, 0.8995, 0.88, 0.8955):
+        rows = ["{candidate},{seed},{score}".format(**row) for row in make_rows({"main": 0.9, "pr": mean})]
+        (tmp_path / "scores.csv").write_text("\n".join(["candidate,seed,score", *rows]))
+        statuses.append(in_process("next")(tmp_path / "scores.csv", "--against=main", "--max-drop=0.005")[0])
+    assert statuses == [0, 0, 4, 3]

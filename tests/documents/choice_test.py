@@ -8,7 +8,9 @@ from fiesta_allennlp.choosing.beliefs import Belief, MeanPosterior
 from fiesta_allennlp.choosing.strategy import RunLimit
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.documents.choice import EnoughDocuments, check_num_batches
+from fiesta_allennlp.documents.choice import DocumentFacts, DocumentsSetup, EnoughDocuments
+from fiesta_allennlp.documents.document_settings import DocumentSettings
+from fiesta_allennlp.documents.tasks import Classification
 from tests.choosing.histories import history as of_scores
 
 RNG = np.random.default_rng(0)
@@ -101,7 +103,7 @@ def test_a_plan_that_asks_for_more_documents_than_there_are_ends() -> None:
 
 def test_too_few_documents_and_bounds() -> None:
     with pytest.raises(ConfigError, match="at least 3 documents .* only 2"):
-        check_num_batches(TopTwo(belief=Given(), num_starts=3), 2)
+        DocumentsSetup.of(DocumentSettings(), Classification(), DocumentFacts("gold.jsonl", 2, 2), ["a", "b"])
     assert limited(5).bounds(3) == (3, 15)
 
 

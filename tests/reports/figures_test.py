@@ -1,10 +1,7 @@
 """The figures of a report: what they show, and that nothing in them is cut or overlaps."""
 
 import itertools
-import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, List
@@ -14,6 +11,8 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from fiesta_allennlp import report
+from fiesta_allennlp.core.registry import Registrable, import_package
 from fiesta_allennlp.reports import record
 from fiesta_allennlp.reports.drawing import ReportFigure, figure_style
 from fiesta_allennlp.reports.figures import draw_all
@@ -135,17 +134,15 @@ def test_files_are_written_and_the_same_report_gives_the_same_ones(
     assert draw_all(just_begun(), tmp_path / "new") == {}
 
 
-def write_page(output: Path, *options: str) -> str:
-    """Return the page of a report that the command wrote."""
-    run = output / "run"
-    write_selection(run, {"a": [0.8, 0.9, 0.85], "b": [0.6, 0.7, 0.65]}).close()
-    command = [sys.executable, "-m", "fiesta_allennlp", "report", str(run), "--output", str(output), *options]
-    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY / "examples" / "figure")})
-    return (output / "report.html").read_text(encoding="utf-8")
-
-
-def test_a_figure_from_a_package_is_on_the_page_and_in_the_files(tmp_path: Path) -> None:
-    page = write_page(tmp_path, "--include-package", "cost_figure")
+def test_a_figure_from_a_package_is_on_the_page_and_in_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(Registrable._registered, ReportFigure, {**Registrable._registered[ReportFigure]})
+    monkeypatch.syspath_prepend(str(REPOSITORY / "examples" / "figure"))
+    import_package("cost_figure")
+    write_selection(tmp_path / "run", {"a": [0.8, 0.9, 0.85], "b": [0.6, 0.7, 0.65]}).close()
+    report(tmp_path / "run", output=tmp_path)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
     section = next(part for part in page.split("</section>") if 'id="pictures"' in part)
     assert len(re.findall("<figure>", section)) == len(re.findall("<figure>", page)) == 4
     assert (tmp_path / "figures" / "cost.pdf").read_bytes().startswith(b"%PDF")

@@ -63,14 +63,13 @@ def test_a_run_names_the_gpus_that_it_sees(
     [
         ({}, None),
         ({"SLURM_JOB_ID": "7"}, "7"),
-        ({"SLURM_JOB_ID": "8", "SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "1"}, "7_1"),
         ({"PBS_JOBID": "9.server"}, "9.server"),
     ],
 )
 def test_the_job_is_that_of_the_batch_system(
     monkeypatch: pytest.MonkeyPatch, variables: Dict[str, str], job: Any
 ) -> None:
-    names: Tuple[str, ...] = ("SLURM_JOB_ID", "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "PBS_JOBID", "LSB_JOBID")
+    names: Tuple[str, ...] = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
     for name in names:
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():

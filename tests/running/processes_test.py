@@ -21,7 +21,7 @@ from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.running.machine import origin_here
 from fiesta_allennlp.running.processes import ProcessExecutor, num_workers, run_in_processes
 from fiesta_allennlp.running.worker import Evaluator, WorkerSettings
-from tests.conftest import REPOSITORY, until
+from tests.conftest import PRELOADED, REPOSITORY, until
 from tests.running.conftest import Build, failure_of, given, only_failure, pids_in, score_of, until_ended
 from tests.running.light import PACKAGES, Light, is_running, request
 
@@ -240,7 +240,7 @@ def test_a_killed_worker_takes_allennlps_data_workers_and_its_memory_along(
     make: Make, directory: RunDirectory, reviews: Path
 ) -> None:
     pytest.importorskip("allennlp")
-    executor = make(packages=(__name__,))
+    executor = make(packages=(__name__, *PRELOADED))
     executor.submit(Loading(str(reviews / "train.jsonl")), request(0))
     held = directory.evaluation("a-0") / "held"
     until(held.exists)

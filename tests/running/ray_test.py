@@ -15,7 +15,7 @@ from rich.console import Console
 from fiesta_allennlp.candidates.training_selection import select
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
-from fiesta_allennlp.running.attempt import Attempt
+from fiesta_allennlp.running.jobs import Attempt
 from fiesta_allennlp.running.ray import RayExecutor, _connect
 from tests.conftest import REPOSITORY, until
 from tests.run_files import num_finished, scores_of

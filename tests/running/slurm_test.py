@@ -19,7 +19,7 @@ from fiesta_allennlp.core.errors import ConfigError, FiestaError, StoreError
 from fiesta_allennlp.core.records import Failure, Outcome
 from fiesta_allennlp.reports.progress import read_status
 from fiesta_allennlp.running import slurm as slurm_module
-from fiesta_allennlp.running.attempt import Attempt
+from fiesta_allennlp.running.jobs import Attempt
 from fiesta_allennlp.running.slurm import SlurmExecutor, SlurmUnavailable, query_jobs, run_slurm_command
 from tests.conftest import LocalSlurm, until
 from tests.run_files import num_finished, scores_of
@@ -166,9 +166,7 @@ def test_jobs_that_die_before_their_run_began_count_against_nobody_and_end_the_s
 def test_a_job_whose_command_died_before_its_task_came_ends(slurm: LocalSlurm, tmp_path: Path) -> None:
     """It waits for a minute; here, for a second."""
     log = tmp_path / "log.txt"
-    program = (
-        "import sys; from fiesta_allennlp.running import attempt as job; job.TASK_SECONDS = 1; sys.exit(job.main())"
-    )
+    program = "import sys; from fiesta_allennlp.running import jobs as job; job.TASK_SECONDS = 1; sys.exit(job.main())"
     command = shlex.join([sys.executable, "-c", program, str(tmp_path)])
     number = run_slurm_command("sbatch", "--parsable", f"--output={log}", f"--wrap={command}").strip()
     until(lambda: query_jobs()[number].state == "FAILED")

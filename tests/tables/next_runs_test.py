@@ -145,38 +145,19 @@ TIMED = (
 )
 
 
-def test_hours_are_runs_of_the_column_of_seconds_and_say_what_can_be_decided(tmp_path: Path) -> None:
+def test_hours_are_runs_of_the_column_of_seconds(tmp_path: Path) -> None:
     path = write(tmp_path / "s.csv", TIMED)
-    answer = next_runs(path, columns={"seconds": "runtime"}, max_hours=72, workers=2)
-    assert answer.seconds_per_run == 1200, "2,400 seconds with two workers"
-    forecast, time = answer.forecast, answer.time_forecast
-    assert (time.max_hours, time.num_runs) == (72, 216)
-    assert [3 * hours for hours in (time.low, time.median, time.high)] == pytest.approx(
-        [forecast.low, forecast.median, forecast.high]
-    )
-    assert 0.5 < time.prob_decided < 1
-    assert "Time for 216 runs in 72 h: decided by then with probability 0." in repr(answer)
-    short = next_runs(path, seconds=2400, max_hours=3, seed=1).time_forecast
-    assert short.num_runs == 4 and short.high == pytest.approx(4 * 2400 / 3600)
-    assert short.prob_decided < time.prob_decided
+    assert next_runs(path, columns={"seconds": "runtime"}, workers=2).forecast.seconds_per_run == 1200
+    assert next_runs(path, seconds=600).forecast.seconds_per_run == 600
+    assert next_runs(path, columns={"seconds": ""}).forecast.seconds_per_run == 0
+    wrong = write(tmp_path / "wrong.csv", TIMED.replace("3600", "1:00"))
+    with pytest.raises(FiestaError, match=r"line 6: 'runtime' must be the seconds of a run, .* but is '1:00'"):
+        next_runs(wrong, columns={"seconds": "runtime"})
 
 
 def test_a_forecast_counts_all_runs_that_are_pending_or_listed(tmp_path: Path) -> None:
-    path = write(tmp_path / "s.csv", TIMED + "a,4,,\n")
-    answer = next_runs(path, seconds=2400, workers=7, max_hours=0.5)
+    answer = next_runs(write(tmp_path / "s.csv", TIMED + "a,4,,\n"), workers=7)
     assert len(answer.runs) == 7 and answer.forecast.low == 8
-    time = answer.time_forecast
-    assert (time.num_runs, time.prob_decided) == (0, 0.0), "none finishes in half an hour"
-    assert time.low == time.high == pytest.approx(8 * 2400 / 7 / 3600), "but they are under way"
-
-
-def test_hours_need_seconds_and_seconds_are_numbers(tmp_path: Path) -> None:
-    path = write(tmp_path / "s.csv", TIMED.replace("3600", "1:00"))
-    with pytest.raises(FiestaError, match="--max-hours needs the duration of a run. Pass --seconds, or"):
-        next_runs(path, max_hours=1)
-    with pytest.raises(FiestaError, match=r"line 6: 'runtime' must be the seconds of a run, .* but is '1:00'"):
-        next_runs(path, columns={"seconds": "runtime"})
-    assert next_runs(path, columns={"seconds": ""}).seconds_per_run is None
 
 
 def test_a_complete_table_with_as_many_runs_as_the_limit_goes_on() -> None:

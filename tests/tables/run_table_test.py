@@ -13,7 +13,7 @@ from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.paper import build_checklist, compose_paragraph
 from fiesta_allennlp.selecting.workspace import write_csv
 from fiesta_allennlp.tables.next_runs import NextRuns
-from fiesta_allennlp.tables.simulation.score_table import open_scores
+from fiesta_allennlp.tables.simulation.score_table import read_score_table
 from fiesta_allennlp.tables.table_reader import read_brought_runs
 from fiesta_allennlp.tables.table_settings import BroughtSettings, ReplaySettings, parse_columns
 from tests.score_tables import score_rows, split_rows
@@ -150,7 +150,7 @@ def test_what_was_read_is_told(tmp_path: Path, text: str, settings: Dict[str, An
     assert next_runs(path, **settings).table.lines[:2] == (f"{path}: {runs}", splits)
 
 
-def test_a_file_for_each_candidate_with_a_column_for_each_split(tmp_path: Path) -> None:
+def test_a_file_for_each_candidate_with_a_column_for_each_split(tmp_path: Path, undrawn: None) -> None:
     files = [write(tmp_path / f"{name}.csv", text) for name, text in UCR.items()]
     given: Dict[str, Any] = {"score": "{split}", "where": ["folds:=ArrowHead"]}
     found = next_runs(files, confidence=0.9999, **given)
@@ -360,7 +360,7 @@ def test_a_replay_that_runs_out_of_scores_draws_them_again() -> None:
     ],
 )
 def test_the_metric_column_names_the_metric_or_else_the_score_column(
-    tmp_path: Path, text: str, settings: Dict[str, Any], metric: Metric
+    tmp_path: Path, undrawn: None, text: str, settings: Dict[str, Any], metric: Metric
 ) -> None:
     end = ",auc" * (text.count(",") - 2)
     rows = "".join(f"{name},{k},0.{digit}{k}{end}\n" for name, digit in (("a", 9), ("b", 1)) for k in range(3))
@@ -369,7 +369,7 @@ def test_the_metric_column_names_the_metric_or_else_the_score_column(
     assert reported.result.metric_text == metric.display_name and f"by {metric.display_name}" in reported.title
     assert f"by {metric.display_name}, over" in compose_paragraph(reported)
     assert next_runs(path, **settings).result.metric == metric.option_text
-    assert open_scores(ReplaySettings(scores=path, **settings)).metric == metric
+    assert read_score_table(path, ReplaySettings(**settings)).metric == metric
     assert report(tmp_path / "report" / "scores.csv").result.metric_text == metric.display_name
 
 

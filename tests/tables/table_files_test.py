@@ -10,7 +10,7 @@ import pytest
 
 from fiesta_allennlp.core.errors import DataError, FiestaError
 from fiesta_allennlp.core.files import flatten
-from fiesta_allennlp.tables.patterns import match_pattern, propose_pattern
+from fiesta_allennlp.tables.corrections import match_pattern, propose_pattern
 from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import NextSettings
 from tests.tables.pasting import commands_of, paste, read_as_typed
@@ -47,7 +47,7 @@ def test_a_pattern_names_the_parts_of_a_path(pattern: str, text: str, parts: Any
 
 def test_a_directory_and_a_decimal_comma_are_answered_with_what_to_do() -> None:
     with pytest.raises(
-        FiestaError, match=r"^\.: is a directory\. Pass a file, .*fiesta.status \. shows a selection\.$"
+        FiestaError, match=r"^\.: is a directory\. Pass a file, .*fiesta.report \. writes the table of a selection\.$"
     ):
         scores(".")
     Path("comma.csv").write_text('candidate,seed,score\na,1,"0,91"\na,2,"0,92"\nb,1,"0,8"\n')

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp import next_runs, plan, replay, report
-from fiesta_allennlp.core.errors import ConfigError, DataError
+from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError
 from fiesta_allennlp.selecting.results.candidate_table import show
 from fiesta_allennlp.selecting.results.task_standing import task_table
 from fiesta_allennlp.tables.table_reader import read_brought_runs
@@ -137,9 +137,9 @@ def test_tasks_of_very_different_noise_need_a_scale(tmp_path: Path) -> None:
     path.write_text("task,sd\neasy,0.01\nwild,-1\n")
     missing = tmp_path / "missing.csv"
     missing.write_text("task,sd\neasy,0.01\n")
-    wrong = {f"sd={path}": "above 0", "sd=none.csv": "cannot read", "range": "must be none or sd=FILE"}
+    wrong = {f"sd={path}": "above 0", "sd=none.csv": "cannot be read", "range": "must be none or sd=FILE"}
     for scale, reason in {**wrong, f"sd={missing}": "has no sd of the task wild"}.items():
-        with pytest.raises(ConfigError, match=reason):
+        with pytest.raises(FiestaError, match=reason):
             next_runs(rows, scale=scale, allow=["units"])
 
 
@@ -164,7 +164,7 @@ def test_a_column_named_task_may_be_a_split_or_ignored() -> None:
     assert next_runs(make_rows(MEANS), ignore=["task"], columns={"seed": "", "task": ""}).result.tasks == ()
 
 
-def test_the_written_table_and_the_report_have_the_tasks(tmp_path: Path) -> None:
+def test_the_written_table_and_the_report_have_the_tasks(tmp_path: Path, undrawn: None) -> None:
     answer = next_runs(make_rows(MEANS))
     answer.table.write(tmp_path / "runs.csv")
     again = next_runs(tmp_path / "runs.csv")

@@ -180,14 +180,13 @@ def _group_value(instance: Instance, group_by: str) -> Any:
 
 
 def read_pool(
-    config: Config, group_by: Optional[str], *, data: str = "", division: Division = OFFICIAL_RATIOS_DIVISION
+    config: Config, group_by: Optional[str], *, division: Division = OFFICIAL_RATIOS_DIVISION
 ) -> Tuple[Pool, WordCounts]:
     """Read all sets of a candidate with its own readers, and check that random splits can mix them. Return the pool,
     and how often each word occurs, by vocabulary namespace.
 
     `group_by` is a metadata key, `none` for no groups, or None for the class attribute `group_by` of the candidate's
-    readers. `data` is the fingerprint of the data files, empty if pools are not compared. Official sets are each read
-    by their own reader, without groups.
+    readers. Official sets are each read by their own reader, without groups.
     """
     paths = division.used_paths(official_paths(config))
     readers = {
@@ -221,7 +220,6 @@ def read_pool(
         contents=list(map(_content_of, pool)),
         group_by=group_key,
         division=division,
-        data=data,
         fingerprint=hashlib.sha256(repr(_identities(pool, group_key)).encode("utf-8")).hexdigest(),
         contents_read=tuple(
             describe_content(path if isinstance(path, str) else name, len(sets[name]), "instances", pool[0].fields)

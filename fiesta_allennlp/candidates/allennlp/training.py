@@ -118,15 +118,6 @@ def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
         temporary_path.write_text("".join(matching_rows), encoding="utf-8", newline="\n")
 
 
-def coverage_of(rows: Sequence[str], counts: Mapping[str, int]) -> float:
-    """Return the share of tokens with a row; 1 if there are no tokens. `counts` is how often each word occurs. A row of
-    another width than most does not count, because AllenNLP skips it."""
-    width = width_of(rows)
-    words = {row.split(" ", 1)[0] for row in rows if row.rstrip().count(" ") == width}
-    total = sum(counts.values())
-    return sum(number for word, number in counts.items() if word in words) / total if total else 1.0
-
-
 def width_of(rows: Sequence[str]) -> int:
     """Return the numbers in a row, as in most of them."""
     return Counter(row.rstrip().count(" ") for row in rows).most_common(1)[0][0]
@@ -147,14 +138,12 @@ def prepare_candidate(
     *,
     group_by: Optional[str],
     vectors_directory: Path,
-    data: str = "",
     division: Division = OFFICIAL_RATIOS_DIVISION,
 ) -> Preparation:
-    """Read the pool, filter the word vectors, build the model and its trainer, and run one batch through it.
-    `data` and `division` are arguments of `read_pool`."""
-    pool, counts = read_pool(config, group_by, data=data, division=division)
+    """Read the pool, filter the word vectors, build the model and its trainer, and run one batch through it."""
+    pool, counts = read_pool(config, group_by, division=division)
     words = _special_words(config).union(*counts.values())
-    vectors, coverage = {}, {}
+    vectors = {}
     leaves = dict(leaves_of(config))
     for path, uri in vector_files(config).items():
         vectors_file = filtered_vectors(uri, words, vectors_directory)
@@ -163,10 +152,9 @@ def prepare_candidate(
         holder, width = path.rpartition(".")[0], width_of(rows)
         if (dim := leaves.get(f"{holder}.embedding_dim", width)) != width:  # AllenNLP would skip every row
             raise ConfigError(f"'embedding_dim' is {dim}. Set it to {width}, the width of {uri}.")
-        coverage[uri] = coverage_of(rows, counts.get(leaves.get(f"{holder}.vocab_namespace", "tokens"), {}))
     num_parameters, metrics = build_and_try(config, pool, vectors, division)
     names = tuple((uri, Path(file).name) for uri, file in sorted(vectors.items()))
-    return Preparation(pool, num_parameters, sorted(metrics), names, tuple(coverage[uri] for uri, _ in names))
+    return Preparation(pool, num_parameters, sorted(metrics), names)
 
 
 def _special_words(config: Config) -> FrozenSet[str]:

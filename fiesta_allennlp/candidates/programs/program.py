@@ -17,10 +17,8 @@ from fiesta_allennlp.candidates.programs.program_run import (
     PYTHON,
     STDOUT,
     ProgramRun,
-    fill_command,
 )
 from fiesta_allennlp.candidates.select_settings import Settings
-from fiesta_allennlp.core.directory import DATA_DIRECTORY, OUTPUT_DIRECTORY
 from fiesta_allennlp.core.errors import ConfigError, check_known_keys, did_you_mean
 from fiesta_allennlp.core.files import shown_value
 from fiesta_allennlp.selecting.objections import UNSEEDED
@@ -126,7 +124,6 @@ class ProgramCandidate(AnyCandidate):
     """A command in any language, which gets its sets as files and reports its metrics."""
 
     run_class = ProgramRun
-    worker_module = ProgramRun.__module__
 
     def _check_keys(self) -> None:
         """Refuse unknown keys and values of the wrong type."""
@@ -197,20 +194,9 @@ class ProgramCandidate(AnyCandidate):
         if key is not None and group_by not in (None, key):
             raise ConfigError(f"'data.group_by' is '{key}' but --group-by is '{group_by}'. Remove one.")
 
-    def notes(self, division: Division) -> Iterator[str]:
-        placeholders, has_data = placeholders_of(self.config), self.config.get("data") is not None
-        if has_data and "validation" in division.set_names and "validation" not in placeholders:
-            yield "'command' does not use {validation}, so the runs ignore the validation set of the other candidates."
-        if self.config.get("metrics") != STDOUT and "directory" not in placeholders:
-            yield "'command' does not use {directory}, so metrics are read from the last printed line alone."
-
     @property
     def data_paths(self) -> Dict[str, Any]:
         return absolute_paths(self.config.get("data") or {})
-
-    def absolute(self) -> Dict[str, Any]:
-        data = self.config.get("data")
-        return {**self.config, **({} if data is None else {"data": {**data, **self.data_paths}})}
 
     @property
     def code(self) -> List[str]:
@@ -226,19 +212,9 @@ class ProgramCandidate(AnyCandidate):
         uses_validation = "validation" in placeholders_of(self.config)
         return replace(division, has_validation=uses_validation and division.has_validation)
 
-    def prepare(self, *, group_by: Optional[str], division: Division, data: str, vectors: Path) -> Preparation:
+    def prepare(self, *, group_by: Optional[str], division: Division, vectors: Path) -> Preparation:
         if not self.data_paths:
-            return super().prepare(group_by=group_by, division=division, data=data, vectors=vectors)
+            return super().prepare(group_by=group_by, division=division, vectors=vectors)
         own_key = self.config["data"].get("group_by")
         key = None if division.is_official else first_group_key([group_by, own_key])
-        return Preparation(ProgramData.read(self.config["data"], division, key).pool(division, data_digest=data))
-
-    def example_command(self, division: Division, directory: Path) -> str:
-        """Return the command of a candidate's first run in this directory, for a shell, with the seeds 1 and 2."""
-        data = self.config.get("data") or {}
-        sets = {set_name: data.get(set_name, "") for set_name in SET_NAMES}
-        if data and not division.is_official:
-            file_name = FORMATS[data["format"]].file_name
-            sets = {name: f"{directory}/{DATA_DIRECTORY}/{file_name(name, data['train'])}" for name in SET_NAMES}
-        output = f"{directory}/{OUTPUT_DIRECTORY}"
-        return shlex.join(fill_command(self.config, {**sets, "directory": output, "seed": "1", "split_seed": "2"}))
+        return Preparation(ProgramData.read(self.config["data"], division, key).pool(division))

@@ -60,10 +60,9 @@ class DataFile:
 
 
 class DataFormat(ABC):
-    """A format of data files: how records are separated and what they hold. `suffix` is for files whose name has none;
-    `unit` is what a record is in such a file, and `names_fields` whether the file names their fields."""
+    """A format of data files: how records are separated and what they hold. `unit` is what a record is in such a file,
+    and `names_fields` whether the file names their fields."""
 
-    suffix: str
     unit: str
     names_fields: bool = True
 
@@ -83,10 +82,6 @@ class DataFormat(ABC):
                 )
         return [record.fields[group_by] for record in file.records]
 
-    def file_name(self, set_name: str, path: str) -> str:
-        """Return the file name of a set that is cut for a run; it ends as the data file `path`."""
-        return f"{set_name}{Path(path).suffix or self.suffix}"
-
     def format_records(self, head: bytes, records: Sequence[Record], *, by_document: bool) -> bytes:
         """Return the content of a file with these records, which are whole documents with `by_document`."""
         return head + b"".join(record.text for record in records)
@@ -96,7 +91,6 @@ class DataFormat(ABC):
 class LinesFormat(DataFormat):
     """A record in each line that is not empty. `fields_of` returns the fields of a line in a file."""
 
-    suffix: str
     unit: str
     fields_of: Callable[[Record, str], Mapping[str, Hashable]]
     names_fields: bool = True
@@ -111,7 +105,6 @@ class TableFormat(DataFormat):
     """A header, and a row in each line; with `quotes`, fields in quotes may hold separators and line ends."""
 
     separator: str
-    suffix: str
     quotes: bool
     unit = "rows"
 
@@ -151,7 +144,6 @@ class TableFormat(DataFormat):
 class ConllFormat(DataFormat):
     """A word and its columns in each line; an empty line ends a sentence, `-DOCSTART-` begins a document."""
 
-    suffix = ".conll"
     unit = "blocks between empty lines, each a record"
     names_fields = False
 
@@ -236,11 +228,11 @@ def _decode_line(line: Record, path: str) -> str:
 
 
 FORMATS: Mapping[str, DataFormat] = {
-    "jsonl": LinesFormat(".jsonl", "objects", _json_fields),
-    "csv": TableFormat(",", ".csv", quotes=True),
-    "tsv": TableFormat("\t", ".tsv", quotes=False),
+    "jsonl": LinesFormat("objects", _json_fields),
+    "csv": TableFormat(",", quotes=True),
+    "tsv": TableFormat("\t", quotes=False),
     "conll": ConllFormat(),
-    "lines": LinesFormat(".txt", "lines, each a record", _edge_words, names_fields=False),
+    "lines": LinesFormat("lines, each a record", _edge_words, names_fields=False),
 }
 
 
@@ -289,8 +281,8 @@ class ProgramData:
             return list(range(len(self.records)))
         return [group for file in self.files.values() for group in self.format.groups(file, self.group_by)]
 
-    def pool(self, division: Division, *, data_digest: str) -> Pool:
-        """Return the pool of all records. `data_digest` is the fingerprint of the data files."""
+    def pool(self, division: Division) -> Pool:
+        """Return the pool of all records."""
         return build_pool(
             self.groups(),
             self.sizes,
@@ -298,7 +290,6 @@ class ProgramData:
             contents_read=self.contents_read,
             group_by=self.group_by,
             division=division,
-            data=data_digest,
         )
 
     @property
@@ -329,7 +320,7 @@ class ProgramData:
         for set_name, cut_records in sets.items():
             number = max(1, round(share * len(cut_records)))
             chosen = [cut_records[index * len(cut_records) // number] for index in range(number)]
-            file = directory / self.format.file_name(set_name, first_file.path)
+            file = directory / f"{set_name}{Path(first_file.path).suffix}"
             file.write_bytes(self.format.format_records(first_file.head, chosen, by_document=is_by_document))
             file_by_set[set_name] = str(file)
         return file_by_set

@@ -6,17 +6,15 @@ A pilot is continued with scores from its posterior: each repetition has its own
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import expit
 
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedTPosterior, numbers_by_unit
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import draw_continuation
-from fiesta_allennlp.choosing.probability import logit
 from fiesta_allennlp.choosing.probability.leads import TwoWayModel
 from fiesta_allennlp.choosing.strategy import build_strategy
 from fiesta_allennlp.core.directory import RunDirectory
@@ -30,9 +28,9 @@ from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.selecting.database import translated_store_errors
 from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.selecting.store import open_for_reading
+from fiesta_allennlp.tables.next_runs import check_tasks
 from fiesta_allennlp.tables.run_table import RunTable
 from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScorePreset, ScoreSource
-from fiesta_allennlp.tables.simulation.score_table import make_score_table
 from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
 from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import (
@@ -41,10 +39,8 @@ from fiesta_allennlp.tables.table_settings import (
     PlanSettings,
     ReplaySettings,
     done_note,
-    is_selection,
     refuse_table_options,
 )
-from fiesta_allennlp.tables.task_average import check_tasks
 
 MIN_RUNS = 2
 """A single run of a candidate gives no estimate of the sd."""
@@ -55,12 +51,11 @@ class PosteriorScores(ScoreSource):
     """Continues a pilot: true means, split effects and sds are one draw from their posterior by `moderated_t`.
 
     A new run takes the first split of the pilot that its candidate has not used, then new splits. `seconds` is the
-    duration of a run, by candidate. With `takes_logits`, the model and the true means are on the logit scale."""
+    duration of a run, by candidate."""
 
     name: str
     start: History
     seconds: Mapping[str, float] = field(default_factory=dict)
-    takes_logits: bool = False
     metric: Metric = UNNAMED
     notes: Tuple[str, ...] = ()
     read_back: Optional[RunTable] = None
@@ -87,13 +82,9 @@ class PosteriorScores(ScoreSource):
 
     @cached_property
     def posterior(self) -> ModeratedTPosterior:
-        """The leads among the candidates, of logits with `takes_logits`."""
+        """The leads among the candidates."""
         parts = self.start.by_task.values()
-        return ModeratedTPosterior([numbers_by_unit(part, self._modelled_scores(part)) for part in parts])
-
-    def _modelled_scores(self, history: History) -> List[np.ndarray]:
-        scores = {name: history.scores(name) for name in history.active}
-        return [logit(own, candidate=name) if self.takes_logits else own for name, own in scores.items()]
+        return ModeratedTPosterior([numbers_by_unit(part, list(map(part.scores, part.active))) for part in parts])
 
     def true_means(self) -> Dict[str, float]:
         return dict(zip(self.start.active, self.posterior.means.tolist(), strict=True))
@@ -110,13 +101,12 @@ class PosteriorScores(ScoreSource):
     def _draw_on_task(self, start: History, model: TwoWayModel, sampling: Sampling, rng: Generator) -> DrawnScores:
         names = start.active
         drawn = draw_continuation(model, 1, sampling.length, rng, shares_units=sampling.shared_splits)
-        numbers = expit(drawn.numbers[0]) if self.takes_logits else drawn.numbers[0]
         seen = np.unique(np.concatenate([start.split_seeds(name) for name in names]))
         # New splits have negative seeds.
         seeds = np.concatenate([seen, -1 - np.arange(drawn.units.max() + 1)])[drawn.units]
         return DrawnScores(
             {n: np.concatenate([start.split_seeds(n), row]) for n, row in zip(names, seeds, strict=True)},
-            {n: np.concatenate([start.scores(n), row]) for n, row in zip(names, numbers, strict=True)},
+            {n: np.concatenate([start.scores(n), row]) for n, row in zip(names, drawn.numbers[0], strict=True)},
             self.name,
             dict(zip(names, drawn.means[0].tolist(), strict=True)),
             self.seconds,
@@ -131,10 +121,15 @@ CHOICE_OPTIONS = tuple(f.name for f in fields(ChoiceSettings) if f.name != "budg
 
 def prepare_plan(settings: PlanSettings) -> Simulator:
     """Read and check the problem that the settings describe."""
+    path = Path(settings.source or "")
     if settings.source is None:
-        return _plan_from_numbers(settings)
-    path = Path(settings.source)
-    return _read_selection(settings, path) if is_selection(path) else _read_table(settings, path)
+        simulator = _plan_from_numbers(settings)
+    else:
+        simulator = _read_selection(settings, path) if path.is_dir() else _read_table(settings, path)
+    if simulator.strategy.belief.takes_logits:
+        name = simulator.settings.strategy_params()["belief"]["type"]
+        raise ConfigError(f"--belief {name}: a plan needs a model of the scores, not of their logits. Choose another.")
+    return simulator
 
 
 def _plan_from_numbers(settings: PlanSettings) -> Simulator:
@@ -147,23 +142,16 @@ def _plan_from_numbers(settings: PlanSettings) -> Simulator:
         seconds=settings.seconds or 0.0,
         noise_sd=settings.sd or 0.0,
     )
-    choice = _choose_settings(settings, {})
-    if build_strategy(choice, names).belief.takes_logits:
-        name = choice.strategy_params()["belief"]["type"]
-        raise ConfigError(
-            f"--belief {name} models logits, but --gap and --sd are in units of the score. Choose a belief without the "
-            "prefix logit_, or plan from a pilot."
-        )
-    return prepare_simulator(choice, source)
+    return prepare_simulator(_choose_settings(settings, {}), source)
 
 
 def _read_table(settings: PlanSettings, path: Path) -> Simulator:
     rows = read_run_table(path, settings)
-    table = make_score_table(rows)  # which refuses fewer than two candidates
+    rows.refuse_single()
     if not rows.has_splits:
         settings = replace(settings, splits=OFFICIAL)
-    history = ScoreThreshold(settings.min_score, rows.metric.minimise).apply_to(rows.history(list(table.scores)))
-    pilot = PosteriorScores(str(path), history, metric=rows.metric, read_back=table.read_back)
+    history = ScoreThreshold(settings.min_score, rows.metric.minimise).apply_to(rows.history(list(rows.scores)))
+    pilot = PosteriorScores(str(path), history, metric=rows.metric, read_back=rows)
     return _plan_from_pilot(settings, pilot, _choose_settings(settings, {}))
 
 
@@ -196,7 +184,6 @@ def _plan_from_pilot(settings: PlanSettings, pilot: PosteriorScores, choice: Rep
         pilot,
         start=renumber_replicates(pilot.start),
         seconds=seconds,
-        takes_logits=build_strategy(choice, names).belief.takes_logits,
         notes=(*_missed_runs_notes(pilot.start), *done_note(settings.done)),
     )
     source.check_runs()

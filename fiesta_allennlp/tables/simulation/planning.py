@@ -68,7 +68,7 @@ class Simulation(Printable):
         gap, noise_sd = abs(best - second), self.source.noise_sd
         if self.limit is None or self.simulator.first_history.tasks or not noise_sd:
             return None
-        if self.source.takes_logits or self.settings.splits == INDEPENDENT:
+        if self.settings.splits == INDEPENDENT:
             return None
         sds = [noise_sd * 2**0.5] if self.settings.splits == SHARED else [noise_sd, noise_sd]
         runs_each = fresh_runs_needed(gap, sds)
@@ -87,7 +87,7 @@ class Simulation(Printable):
     @property
     def time_forecast(self) -> Optional[TimeForecast]:
         """What can be decided within `max_hours` from now; None without this limit."""
-        if self.max_hours is None:
+        if self.max_hours is None or self.default.prob_decided is None:
             return None
         seconds, workers = self.default.seconds, self.settings.batch_size
         seconds_per_run = self.seconds_per_run
@@ -129,7 +129,6 @@ class Simulation(Printable):
             "best": self.best,
             "candidates": [asdict(candidate) for candidate in self.candidates],
             "sd": source.noise_sd,
-            "scale": "logit" if source.takes_logits else "score",
             "num_done": self.simulator.num_done,
             "fewest_scores": self.fewest_scores,
             "strategy": settings.strategy_params(),

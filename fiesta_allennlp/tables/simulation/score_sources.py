@@ -10,7 +10,7 @@ from numpy.random import Generator
 from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, join_some
 from fiesta_allennlp.core.records import Evaluation, History, Request
 from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
-from fiesta_allennlp.selecting.failures import NO_THRESHOLD, ScoreThreshold
+from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.tables.run_table import RunTable
 
 
@@ -135,9 +135,6 @@ class ScoreSource(ABC):
     read_back: Optional[RunTable] = None
     """What was understood of a table; None for other sources."""
 
-    score_threshold: ScoreThreshold = NO_THRESHOLD
-    """The score that a run of a recorded selection must not miss."""
-
     @property
     def minimise(self) -> bool:
         return self.metric.minimise
@@ -146,11 +143,6 @@ class ScoreSource(ABC):
     def noise_sd(self) -> Optional[float]:
         """The run-to-run sd on one split, if it is known."""
         return None
-
-    @property
-    def takes_logits(self) -> bool:
-        """True if the true means and the sd are on the logit scale."""
-        return False
 
     @property
     def knows_seconds(self) -> bool:
@@ -202,24 +194,8 @@ def number_splits(lengths: Mapping[str, int]) -> Dict[str, np.ndarray]:
     return {name: np.arange(end - lengths[name], end) for name, end in zip(lengths, ends, strict=True)}
 
 
-SPLIT_SD = 0.0211
-
-
-NOISE_SD = 0.0198
+SPLIT_SD, NOISE_SD = 0.0211, 0.0198
 """Standard deviations between splits and within one, over the released scores of the FIESTA paper."""
-
-
-TDSA_MEANS = {
-    "tdlstm": 0.6462,
-    "atae": 0.6323,
-    "ian": 0.6319,
-    "tdlstm_50": 0.6095,
-    "lstm": 0.6062,
-    "atae_50": 0.5946,
-    "ian_50": 0.5925,
-    "lstm_50": 0.5679,
-}
-"""Mean test macro-F1 of the 8 candidates of the paper's section 5.2."""
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,14 @@ from typing import Dict, Mapping, Optional, Sequence, Tuple
 import numpy as np
 from numpy.random import Generator
 
-from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError, join_some
-from fiesta_allennlp.core.records import Evaluation
-from fiesta_allennlp.core.settings.choice_settings import OFFICIAL
 from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
 from fiesta_allennlp.selecting.failures import NO_THRESHOLD, ScoreThreshold
-from fiesta_allennlp.selecting.store import open_for_reading
 from fiesta_allennlp.tables.run_table import RunTable
 from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScoreSource, number_splits
 from fiesta_allennlp.tables.table_files import Content
 from fiesta_allennlp.tables.table_reader import read_run_table
-from fiesta_allennlp.tables.table_settings import TABLE_OPTIONS, ReplaySettings, refuse_table_options
+from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,38 +128,23 @@ class ScoreTable(ScoreSource):
 
 def make_score_table(table: RunTable) -> ScoreTable:
     """Make a table of the rows that have a score, in any order."""
-    if len(table.scores) < 2:
-        raise DataError(
-            f"{table.name}: the table needs scores for at least 2 candidates but has {len(table.scores)}: "
-            f"{join_some(table.scores) or 'none'}."
-        )
-    history = table.history()
-    runs = {name: sorted(history.evaluations_of(name), key=_split_seed) for name in table.scores}
-    splits = dict.fromkeys(map(_split_seed, history.evaluations))
-    number_by_split = {split: number for number, split in enumerate(splits)}
-    split_names = [row.split for row in table.rows if row.is_scored] if table.is_paired else number_by_split
+    table.refuse_single()
+    history, scored = table.history(), [row for row in table.rows if row.is_scored]
+    split_names = {run.request.split_seed: row.split for run, row in zip(history.evaluations, scored, strict=True)}
+    numbers, splits, scores = sorted(split_names), {}, {}
+    for name in table.scores:
+        order = np.argsort(history.split_seeds(name), kind="stable")
+        splits[name] = np.searchsorted(numbers, history.split_seeds(name)[order])
+        scores[name] = history.sign * history.scores(name)[order]
     return ScoreTable(
         table.name,
-        list(dict.fromkeys(str(name) if table.is_paired else f"{table.name}: {name}" for name in split_names)),
-        {name: np.array([number_by_split[_split_seed(run)] for run in own_runs]) for name, own_runs in runs.items()},
-        {name: np.array([run.score for run in own_runs], dtype=float) for name, own_runs in runs.items()},
+        [split_names[number] for number in numbers],
+        splits,
+        scores,
         metric=table.metric,
         on_official_splits=not table.has_splits,
         read_back=table,
     )
-
-
-def _split_seed(run: Evaluation) -> int:
-    return run.request.split_seed
-
-
-def open_scores(settings: ReplaySettings) -> ScoreSource:
-    """Return the table in this file, or that of the selection in this directory."""
-    path = Path(settings.scores)
-    if path.is_dir():
-        refuse_table_options(settings, TABLE_OPTIONS, path)
-        return _read_selection(path, settings)
-    return read_score_table(path, settings)
 
 
 def read_score_table(path: Path, settings: ReplaySettings, content: Content = None) -> ScoreTable:
@@ -171,24 +152,3 @@ def read_score_table(path: Path, settings: ReplaySettings, content: Content = No
     table = read_run_table(path, settings, content)
     table.refuse_tasks("fiesta replay", "Keep one with --where, or name no task: --columns task=.")
     return make_score_table(table)
-
-
-def _read_selection(directory: Path, settings: ReplaySettings) -> ScoreTable:
-    """Return the present scores of the selection in a directory."""
-    with open_for_reading(RunDirectory(directory)) as store:
-        stored, score_threshold = store.meta().settings or {}, store.score_threshold
-        history = store.history(max_failures=1, score_threshold=NO_THRESHOLD)
-    rows = [
-        {
-            "candidate": run.request.candidate,
-            "split": run.request.split_seed,
-            "seed": run.request.replicate,
-            "score": run.score,
-            "metric": stored.get("metric") or None,
-        }
-        for run in sorted(history.evaluations, key=lambda run: run.request.replicate)
-    ]
-    splits = OFFICIAL if stored.get("splits") == OFFICIAL else settings.splits
-    return make_score_table(read_run_table(directory, replace(settings, splits=splits), rows)).judged_by(
-        score_threshold
-    )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -32,7 +33,7 @@ from fiesta_allennlp.tables.simulation.score_sources import (
     interleave,
     restrict,
 )
-from fiesta_allennlp.tables.simulation.score_table import open_scores
+from fiesta_allennlp.tables.simulation.score_table import read_score_table
 from fiesta_allennlp.tables.table_settings import MAX_REPEATS, MIN_REPEATS, ReplaySettings
 
 NUM_ROUNDS = 2000
@@ -245,22 +246,18 @@ def simulate_ways(ways: Sequence[Simulator], repetitions: range) -> List[List[Re
 def prepare_simulator(settings: ReplaySettings, source: Optional[ScoreSource] = None) -> Simulator:
     """Read and check everything. `source` takes the place of what `settings.scores` names."""
     if source is None:
-        source = open_scores(settings)
+        source = read_score_table(Path(settings.scores), settings)
     if settings.candidates:
         source = restrict(source, settings.candidates)
     minimise = bool(settings.minimise or source.minimise)
-    score_threshold = source.score_threshold
-    if settings.min_score is not None:
-        score_threshold = ScoreThreshold(settings.min_score, minimise)
     settings = replace(
         settings,
         seed=fresh_seed() if settings.seed is None else settings.seed,
         splits=OFFICIAL if source.on_official_splits else settings.splits,
         minimise=minimise,
-        min_score=score_threshold.score,
     )
     sampling = Sampling(settings.splits == SHARED, bool(settings.with_replacement), length=0)
-    source = source.fitted(sampling).judged_by(score_threshold)
+    source = source.fitted(sampling).judged_by(ScoreThreshold(settings.min_score, minimise))
     names = list(source.true_means())
     strategy = build_strategy(settings, names, has_counts=source.reports_counts, minimise=minimise)
     if settings.done:

@@ -12,6 +12,7 @@ from transformers import BertConfig, BertTokenizerFast
 
 import fiesta_allennlp.plugin  # noqa: F401
 from fiesta_allennlp.running.fork_server import start_call, start_fork_server
+from tests.conftest import PRELOADED
 
 
 def test_a_plugin_that_cannot_be_imported_is_told_and_the_others_go_on(
@@ -31,7 +32,7 @@ def state_of_a_worker() -> "tuple[bool, bool, bool]":
 
 
 def test_a_worker_of_a_server_that_has_loaded_everything_can_use_a_gpu() -> None:
-    assert start_call(start_fork_server(1), state_of_a_worker).result() == (False, True, False)
+    assert start_call(start_fork_server(1, PRELOADED), state_of_a_worker).result() == (False, True, False)
 
 
 PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "good", "##ness", "1", "2")

@@ -22,7 +22,7 @@ from tests.programs import program_config
 
 def pool_of(config: Dict[str, Any], group_by: Any = None, division: Division = OFFICIAL_RATIOS_DIVISION) -> Pool:
     candidate = type_of(config)
-    return candidate.prepare(group_by=group_by, division=division, data="d", vectors=Path()).pool
+    return candidate.prepare(group_by=group_by, division=division, vectors=Path()).pool
 
 
 def stock_pool(config: Dict[str, Any], **options: Any) -> Pool:
@@ -118,13 +118,13 @@ def test_a_reader_of_other_items_is_refused(reviews: Path) -> None:
     fewer = classifier_config(reviews)
     fewer["dataset_reader"]["max_instances"] = 30
     with pytest.raises(ConfigError, match="number of instances is .*train 30"):
-        check_same_pool({"stock": stock_pool(fewer, data="d"), "program": pool_of(program_config(reviews, ""))})
-    stock = stock_pool(classifier_config(reviews), data="d")
+        check_same_pool({"stock": stock_pool(fewer), "program": pool_of(program_config(reviews, ""))})
+    stock = stock_pool(classifier_config(reviews))
     check_same_pool({"stock": stock, "program": pool_of(program_config(reviews, ""))})
 
 
 def test_programs_are_compared_by_their_data(reviews: Path) -> None:
-    own, pool = pool_of(program_config(reviews, "", data=None)), pool_of(program_config(reviews, ""))
+    own, pool = pool_of(program_config(reviews, "", data=None)), replace(pool_of(program_config(reviews, "")), data="d")
     check_same_pool({"one": own, "other": own})
     two = pool_of(program_config(reviews, ""), division=Division(ratios=(0.5, 0.5), scored="validation"))
     for other, message in (

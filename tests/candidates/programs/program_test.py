@@ -9,8 +9,8 @@ import pytest
 from fiesta_allennlp.candidates.candidate_set import load_candidate
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.points import CandidateSpec
-from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, Division
-from fiesta_allennlp.candidates.programs.program import fill_command
+from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION
+from fiesta_allennlp.candidates.programs.program_run import fill_command
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError
 from tests.programs import program_config
@@ -103,10 +103,6 @@ def test_placeholders_are_filled_and_other_braces_stay() -> None:
     config = {"command": command}
     filled = [sys.executable, sys.executable, '{"a": 1}', "${x}", "{seed}", "-3-3"]
     assert fill_command(config, {"seed": "3"}) == filled
-    data = {"train": "in/a.csv", "test": "in/b.csv", "format": "csv"}
-    config = {"type": "program", "command": ["x", "{test}"], "data": data}
-    assert type_of(config).example_command(OFFICIAL_RATIOS_DIVISION, Path("DIR/a-0")) == "x DIR/a-0/data/test.csv"
-    assert type_of(config).example_command(Division(is_official=True), Path("DIR/a-0")) == "x in/b.csv"
 
 
 def test_a_program_without_a_seed_is_refused_unless_that_is_allowed(reviews: Path) -> None:
@@ -121,13 +117,3 @@ def test_a_program_without_a_seed_is_refused_unless_that_is_allowed(reviews: Pat
     load("{directory}", allow=("unseeded",))
     load("{seed}")
     load("x", environment={"S": "{seed}"})
-
-
-def test_a_program_that_ignores_the_validation_set_or_its_directory_is_noted() -> None:
-    config = {"type": "program", "command": ["x", "{train}", "{test}", "{seed}"], "data": {"train": "a"}}
-    validation_note, directory_note = type_of(config).notes(OFFICIAL_RATIOS_DIVISION)
-    assert "does not use {validation}" in validation_note
-    assert "does not use {directory}, so metrics are read from the last printed line" in directory_note
-    assert list(type_of({**config, "metrics": "stdout"}).notes(OFFICIAL_RATIOS_DIVISION)) == [validation_note]
-    in_directory = {**config, "command": [*config["command"], "{validation}", "{directory}"]}
-    assert not list(type_of(in_directory).notes(OFFICIAL_RATIOS_DIVISION))

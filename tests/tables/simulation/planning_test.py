@@ -8,7 +8,7 @@ import pytest
 
 from fiesta_allennlp import plan
 from fiesta_allennlp.choosing.forecast import TimeForecast
-from fiesta_allennlp.core.errors import FiestaError
+from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.settings.options import flag
 from fiesta_allennlp.tables.simulation import simulator
 from fiesta_allennlp.tables.simulation.outlook import Repetition
@@ -164,8 +164,8 @@ def test_equal_seeds_repeats_a_plan_from_a_table(table: Path) -> None:
 
 
 def test_logits_and_directions_are_those_of_the_settings(table: Path) -> None:
-    assert prepare_plan(PlanSettings(source=str(table), belief="logit_student_t")).source.takes_logits
-    assert not plan(table, belief="logit_student_t", repetitions=1, seed=1).margins, "a logit has no margin"
+    with pytest.raises(ConfigError, match="--belief logit_student_t: a plan needs a model of the scores"):
+        prepare_plan(PlanSettings(source=str(table), belief="logit_student_t"))
     for minimise in (True, False):
         assert prepare_plan(PlanSettings(source=str(table), minimise=minimise)).source.minimise is minimise
 

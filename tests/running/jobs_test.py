@@ -7,8 +7,7 @@ import pytest
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
-from fiesta_allennlp.running.attempt import Attempt
-from fiesta_allennlp.running.job_executor import JobExecutor, JobStatus, Verdict, verdict_on
+from fiesta_allennlp.running.jobs import Attempt, JobExecutor, JobStatus, Verdict, verdict_on
 from tests.running.conftest import Build, given, only_failure
 from tests.running.light import request
 
