@@ -15,14 +15,8 @@ from fiesta_allennlp.core.records import Evaluation, History
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import find_longer_names
 from fiesta_allennlp.core.texts import chance_text, count_text, probability_text
+from fiesta_allennlp.selecting.results import task_standing
 from fiesta_allennlp.selecting.results.candidate_table import num_decimals
-from fiesta_allennlp.selecting.results.task_standing import (
-    TaskStanding,
-    describe_new_task,
-    describe_tasks,
-    find_prob_on_new_task,
-    find_tasks,
-)
 from fiesta_allennlp.selecting.results.verdict import Preference, describe_claim, describe_preference
 
 JSON, NEXT, STATE, NOTES = "json", "next", "state", "notes"
@@ -85,7 +79,7 @@ class DecisionFacts:
     other_metrics: Tuple[str, ...] = ()
     collapsed: Tuple[CollapsedRuns, ...] = ()
     forecast: Optional[Forecast] = None
-    tasks: Tuple[TaskStanding, ...] = ()
+    tasks: Tuple[task_standing.TaskStanding, ...] = ()
     prob_on_new_task: Optional[float] = None
     gate: Optional[GateDecision] = None
     preferred: Optional[Preference] = None
@@ -338,8 +332,8 @@ FACTS: List[Fact] = [
     Fact("lead", SHOWN, find_lead, _describe_lead),
     Fact("gate", frozenset({JSON, NEXT}), lambda history, decision: decision.gate, _describe_gate),
     Fact("preferred", SHOWN, sentences=describe_preference),
-    Fact("tasks", SHOWN, find_tasks, describe_tasks),
-    Fact("prob_on_new_task", SHOWN, find_prob_on_new_task, describe_new_task),
+    Fact("tasks", SHOWN, task_standing.find_tasks, task_standing.describe_tasks),
+    Fact("prob_on_new_task", SHOWN, task_standing.find_prob_on_new_task, task_standing.describe_new_task),
     Fact("varied", SHOWN, _has_varied, _describe_constant),
     Fact("gave_up", frozenset({JSON, NEXT}), lambda history, decision: decision.gave_up, _describe_open),
     Fact("unresolved", value=lambda history, decision: decision.unresolved),
