@@ -31,7 +31,7 @@ ORIGIN = Origin(
 )
 
 
-def facts(fingerprint: str = "abc") -> Dict[str, Any]:
+def facts() -> Dict[str, Any]:
     """What building a candidate told."""
     return {
         "pool": {
@@ -40,7 +40,7 @@ def facts(fingerprint: str = "abc") -> Dict[str, Any]:
             "num_groups": 60,
             "group_by": "sentence_id",
             "data": "def",
-            "fingerprint": fingerprint,
+            "fingerprint": "abc",
         },
         "num_parameters": 1234,
         "metrics": [METRIC],
@@ -52,13 +52,9 @@ def write_selection(
     root: Path,
     scores: Mapping[str, Sequence[float]],
     *,
-    development: Optional[Mapping[str, Sequence[float]]] = None,
     failures: Sequence[Tuple[str, int, str]] = (),
     pending: Sequence[Tuple[str, int]] = (),
-    seed: int = SEED,
-    fingerprint: str = "abc",
     meta: Optional[Mapping[str, Any]] = None,
-    origin: Origin = ORIGIN,
     **settings: Any,
 ) -> RunStore:
     """A selection that is under way: whoever calls closes the store.
@@ -66,34 +62,28 @@ def write_selection(
     # Parameters
 
     scores : by candidate and replicate. Replicate 0 of all candidates finished first, then replicate 1, and so on.
-    development : likewise.
     failures : candidate, replicate and error, in order, after all evaluations.
     pending : candidate and replicate.
-    origin : of all outcomes.
     """
     given = {"max_evaluations": 1000, "confidence": 0.99999999, "metric": METRIC, **settings}
     typed = Settings(candidates=tuple(f"{number}.jsonnet" for number, _ in enumerate(scores)), **given)
     store = RunStore(RunDirectory(root), create=True)
     store.put_candidates(
-        [Candidate(name, f"{number}.jsonnet", {}, facts(fingerprint)) for number, name in enumerate(scores)],
+        [Candidate(name, f"{number}.jsonnet", {}, facts()) for number, name in enumerate(scores)],
         kind="trainings",
         settings=settings_to_json(typed),
-        seed=str(seed),
+        seed=str(SEED),
         **(meta or {}),
     )
     in_order: List[Tuple[int, str]] = [(k, name) for name, values in scores.items() for k in range(len(values))]
     for k, name in sorted(in_order, key=lambda pair: pair[0]):
-        request = make_request(seed, name, k, shared_splits=typed.splits == "shared")
-        metrics = {f"test_{METRIC}": scores[name][k]}
-        if development is not None:
-            metrics[f"best_validation_{METRIC}"] = development[name][k]
+        request = make_request(SEED, name, k, shared_splits=typed.splits == "shared")
         store.reserve([request])
-        started_at = f"2026-01-01T00:00:{k % 60:02d}"
-        evaluation = Evaluation(request, scores[name][k], METRIC, 2.0, started_at, metrics, origin)
-        store.record(evaluation)
+        started_at, metrics = f"2026-01-01T00:00:{k % 60:02d}", {f"test_{METRIC}": scores[name][k]}
+        store.record(Evaluation(request, scores[name][k], METRIC, 2.0, started_at, metrics, ORIGIN))
     for name, k, error in failures:
-        request = make_request(seed, name, k, shared_splits=True)
+        request = make_request(SEED, name, k, shared_splits=True)
         store.reserve([request])
-        store.record(Failure(request, "error", error, 1.0, origin=origin))
-    store.reserve([make_request(seed, name, k, shared_splits=True) for name, k in pending])
+        store.record(Failure(request, "error", error, 1.0, origin=ORIGIN))
+    store.reserve([make_request(SEED, name, k, shared_splits=True) for name, k in pending])
     return store

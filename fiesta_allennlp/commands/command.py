@@ -112,9 +112,11 @@ class FiestaCommand:
 
     def typed_settings(self, args: argparse.Namespace) -> dict[str, Any]:
         """Return the settings that were typed, and import the user's packages."""
+        from fiesta_allennlp.core.registry import import_package
         from fiesta_allennlp.core.settings.options import typed_options
 
-        import_packages(args)
+        for package in getattr(args, "include_package", ()):
+            import_package(package)
         return typed_options(args, import_dotted(self.settings_class_path))
 
     def build_settings(self, args: argparse.Namespace) -> Any:
@@ -212,14 +214,6 @@ def print_read_back(*tables: "RunTable") -> None:
     """Print what was understood of tables of scores, on the standard error."""
     for table in tables:
         print(*table.lines, sep="\n", file=sys.stderr)
-
-
-def import_packages(args: argparse.Namespace) -> None:
-    """Import the packages of `--include-package`."""
-    from fiesta_allennlp.core.registry import import_package
-
-    for package in getattr(args, "include_package", ()):
-        import_package(package)
 
 
 def import_dotted(dotted_path: str) -> Any:

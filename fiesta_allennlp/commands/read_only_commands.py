@@ -5,6 +5,7 @@ import argparse
 import csv
 import json
 import sys
+import time
 import webbrowser
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +17,6 @@ from fiesta_allennlp.commands.command import (
     add_require_decision,
     decision_status,
     import_dotted,
-    import_packages,
     print_read_back,
 )
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
@@ -32,23 +32,25 @@ class StatusCommand(FiestaCommand):
 changes nothing in the directory."""
     examples = """examples:
   %(prog)s runs/first
-  watch %(prog)s runs/first
+  %(prog)s runs/first --follow
   %(prog)s runs/first --json"""
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("directory", type=Path, metavar="DIR", help="the directory of the selection")
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+    settings_class_path = "fiesta_allennlp.reports.report_settings.StatusSettings"
+    positional_settings = (("directory", None),)
+    interrupt_message = "Interrupted. The selection is not affected."
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
-        import_packages(args)
+        settings = self.build_settings(args)
         from fiesta_allennlp.reports.progress import read_status
 
-        status = read_status(args.directory)
-        if args.json:
-            print(json.dumps(status.data, indent=2, default=asdict))
-        else:
-            console.print(status.table, *status.sentences)
-        return 0
+        while True:
+            status = read_status(settings.directory)
+            if settings.json:
+                print(json.dumps(status.data, indent=None if settings.follow else 2, default=asdict), flush=True)
+            else:
+                console.print(status.table, *status.sentences)
+            if not (settings.follow and status.is_running):
+                return 0
+            time.sleep(settings.every)
 
 
 class ReportCommand(FiestaCommand):
