@@ -115,9 +115,6 @@ class SyntheticDocuments(ScoreSource):
     def true_means(self) -> Dict[str, float]:
         return dict(self.measures)
 
-    def restricted(self, names: Sequence[str]) -> "SyntheticDocuments":
-        return replace(self, measures={name: self.measures[name] for name in names})
-
     def fitted(self, sampling: Sampling) -> "SyntheticDocuments":
         """All ways of drawing work: documents never run out, and every system has its own."""
         return self

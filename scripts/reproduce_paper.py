@@ -19,7 +19,8 @@ from scipy.stats import gaussian_kde
 
 from fiesta_allennlp import replay
 from fiesta_allennlp.tables.simulation.outlook import wilson_interval
-from fiesta_allennlp.tables.simulation.score_sources import ScorePreset, ScoreSource
+from fiesta_allennlp.tables.simulation.problems import ScorePreset
+from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 
@@ -38,6 +39,7 @@ from common import (
     read_rows,
     released_table,
     replace_tables,
+    restricted,
     rule_id,
     share_text,
     show,
@@ -199,9 +201,7 @@ class Reproduction:
     def measure(self, procedure: Procedure, goal: float) -> Measured:
         """Repeat selections. What the procedure leaves out is the package's default."""
         options = {**procedure.options, procedure.goal: goal, "seed": SEED}
-        scores: ScoreSource = procedure.source or released_table(self.scores)
-        if procedure.source is None:
-            options = {**options, "candidates": procedure.candidates}
+        scores: ScoreSource = procedure.source or restricted(released_table(self.scores), procedure.candidates)
         repetitions = procedure.repetitions or self.repetitions
         result = replay(scores, repetitions=repetitions, **options)
         if result.interrupted:
@@ -210,10 +210,10 @@ class Reproduction:
         numbers = (runs.min, round(runs.mean, 2), runs.low, runs.high, runs.max, rounds, result.default.correct)
         return Measured(rule_id(), procedure.table, procedure.name, goal, repetitions, SEED, *numbers)
 
-    def trace(self, table: str, source: Optional[ScoreSource] = None, **options: Any) -> Iterator[Traced]:
+    def trace(self, table: str, source: ScoreSource, **options: Any) -> Iterator[Traced]:
         """Follow one selection, round by round."""
         settings = ReplaySettings.from_layers({"seed": SEED, **options})
-        simulator = prepare_simulator(settings, source or released_table(self.scores))
+        simulator = prepare_simulator(settings, source)
         for number, history in enumerate(simulator.iterate_histories(simulator.draw(0), 0)):
             prob_best = simulator.strategy.recommend(history).prob_best
             for name in history.candidates if number else ():
@@ -225,10 +225,12 @@ class Reproduction:
     def traces(self) -> Iterator[Traced]:
         """The selections of table 1 and of figure 2."""
         halving: Dict[str, Any] = {"strategy": "sequential_halving", "budget": 16, "batch_size": 16}
-        models = ("tdlstm", "atae", "ian", "lstm")
-        yield from self.trace("table 1", candidates=models, splits="independent", **halving)
+        released = released_table(self.scores)
+        four = restricted(released, ("tdlstm", "atae", "ian", "lstm"))
+        yield from self.trace("table 1", four, splits="independent", **halving)
         yield from self.trace("figure 2", SYNTHETIC, confidence=0.99, **FIGURE_2_OPTIONS)
-        yield from self.trace("figure 2, released", candidates=MODELS_8, confidence=0.95, **PAPER_PROCEDURE)
+        eight = restricted(released, MODELS_8)
+        yield from self.trace("figure 2, released", eight, confidence=0.95, **PAPER_PROCEDURE)
 
 
 Rows = List[Tuple[str, ...]]

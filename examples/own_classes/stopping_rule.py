@@ -9,7 +9,7 @@ from fiesta_allennlp import replay
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.stopping_rules import BayesianStop, StoppingRule
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.tables.simulation.score_sources import ScorePreset
+from fiesta_allennlp.tables.simulation.problems import ScorePreset
 
 
 @StoppingRule.register("patient")

@@ -12,7 +12,7 @@ from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.choosing.thompson import PosteriorSampling
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.tables.simulation.score_sources import ScorePreset
+from fiesta_allennlp.tables.simulation.problems import ScorePreset
 
 
 @Strategy.register("epsilon_greedy")

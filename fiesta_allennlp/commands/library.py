@@ -28,8 +28,7 @@ from fiesta_allennlp.selecting.session import StoredState
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.next_runs import next_runs as find_next_runs
 from fiesta_allennlp.tables.simulation.planning import Simulation
-from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
-from fiesta_allennlp.tables.simulation.score_table import read_score_table
+from fiesta_allennlp.tables.simulation.score_sources import ScoreSource, read_score_table
 from fiesta_allennlp.tables.table_reader import read_brought_runs
 from fiesta_allennlp.tables.table_settings import (
     BroughtSettings,

@@ -56,9 +56,6 @@ def parse_columns(text: str) -> Dict[str, str]:
     return header_by_column
 
 
-COMMA_NAMES = "put a name that contains a comma in double quotes"
-
-
 def names_option(help: str, *, group: str = SCORES_GROUP) -> Any:
     return option((), help, group=group, metavar="A,B,...", parse=split_names)
 
@@ -184,12 +181,11 @@ SEED_HELP = "the simulation (default: random, recorded)"
 
 @dataclass(frozen=True)
 class ReplaySettings(TableSettings, ChoiceSettings):
-    """The settings of `fiesta replay`. `scores` is a file; empty `candidates` means all of them."""
+    """The settings of `fiesta replay`. `scores` is a file."""
 
     GROUPS: ClassVar[Tuple[str, ...]] = (SCORES_GROUP, SELECTION_GROUP, RESOURCES_GROUP)
 
     scores: str = option("", "a table with the columns candidate, split, seed, score", metavar="SCORES.json|SCORES.csv")
-    candidates: Tuple[str, ...] = names_option(f"use only these candidates; {COMMA_NAMES}")
     preset: Optional[str] = preset_option()
     splits: str = splits_option(SCORES_GROUP)
     with_replacement: Optional[bool] = _scores(
@@ -215,7 +211,9 @@ class NextSettings(TableSettings, ChoiceSettings):
         "empty until a run has finished; write `failed` if it ends without one",
         metavar="SCORES.csv|SCORES.json",
     )
-    candidates: Tuple[str, ...] = names_option(f"candidates without a row yet; {COMMA_NAMES}")
+    candidates: Tuple[str, ...] = names_option(
+        "candidates without a row yet; put a name that contains a comma in double quotes"
+    )
     preset: Optional[str] = preset_option()
     against: Optional[str] = selection_option(
         None,

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import secrets
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
@@ -15,8 +15,8 @@ import numpy as np
 
 from fiesta_allennlp.core.files import read_json
 from fiesta_allennlp.tables.simulation.outlook import Distribution, wilson_interval
-from fiesta_allennlp.tables.simulation.score_sources import ScorePreset
-from fiesta_allennlp.tables.simulation.score_table import ScoreTable, make_score_table
+from fiesta_allennlp.tables.simulation.problems import ScorePreset
+from fiesta_allennlp.tables.simulation.score_sources import ScoreTable, make_score_table
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import ReplaySettings
@@ -55,6 +55,12 @@ def split_table(scores: Mapping[str, Sequence[float]], scores_per_split: int, na
 @cache
 def released_table(path: Path = RELEASED) -> ScoreTable:
     return split_table(read_json(path), EVALUATIONS_PER_SPLIT, str(path))
+
+
+def restricted(table: ScoreTable, names: Sequence[str]) -> ScoreTable:
+    """Return the table with the scores of these candidates only, in this order."""
+    splits, scores = ({name: column[name] for name in names} for column in (table.splits, table.scores))
+    return replace(table, splits=splits, scores=scores)
 
 
 ROOT = Path(__file__).parent.parent.parent

@@ -41,7 +41,7 @@ from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import SeenLead
-from fiesta_allennlp.tables.simulation.score_sources import ScorePreset
+from fiesta_allennlp.tables.simulation.problems import ScorePreset
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 

@@ -10,7 +10,8 @@ from typing import Dict, Iterator, Mapping, Optional, Tuple
 import numpy as np
 from common import TDSA_MEANS
 
-from fiesta_allennlp.tables.simulation.score_sources import NOISE_SD, DrawnScores, Sampling, ScorePreset
+from fiesta_allennlp.tables.simulation.problems import NOISE_SD, ScorePreset
+from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from common import (
 from real_problems import last_history
 
 from fiesta_allennlp.choosing.t_tests import compute_mean_interval
-from fiesta_allennlp.tables.simulation.score_sources import ScorePreset
+from fiesta_allennlp.tables.simulation.problems import ScorePreset
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 

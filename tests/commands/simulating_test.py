@@ -37,7 +37,7 @@ def table(tmp_path: Path) -> Path:
 
 def test_a_replay_tells_what_it_took_and_leaves_its_files(table: Path, tmp_path: Path, replay: Call) -> None:
     output = tmp_path / "out.json"
-    options = ["--budget", 6, "--batch-size", 2, "--candidates", "high, low"]
+    options = ["--budget", 6, "--batch-size", 2, "--where", "candidate=high,low"]
     text = replay.done(table, *QUICK, *options, "--output", output)
     assert "4 simulated selections of sequential_halving" in text and "It picks the best in 100.0%" in text
     summary = json.loads(output.read_text())
@@ -45,7 +45,7 @@ def test_a_replay_tells_what_it_took_and_leaves_its_files(table: Path, tmp_path:
     assert summary["default"]["correct"] == 1.0
     assert (summary["batch_size"], summary["splits"]) == (2, "shared")
     assert summary["strategy"]["budget"] == 6
-    assert [candidate["name"] for candidate in summary["candidates"]] == ["high", "low"]
+    assert [candidate["name"] for candidate in summary["candidates"]] == ["low", "high"]
 
 
 def test_an_interrupted_replay_prints_what_has_finished(

@@ -15,7 +15,7 @@ from fiesta_allennlp.reports import record
 from fiesta_allennlp.reports.paper import build_checklist, compose_appendix, compose_paragraph
 from fiesta_allennlp.reports.record import compute_belief_path
 from fiesta_allennlp.reports.report import render_html, render_scores, report
-from fiesta_allennlp.tables.simulation.score_table import make_score_table
+from fiesta_allennlp.tables.simulation.score_sources import make_score_table
 from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 from tests.choosing.histories import history

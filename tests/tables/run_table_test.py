@@ -13,7 +13,7 @@ from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.paper import build_checklist, compose_paragraph
 from fiesta_allennlp.selecting.workspace import write_csv
 from fiesta_allennlp.tables.next_runs import NextRuns
-from fiesta_allennlp.tables.simulation.score_table import read_score_table
+from fiesta_allennlp.tables.simulation.score_sources import read_score_table
 from fiesta_allennlp.tables.table_reader import read_brought_runs
 from fiesta_allennlp.tables.table_settings import BroughtSettings, ReplaySettings, parse_columns
 from tests.score_tables import score_rows, split_rows

@@ -12,7 +12,7 @@ from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT, SHARED
 from fiesta_allennlp.selecting.results.candidate_table import Printable
 from fiesta_allennlp.selecting.results.verdict import fresh_runs_needed
 from fiesta_allennlp.tables.simulation.outlook import Outlook, find_best
-from fiesta_allennlp.tables.simulation.pilot import prepare_plan
+from fiesta_allennlp.tables.simulation.problems import prepare_plan
 from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
 from fiesta_allennlp.tables.simulation.simulator import OnRepetitions, Simulator, prepare_simulator
 from fiesta_allennlp.tables.table_settings import NO_SECONDS, PlanSettings, ReplaySettings

@@ -1,17 +1,21 @@
-"""Scores for a replay: their sources, the scores of one repetition, and normal scores with known means."""
+"""Scores for a replay: their sources, of which a table of released scores is one, and the scores of one repetition."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Dict, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from numpy.random import Generator
 
-from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, join_some
+from fiesta_allennlp.core.errors import DataError, join_some
 from fiesta_allennlp.core.records import Evaluation, History, Request
 from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
-from fiesta_allennlp.selecting.failures import ScoreThreshold
+from fiesta_allennlp.selecting.failures import NO_THRESHOLD, ScoreThreshold
 from fiesta_allennlp.tables.run_table import RunTable
+from fiesta_allennlp.tables.table_files import Content
+from fiesta_allennlp.tables.table_reader import read_run_table
+from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 
 class OutOfScoresError(DataError):
@@ -109,31 +113,25 @@ def interleave(tables: Sequence[np.ndarray], missing: float) -> np.ndarray:
 
 
 class ScoreSource(ABC):
-    """The source of a replay's scores: a table of released scores, or a preset.
+    """The source of a replay's scores.
 
-    Args:
-        name: the file, or the preset.
+    Attributes:
+        name: the file, or what else the scores come from.
+        reports_counts: whether the evaluations have the counts that some beliefs need.
+        start: the runs that have finished when each repetition begins; None for none.
+        metric: the metric of the scores, with its direction.
+        on_official_splits: whether all scores come from one official split.
+        notes: sentences about the scores that are left out, or that come from nowhere else.
+        read_back: what was understood of a table; None for other sources.
     """
 
     name: str
-
     reports_counts: bool = False
-    """True if the evaluations have the counts that some beliefs need."""
-
     start: Optional[History] = None
-    """The runs that have finished when each repetition begins; None for none."""
-
     metric: Metric = UNNAMED
-    """The metric of the scores, with its direction."""
-
     on_official_splits: bool = False
-    """True if all scores come from one official split."""
-
     notes: Tuple[str, ...] = ()
-    """Sentences about the scores that are left out, or that come from nowhere else."""
-
     read_back: Optional[RunTable] = None
-    """What was understood of a table; None for other sources."""
 
     @property
     def minimise(self) -> bool:
@@ -162,10 +160,6 @@ class ScoreSource(ABC):
         never run out."""
         return None
 
-    def restricted(self, names: Sequence[str]) -> "ScoreSource":
-        """Return the source with these of its candidates only, in this order."""
-        raise NotImplementedError
-
     def fitted(self, sampling: Sampling) -> "ScoreSource":
         """Return the source, or what of it this way of drawing can use. Raise a `FiestaError` if it cannot work."""
         return self
@@ -176,71 +170,141 @@ class ScoreSource(ABC):
         own generator, so that its scores do not depend on the other candidates."""
 
 
-def restrict(source: ScoreSource, names: Sequence[str]) -> ScoreSource:
-    """Return `source.restricted` of names that are there."""
-    candidates = list(source.true_means())
-    for name in names:
-        if name not in candidates:
-            hint = did_you_mean(name, candidates, max_names=2)
-            raise ConfigError(
-                f"--candidates: unknown candidate '{name}' in {source.name}.{hint} Candidates: {join_some(candidates)}."
-            )
-    return source.restricted(names)
-
-
 def number_splits(lengths: Mapping[str, int]) -> Dict[str, np.ndarray]:
     """Return split numbers that all differ, by candidate: independent splits are known to be different ones."""
     ends = np.cumsum(list(lengths.values()))
     return {name: np.arange(end - lengths[name], end) for name, end in zip(lengths, ends, strict=True)}
 
 
-SPLIT_SD, NOISE_SD = 0.0211, 0.0198
-"""Standard deviations between splits and within one, over the released scores of the FIESTA paper."""
+@dataclass(frozen=True, eq=False)
+class ScoreTable(ScoreSource):
+    """Scores of evaluations that were made once, in the file `name`, with the split that each was made on.
 
-
-@dataclass(frozen=True)
-class ScorePreset(ScoreSource):
-    """Scores mean_i + split_k + noise_ik, normal, with the split's effect shared by all candidates on that split.
-
-    They never run out, and no split comes twice. `noise_sds` are by candidate where they are not `noise_sd`, `split_sd`
-    is that of the splits' effects, and `seconds` of a run."""
+    `split_names` are the file's, and `splits` (by candidate, ascending) are positions in it; without splits in the file
+    (`on_official_splits`), each score has its own. `notes` name the splits that are left out."""
 
     name: str
-    means: Mapping[str, float]
-    noise_sds: Mapping[str, float] = field(default_factory=dict)
-    split_sd: float = SPLIT_SD
-    seconds: float = 0.0
-    noise_sd: float = NOISE_SD
-
-    @property
-    def knows_seconds(self) -> bool:
-        return self.seconds > 0
+    split_names: Sequence[str]
+    splits: Mapping[str, np.ndarray]
+    scores: Mapping[str, np.ndarray]
+    metric: Metric = UNNAMED
+    on_official_splits: bool = False
+    notes: Tuple[str, ...] = ()
+    read_back: Optional[RunTable] = None
+    score_threshold: ScoreThreshold = NO_THRESHOLD
 
     def true_means(self) -> Dict[str, float]:
-        return dict(self.means)
+        """Return the mean of each candidate's runs that work."""
+        means: Dict[str, float] = {}
+        for name, scores in self.scores.items():
+            working = [score for score in scores if not self.score_threshold.is_missed_by(score)]
+            if not working:
+                raise DataError(f"{self.name}: all scores of '{name}' miss --min-score {self.score_threshold.score:g}.")
+            means[name] = float(np.mean(working))
+        return means
 
-    def restricted(self, names: Sequence[str]) -> "ScorePreset":
-        return replace(self, means={name: self.means[name] for name in names})
+    def judged_by(self, score_threshold: ScoreThreshold) -> "ScoreTable":
+        return replace(self, score_threshold=score_threshold)
 
-    def fitted(self, sampling: Sampling) -> "ScorePreset":
-        if sampling.with_replacement:
-            raise ConfigError(f"--with-replacement: preset {self.name} never runs out of scores. Remove the option.")
-        return self
+    def fitted(self, sampling: Sampling) -> "ScoreTable":
+        """Return the table with the splits that are common to all candidates, if splits are shared. Refuse a table
+        without any, on which all candidates have the same number of scores."""
+        if not sampling.shared_splits:
+            return self
+        # Shape: (num_candidates, num_splits)
+        counts = np.array([self._counts(name) for name in self.splits])
+        is_used = (counts > 0).any(axis=0)
+        is_common = is_used & (counts == counts[0]).all(axis=0)
+        if (is_common == is_used).all():
+            return self
+        if not is_common.any():
+            raise DataError(
+                f"{self.name}: with shared splits, all candidates need the same number of scores on a split, but no "
+                "split satisfies this. Complete the table, or use --splits independent."
+            )
+        is_kept = {name: is_common[splits] for name, splits in self.splits.items()}
+        dropped = [self.split_names[split] for split in np.flatnonzero(is_used & ~is_common)]
+        return replace(
+            self,
+            splits={name: splits[is_kept[name]] for name, splits in self.splits.items()},
+            scores={name: scores[is_kept[name]] for name, scores in self.scores.items()},
+            notes=(
+                *self.notes,
+                f"Used the {is_common.sum()} of {is_used.sum()} splits on which all candidates have the same "
+                f"number of scores; left out: {join_some(dropped)}.",
+            ),
+        )
 
-    def noise(self, name: str, rng: Generator, length: int) -> np.ndarray:
-        """Draw the noise of one candidate's scores beside its mean and the splits' effects. Shape: `(length,)`."""
-        return rng.normal(0, self.noise_sds.get(name, self.noise_sd), length)
+    def fewest_scores(self, sampling: Sampling) -> Optional[int]:
+        columns = self.splits.values()
+        return min(len(np.unique(column)) if sampling.shared_splits else len(column) for column in columns)
 
     def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
-        length = sampling.length
-        shared = split_rng.normal(0, self.split_sd, length)
-        scores: Dict[str, np.ndarray] = {}
-        for name, mean in self.means.items():
-            rng = score_rngs[name]
-            effects = shared if sampling.shared_splits else rng.normal(0, self.split_sd, length)
-            scores[name] = mean + effects + self.noise(name, rng, length)
+        """Draw as a `ScoreSource` does. Without replacement, a shared split with n scores of each candidate is used in
+        the first n passes over all splits, each time with other seeds."""
         if sampling.shared_splits:
-            splits: Mapping[str, np.ndarray] = dict.fromkeys(scores, np.arange(length))
+            rows = self._rows_of_shared_splits(sampling, split_rng, score_rngs)
+            splits = {name: self.splits[name][rows[name]] for name in rows}
         else:
-            splits = number_splits(dict.fromkeys(scores, length))
-        return DrawnScores(splits, scores, self.name, seconds=dict.fromkeys(scores, self.seconds))
+            rows = {
+                name: rng.integers(len(self.scores[name]), size=sampling.length)
+                if sampling.with_replacement
+                else rng.permutation(len(self.scores[name]))
+                for name, rng in score_rngs.items()
+            }
+            splits = number_splits({name: len(row) for name, row in rows.items()})
+        return DrawnScores(splits, {name: self.scores[name][rows[name]] for name in rows}, self.name)
+
+    def _counts(self, candidate: str) -> np.ndarray:
+        return np.bincount(self.splits[candidate], minlength=len(self.split_names))
+
+    def _rows_of_shared_splits(
+        self, sampling: Sampling, split_rng: Generator, score_rngs: Mapping[str, Generator]
+    ) -> Dict[str, np.ndarray]:
+        """Return rows such that the k-th ones of all candidates are of one split."""
+        counts = self._counts(next(iter(self.splits)))
+        starts = np.cumsum(counts) - counts
+        if sampling.with_replacement:
+            drawn_splits = split_rng.choice(np.flatnonzero(counts), size=sampling.length)
+            return {
+                name: starts[drawn_splits] + (rng.random(sampling.length) * counts[drawn_splits]).astype(int)
+                for name, rng in score_rngs.items()
+            }
+        # Shape: (num_passes, num_splits), the position of every split within the pass
+        positions = split_rng.permuted(np.tile(np.arange(len(counts)), (counts.max(), 1)), axis=1)
+        return {name: self._in_passes(name, starts, positions, rng) for name, rng in score_rngs.items()}
+
+    def _in_passes(self, candidate: str, starts: np.ndarray, positions: np.ndarray, rng: Generator) -> np.ndarray:
+        """Return the rows of a candidate: the seeds of a split in random order, one in each pass over the splits."""
+        splits = self.splits[candidate]
+        shuffled = np.lexsort((rng.random(len(splits)), splits))
+        passes = np.arange(len(splits)) - starts[splits]
+        return shuffled[np.lexsort((positions[passes, splits], passes))]
+
+
+def make_score_table(table: RunTable) -> ScoreTable:
+    """Make a table of the rows that have a score, in any order."""
+    table.refuse_single()
+    history, scored = table.history(), [row for row in table.rows if row.is_scored]
+    split_names = {run.request.split_seed: row.split for run, row in zip(history.evaluations, scored, strict=True)}
+    numbers, splits, scores = sorted(split_names), {}, {}
+    for name in table.scores:
+        order = np.argsort(history.split_seeds(name), kind="stable")
+        splits[name] = np.searchsorted(numbers, history.split_seeds(name)[order])
+        scores[name] = history.sign * history.scores(name)[order]
+    return ScoreTable(
+        table.name,
+        [split_names[number] for number in numbers],
+        splits,
+        scores,
+        metric=table.metric,
+        on_official_splits=not table.has_splits,
+        read_back=table,
+    )
+
+
+def read_score_table(path: Path, settings: ReplaySettings, content: Content = None) -> ScoreTable:
+    """Read a table of scores on one task, which a replay draws from; raise as `read_run_table` does."""
+    table = read_run_table(path, settings, content)
+    table.refuse_tasks("fiesta replay", "Keep one with --where, or name no task: --columns task=.")
+    return make_score_table(table)

