@@ -12,13 +12,7 @@ from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence, Type, Union
 
 from fiesta_allennlp.candidates.candidate import AnyCandidate, CandidateRun, ReportedMetrics
-from fiesta_allennlp.candidates.config import (
-    Config,
-    evaluation_config,
-    leaves_of,
-    official_paths,
-    readers_of,
-)
+from fiesta_allennlp.candidates.config import Config, evaluation_config, leaves_of, official_paths, readers_of
 from fiesta_allennlp.candidates.pool import Division, Preparation
 from fiesta_allennlp.candidates.programs import program  # noqa: F401, registers its type
 from fiesta_allennlp.candidates.select_settings import Settings

@@ -19,13 +19,7 @@ from fiesta_allennlp.reports.words import (
     time_forecast_text,
     verdict_in_words,
 )
-from fiesta_allennlp.selecting.results.candidate_table import (
-    Columns,
-    Table,
-    TerminalLines,
-    candidate_table,
-    show,
-)
+from fiesta_allennlp.selecting.results.candidate_table import Columns, Table, TerminalLines, candidate_table, show
 from fiesta_allennlp.selecting.results.facts import NEXT, fact_sentences, fact_values
 from fiesta_allennlp.selecting.results.task_standing import task_table
 from fiesta_allennlp.tables.next_runs import NextRuns

@@ -13,13 +13,7 @@ from hypothesis import strategies as some
 
 from fiesta_allennlp.candidates.candidate_set import equal_candidates, load_candidates
 from fiesta_allennlp.candidates.config import Config
-from fiesta_allennlp.candidates.points import (
-    MAX_NAME_BYTES,
-    Point,
-    Trial,
-    plain_points,
-    read_trials,
-)
+from fiesta_allennlp.candidates.points import MAX_NAME_BYTES, Point, Trial, plain_points, read_trials
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.names import FORBIDDEN_CHARACTERS
