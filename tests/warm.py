@@ -21,7 +21,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from multiprocessing import util
 from pathlib import Path
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 REPOSITORY = Path(__file__).parent.parent
 MOST_BYTES = 2**18
@@ -34,9 +34,12 @@ _SERVERS: "List[subprocess.Popen[bytes]]" = []
 class Command:
     """A command that was started, with what the tests need of `subprocess.Popen`; its errors are in `stdout` too."""
 
-    def __init__(self, arguments: Sequence[Any], *, own_session: bool = False) -> None:
+    def __init__(
+        self, arguments: Sequence[Any], *, own_session: bool = False, cwd: Any = REPOSITORY, **variables: str
+    ) -> None:
         out, written = os.pipe()
-        told = {"arguments": list(map(str, arguments)), "environment": dict(os.environ), "own_session": own_session}
+        told: Dict[str, Any] = {"arguments": list(map(str, arguments)), "environment": {**os.environ, **variables}}
+        told.update(own_session=own_session, cwd=str(cwd))
         self._status = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._status.connect(os.environ.get(ADDRESS_VARIABLE) or start_server())
         socket.send_fds(self._status, [json.dumps(told).encode()], [written])
@@ -111,6 +114,7 @@ def serve(listening: socket.socket) -> List[str]:
             _fork_and_wait(status.detach(), out)
             os.environ.clear()
             os.environ.update(told["environment"])
+            os.chdir(told["cwd"])
             if told["own_session"]:
                 os.setsid()
             return told["arguments"]

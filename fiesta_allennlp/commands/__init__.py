@@ -9,30 +9,21 @@ import sys
 from functools import partial
 from typing import Any, Dict, Optional
 
+from fiesta_allennlp.commands import read_only_commands, selection_commands
 from fiesta_allennlp.commands.command import HELP_ALL, CommandParser, FiestaCommand, run_and_exit
-from fiesta_allennlp.commands.read_only_commands import (
-    DocsCommand,
-    NextCommand,
-    PlanCommand,
-    PluginCommand,
-    ReplayCommand,
-    ReportCommand,
-    StatusCommand,
-)
-from fiesta_allennlp.commands.selection_commands import ConfirmCommand, DocumentsCommand, SelectCommand
 from fiesta_allennlp.core.errors import COMMAND_PREFIX, TYPED_WORDS
 
 COMMANDS: Dict[str, FiestaCommand] = {
-    "select": SelectCommand(),
-    "confirm": ConfirmCommand(),
-    "plan": PlanCommand(),
-    "replay": ReplayCommand(),
-    "next": NextCommand(),
-    "status": StatusCommand(),
-    "report": ReportCommand(),
-    "documents": DocumentsCommand(),
-    "docs": DocsCommand(),
-    "plugin": PluginCommand(),
+    "select": selection_commands.SelectCommand(),
+    "confirm": selection_commands.ConfirmCommand(),
+    "plan": read_only_commands.PlanCommand(),
+    "replay": read_only_commands.ReplayCommand(),
+    "next": read_only_commands.NextCommand(),
+    "status": read_only_commands.StatusCommand(),
+    "report": read_only_commands.ReportCommand(),
+    "documents": selection_commands.DocumentsCommand(),
+    "docs": read_only_commands.DocsCommand(),
+    "plugin": read_only_commands.PluginCommand(),
 }
 """The commands by name. AllenNLP knows all but `plugin`, with the prefix `fiesta-`."""
 

@@ -5,6 +5,7 @@ import argparse
 import csv
 import json
 import sys
+import time
 import webbrowser
 from dataclasses import asdict
 from pathlib import Path
@@ -31,21 +32,25 @@ class StatusCommand(FiestaCommand):
 changes nothing in the directory."""
     examples = """examples:
   %(prog)s runs/first
-  watch %(prog)s runs/first
+  %(prog)s runs/first --follow
   %(prog)s runs/first --json"""
     settings_class_path = "fiesta_allennlp.reports.report_settings.StatusSettings"
     positional_settings = (("directory", None),)
+    interrupt_message = "Interrupted. The selection is not affected."
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         settings = self.build_settings(args)
         from fiesta_allennlp.reports.progress import read_status
 
-        status = read_status(settings.directory)
-        if settings.json:
-            print(json.dumps(status.data, indent=2, default=asdict))
-        else:
-            console.print(status.table, *status.sentences)
-        return 0
+        while True:
+            status = read_status(settings.directory)
+            if settings.json:
+                print(json.dumps(status.data, indent=None if settings.follow else 2, default=asdict), flush=True)
+            else:
+                console.print(status.table, *status.sentences)
+            if not (settings.follow and status.is_running):
+                return 0
+            time.sleep(settings.every)
 
 
 class ReportCommand(FiestaCommand):

@@ -11,7 +11,6 @@ import numpy as np
 
 from fiesta_allennlp.choosing.t_tests import CONFIRMATION_LEVEL, INTERVAL_LEVEL, Interval, TTest, holm, run_to_run_sd
 from fiesta_allennlp.core.settings.choice_settings import SHARED
-from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.candidate_table import Printable
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import SeenLead, paired_differences
@@ -137,40 +136,29 @@ def compare_with_rivals(result: Result, num_runs: int) -> Tuple[FreshComparison,
     and counts as a rival too."""
     winner, *rivals = result.candidates
     sign, is_paired = result.parsed_metric.sign, result.splits == SHARED
-    tests = [
-        _test(winner, rival, is_paired=is_paired)
-        if min(winner.num_evaluations, rival.num_evaluations) >= num_runs
-        else None
-        for rival in rivals
-    ]
+    all_differences = [paired_differences(winner, rival, is_paired=is_paired) for rival in rivals]
+    tests: List[Optional[TTest]] = []
+    for rival, differences in zip(rivals, all_differences, strict=True):
+        test = TTest.paired(differences) if len(differences) else None
+        if min(winner.num_evaluations, rival.num_evaluations) < num_runs:
+            test = None
+        elif test is None:
+            test = TTest.welch(np.array(winner.scores), np.array(rival.scores))
+        tests.append(test)
     of_winner, of_rival = (holm([test.p_value(s) if test else 1.0 for test in tests]) for s in (sign, -sign))
-    comparisons: List[FreshComparison] = []
-    for rival, test, p_value, p_value_of_rival in zip(rivals, tests, of_winner, of_rival, strict=True):
+    comparisons = [FreshComparison(rival.name) for rival in rivals]
+    for k, test in enumerate(tests):
         if test is None:
-            comparisons.append(FreshComparison(rival.name))
             continue
-        is_contradicted = p_value_of_rival <= CONFIRMATION_LEVEL
-        verdict: Verdict = (
-            "confirmed" if p_value <= CONFIRMATION_LEVEL else "contradicted" if is_contradicted else "not confirmed"
-        )
-        differences = paired_differences(winner, rival, is_paired=is_paired)
-        sd = run_to_run_sd(differences, [np.array(candidate.scores) for candidate in (winner, rival)])
-        comparisons.append(
-            FreshComparison(
-                rival.name,
-                verdict,
-                num_pairs=len(differences),
-                difference=test.difference,
-                interval=test.interval(1 - (1 - INTERVAL_LEVEL) / len(rivals)),
-                p_value=p_value_of_rival if is_contradicted else p_value,
-                lead_in_sds=sign * test.difference / sd if sd else None,
-            )
+        is_confirmed, is_contradicted = of_winner[k] <= CONFIRMATION_LEVEL, of_rival[k] <= CONFIRMATION_LEVEL
+        sd = run_to_run_sd(all_differences[k], [np.array(candidate.scores) for candidate in (winner, rivals[k])])
+        comparisons[k] = FreshComparison(
+            rivals[k].name,
+            "confirmed" if is_confirmed else "contradicted" if is_contradicted else "not confirmed",
+            num_pairs=len(all_differences[k]),
+            difference=test.difference,
+            interval=test.interval(1 - (1 - INTERVAL_LEVEL) / len(rivals)),
+            p_value=of_rival[k] if is_contradicted else of_winner[k],
+            lead_in_sds=sign * test.difference / sd if sd else None,
         )
     return tuple(comparisons)
-
-
-def _test(winner: CandidateResult, rival: CandidateResult, *, is_paired: bool) -> TTest:
-    differences = paired_differences(winner, rival, is_paired=is_paired)
-    if len(differences):
-        return TTest.paired(differences)
-    return TTest.welch(np.array(winner.scores), np.array(rival.scores))

@@ -5,7 +5,7 @@ The number of runs is fixed before the first of them, so this is equal allocatio
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Collection, Dict, Iterator, Mapping, Optional, Tuple
+from typing import Any, Collection, Dict, Mapping, Optional, Tuple
 
 from rich.console import Console
 
@@ -143,7 +143,9 @@ class FinishedSelection:
             raise StoreError(f"{confirmations[-1].result.directory} is not finished. Continue it: {command}")
         if seed is not None and str(seed) in {self.meta.seed, *(entry.result.seed for entry in confirmations)}:
             raise ConfigError(f"--seed {seed} would repeat runs that exist. Use another one, or none.")
-        for name in self._changed_code(plan.names):
+        files = sorted({file for name in plan.names for file in type_of(self.candidates[name].config).code})
+        environment = describe_environment(self.settings.include_package, files)
+        for name in changed_code(self.meta.environments, environment):
             console.print(f"Note: the code of {name} has changed since the selection.")
         begun = [n for n in self.directory.confirmation_numbers if has_selection(self.directory.confirmation(n))]
         directory = self.directory.confirmation(1 + max(begun, default=0))
@@ -154,10 +156,6 @@ class FinishedSelection:
             ConfirmationSelection, settings, directory.root, console=console, display=display, beginning=beginning
         )
         return directory
-
-    def _changed_code(self, names: Tuple[str, ...]) -> Iterator[str]:
-        files = sorted({file for name in names for file in type_of(self.candidates[name].config).code})
-        yield from changed_code(self.meta.environments, describe_environment(self.settings.include_package, files))
 
     def settings_for(self, plan: ConfirmationPlan, *, seed: Optional[int], resources: Mapping[str, Any]) -> Settings:
         """Return the settings of the selection for the fresh runs, with other `resources`."""

@@ -11,14 +11,7 @@ from fiesta_allennlp.core.console import repetition_bar
 from fiesta_allennlp.core.errors import full_command, join_some
 from fiesta_allennlp.core.records import Evaluation, Outcome
 from fiesta_allennlp.core.texts import count_text, number_text
-from fiesta_allennlp.reports.words import (
-    MISSING_TEXT,
-    describe_scored_data,
-    join_pairs,
-    render_paragraphs,
-    time_forecast_text,
-    verdict_in_words,
-)
+from fiesta_allennlp.reports import words
 from fiesta_allennlp.selecting.results.candidate_table import Columns, Table, TerminalLines, candidate_table, show
 from fiesta_allennlp.selecting.results.facts import NEXT, fact_sentences, fact_values
 from fiesta_allennlp.selecting.results.task_standing import task_table
@@ -44,14 +37,16 @@ def show_training_plan(plan: Any) -> TerminalLines:
     preparations = prepared.preparations.items()
     columns: Dict[str, Any] = {
         "candidate": lambda item: item[0],
-        "parameters": lambda item: MISSING_TEXT if item[1].num_parameters is None else f"{item[1].num_parameters:,}",
+        "parameters": lambda item: f"{item[1].num_parameters:,}" if item[1].num_parameters else words.MISSING_TEXT,
     }
     columns[metrics_heading] = (
         lambda item: "known after a run" if item[1].metrics is None else join_some(item[1].metrics)
     )
     table = Table.of(columns, list(preparations), wrapped=(metrics_heading,))
     division = prepared.candidate_set.division
-    scored_on = describe_scored_data(prepared.pool.official, is_official=division.is_official, scored=division.scored)
+    scored_on = words.describe_scored_data(
+        prepared.pool.official, is_official=division.is_official, scored=division.scored
+    )
     return _show_plan(table, plan, prepared.settings.strategy_params(), scored_on=scored_on)
 
 
@@ -73,12 +68,12 @@ def _show_plan(
     options = {key: value for key, value in params.items() if key not in ("type", "belief")}
     if "stop" in options:
         options["stop"] = options["stop"]["type"]
-    sentences = render_paragraphs(
+    sentences = words.render_paragraphs(
         "dry_run.j2",
         plan=plan,
         prepared=prepared,
         strategy=params,
-        options=join_pairs(options) or "defaults",
+        options=words.join_pairs(options) or "defaults",
         plan_command=full_command("plan"),
         scored_on=scored_on,
     )
@@ -107,13 +102,13 @@ def _(answer: NextRuns) -> TerminalLines:
     result = answer.result
     after = f"after {count_text(result.num_evaluations, 'run')} of {len(result.candidates)} candidates"
     missing = [f"{count_text(number, 'run')} of {name}" for name, number in answer.num_missing.items()]
-    sentences = render_paragraphs(
+    sentences = words.render_paragraphs(
         "next.j2",
         next_runs=answer,
         result=result,
         missing=join_some(missing),
         facts=fact_sentences(result, NEXT),
-        verdict=verdict_in_words(result, after) if result.stopped_by not in (None, "failures") else "",
+        verdict=words.verdict_in_words(result, after) if result.stopped_by not in (None, "failures") else "",
     )
     tasks = [task_table(result)] if result.tasks else []
     return [candidate_table(result, title=answer.metric.display_name), *tasks, *sentences]
@@ -122,8 +117,8 @@ def _(answer: NextRuns) -> TerminalLines:
 @show.register
 def _(simulation: Simulation) -> TerminalLines:
     time = simulation.time_forecast
-    sentences = render_paragraphs(
-        "simulation.j2", simulation=simulation, plan=full_command("plan"), time=time and time_forecast_text(time)
+    sentences = words.render_paragraphs(
+        "simulation.j2", simulation=simulation, plan=full_command("plan"), time=time and words.time_forecast_text(time)
     )
     rows = [
         (c.name, number_text(c.true_mean), f"{c.recommended:.1%}" if c.recommended else "")
@@ -142,7 +137,7 @@ def outlook_table(result: Simulation) -> Table:
     ways += [(f"  margin {size:g}", size, outlook) for size, outlook in result.margins.items()]
 
     def share_text(share: float, margin: float) -> str:
-        return f"{share:.0%}" if result.has_wrong_answers(margin) else MISSING_TEXT
+        return f"{share:.0%}" if result.has_wrong_answers(margin) else words.MISSING_TEXT
 
     columns: Dict[str, Any] = {
         "way to choose": lambda way: way[0],

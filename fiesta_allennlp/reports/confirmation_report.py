@@ -1,6 +1,6 @@
 """Confirmations in words: their verdicts, their table, and what a number of fresh runs can show before they begin."""
 
-from typing import Any, Mapping, Sequence, Tuple
+from typing import Any, Iterator, Mapping, Sequence
 
 from rich.console import Console
 
@@ -38,23 +38,25 @@ def confirmation_table(confirmations: Sequence[Confirmation]) -> Table:
     return Table.of(columns, rows)
 
 
-def confirmation_in_words(confirmation: Confirmation) -> Tuple[str, ...]:
+def confirmation_in_words(confirmation: Confirmation) -> Iterator[str]:
     """State the verdict about each rival and which runs failed, or how far an unfinished confirmation is."""
     result = confirmation.result
     if not confirmation.is_over:
         state = "is running and has" if result.running else "has"
         num_planned = confirmation.num_runs * len(result.candidates)
         done = f"{state} {result.num_evaluations} of {num_planned} fresh runs"
-        return (f"The confirmation of {confirmation.winner} in {result.directory} {done}, so it has no verdict yet.",)
-    verdicts = [_verdict_in_words(confirmation, comparison) for comparison in confirmation.comparisons]
+        yield f"The confirmation of {confirmation.winner} in {result.directory} {done}, so it has no verdict yet."
+        return
+    for comparison in confirmation.comparisons:
+        yield _verdict_in_words(confirmation, comparison)
     for candidate in result.candidates:
         failed = count_text(candidate.failures, "fresh run")
         if candidate.num_evaluations < confirmation.num_runs:
             scores = f"{candidate.num_evaluations} of {confirmation.num_runs} scores"
-            verdicts.append(f"{candidate.name} has {scores} ({failed} failed), so nothing about it is confirmed.")
+            yield f"{candidate.name} has {scores} ({failed} failed), so nothing about it is confirmed."
         elif candidate.failures:
-            verdicts.append(f"{failed} of {candidate.name} failed, so the verdict is about runs that finish.")
-    return (*verdicts, *result.questions)
+            yield f"{failed} of {candidate.name} failed, so the verdict is about runs that finish."
+    yield from result.questions
 
 
 def _verdict_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:
@@ -82,17 +84,18 @@ def _verdict_in_words(confirmation: Confirmation, comparison: FreshComparison) -
     return f"{lead}. Over {runs}, {difference} ({interval}; {evidence})."
 
 
-def plan_in_words(plan: ConfirmationPlan) -> Tuple[str, ...]:
+def plan_in_words(plan: ConfirmationPlan) -> Iterator[str]:
     """State what is fixed, what choosing took and the claim adds if the time of a run is known, and what these runs can
     show."""
     rivals, total = names_text([lead.rival for lead in plan.leads]), plan.num_runs * len(plan.names)
     new = "new splits and seeds" if plan.is_paired else "new seeds"
-    sentences = [f"Confirming {plan.winner} against {rivals}: {plan.num_runs} runs each, {total} in all, with {new}."]
+    yield f"Confirming {plan.winner} against {rivals}: {plan.num_runs} runs each, {total} in all, with {new}."
     if plan.seconds:
         chosen = f"Choosing took {count_text(plan.num_runs_before, 'run')} and {duration_text(plan.seconds_before)}"
         claim = f"{count_text(total, 'run')} and {duration_text(plan.num_runs * plan.seconds)} of all workers"
-        sentences.append(f"{chosen}, and the claim takes {claim}.")
-    return (*sentences, *(power_in_words(plan, lead) for lead in plan.leads))
+        yield f"{chosen}, and the claim takes {claim}."
+    for lead in plan.leads:
+        yield power_in_words(plan, lead)
 
 
 def power_in_words(plan: ConfirmationPlan, lead: SeenLead) -> str:

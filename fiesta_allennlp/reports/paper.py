@@ -3,7 +3,7 @@
 import re
 import shlex
 from pathlib import Path
-from typing import Any, Iterator, List, Mapping, Tuple
+from typing import Any, Iterator, Mapping, Tuple
 
 from fiesta_allennlp.candidates.candidate_types import stored_type_of
 from fiesta_allennlp.choosing.stopping_rules import StoppingRule
@@ -63,8 +63,8 @@ def compose_paragraph(report: Report) -> str:
     return " ".join([_comparison(report), _outcome(report), *_limits(report), *claims])
 
 
-def compose_appendix(report: Report) -> Tuple[str, ...]:
-    """Return the rest as sentences: the method, what was changed or left out on the way, and limits."""
+def compose_appendix(report: Report) -> Iterator[str]:
+    """Yield the rest as sentences: the method, what was changed or left out on the way, and limits."""
     result, strategy = report.result, report.strategy
     method = f"P(best) comes from {_cite(result.belief['type'])}"
     if report.is_selection:
@@ -72,17 +72,16 @@ def compose_appendix(report: Report) -> Tuple[str, ...]:
         stop = result.strategy.get("stop", {"type": str(StoppingRule.default)})["type"]
         end = f"; the end by {_cite(stop)}" if strategy.budget is None else ""
         method = f"Every {result.words.model} began with {starts}; {method}{end}"
-    sentences = [f"{method}."]
+    yield f"{method}."
     if report.meta is not None:
-        sentences += changes_in_words(report.meta.changes, result.words) or (
-            "The options that decide were set before the selection began.",
-        )
-    sentences += filter(None, [min_score_in_words(result)])
+        unchanged = ("The options that decide were set before the selection began.",)
+        yield from changes_in_words(report.meta.changes, result.words) or unchanged
+    yield from filter(None, [min_score_in_words(result)])
     if report.comparisons and report.is_selection:
-        sentences.append("The interval takes the number of runs as fixed, and ignores how the scores chose them.")
+        yield "The interval takes the number of runs as fixed, and ignores how the scores chose them."
     if result.leader and result.leader.prob_best is not None:
-        sentences.append(f"P(best) is not an error rate. It refers to {_data(result)[1]}.")
-    return (*sentences, *report.legend)
+        yield f"P(best) is not an error rate. It refers to {_data(result)[1]}."
+    yield from report.legend
 
 
 def _comparison(report: Report) -> str:
@@ -121,21 +120,21 @@ def _outcome(report: Report) -> str:
     return f"{text}."
 
 
-def _limits(report: Report) -> List[str]:
+def _limits(report: Report) -> Iterator[str]:
     """Name the models that were left out, the runs that were made before, and the bias and the measured error of the
     outcome."""
     result = report.result
-    sentences = [
-        f"{c.name} {'was removed by us' if c.removed else 'dropped out'}." for c in result.ranked if c.withdrawn
-    ]
+    for candidate in result.ranked:
+        if candidate.withdrawn:
+            yield f"{candidate.name} {'was removed by us' if candidate.removed else 'dropped out'}."
     brought_facts = report.meta.brought_facts if report.meta is not None else None
     if left_out := (brought_facts or {}).get("left_out"):
-        sentences.append(f"Of the table of earlier runs, {join_some(left_out)} did not take part.")
+        yield f"Of the table of earlier runs, {join_some(left_out)} did not take part."
     if result.num_brought:
-        sentences.append(f"{result.num_brought} of the {count_text(result.num_evaluations, 'run')} were made earlier.")
+        yield f"{result.num_brought} of the {count_text(result.num_evaluations, 'run')} were made earlier."
     if report.is_selection and result.rival is not None and report.strategy.budget is None:
-        sentences.append("The difference tends to be too large, because the scores decided when to stop.")
-    return [*sentences, *describe_errors(result)]
+        yield "The difference tends to be too large, because the scores decided when to stop."
+    yield from describe_errors(result)
 
 
 def _data(result: Result) -> Tuple[str, str]:

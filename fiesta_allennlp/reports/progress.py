@@ -184,6 +184,11 @@ class Status:
     sentences: tuple[str, ...]
     data: dict[str, Any]
 
+    @property
+    def is_running(self) -> bool:
+        """True while the selection or one of its confirmations runs."""
+        return any(part["running"] for part in (self.data, *self.data["confirmations"]))
+
 
 def read_status(root: Path) -> Status:
     """Return the state of the selection in a directory."""

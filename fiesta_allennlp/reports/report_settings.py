@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Optional, Tuple
 
 from fiesta_allennlp.core.settings.choice_settings import CONFIG_METAVAR, ChoiceSettings, splits_option
 from fiesta_allennlp.core.settings.defaults import BELIEF, MAX_FAILURES
-from fiesta_allennlp.core.settings.options import RESOURCES_GROUP, check_options, option, restated_option
+from fiesta_allennlp.core.settings.options import check_options, option, restated_option
 from fiesta_allennlp.tables.table_settings import SCORES_GROUP, TABLE_OPTIONS, NextSettings, TableSettings
 
-REPORT_GROUP = "Report"
+REPORT_GROUP, FOLLOW_GROUP = "Report", "Following"
 
 UNRECORDED_OPTIONS = (*TABLE_OPTIONS, "done", "splits", "belief", "margin", "max_failures", "min_score")
 """The settings of a report that a selection has recorded."""
@@ -19,10 +19,16 @@ UNRECORDED_OPTIONS = (*TABLE_OPTIONS, "done", "splits", "belief", "margin", "max
 class StatusSettings:
     """The settings of `fiesta status`. Names and defaults are those of the command's options."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (RESOURCES_GROUP,)
+    GROUPS: ClassVar[Tuple[str, ...]] = (FOLLOW_GROUP,)
 
     directory: Path = option(Path(), "the directory of the selection", metavar="DIR", parse=Path)
-    json: bool = option(False, "print one JSON object", group=RESOURCES_GROUP, can_be_undone=False)
+    follow: bool = option(
+        False, "print the table repeatedly until the selection ends", group=FOLLOW_GROUP, can_be_undone=False
+    )
+    json: bool = option(
+        False, "print one JSON object; with --follow one per line", group=FOLLOW_GROUP, can_be_undone=False
+    )
+    every: float = option(10.0, "with --follow: seconds between tables", group=FOLLOW_GROUP, metavar="SECONDS", above=0)
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -4,7 +4,7 @@ import json
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.choosing.beliefs import Belief
 from fiesta_allennlp.choosing.forecast import TimeForecast
@@ -137,27 +137,25 @@ def _open_in_words(result: Result) -> str:
     return ", and ".join(f"{name}, which {facts[name]}, {left[name]}" for name in result.unresolved)
 
 
-def failures_in_words(result: Result) -> List[str]:
+def failures_in_words(result: Result) -> Iterator[str]:
     """Name every failure, by reason, and every candidate that takes no part."""
-    sentences: List[str] = []
     for candidate in result.candidates:
         runs_by_reason: Dict[str, List[str]] = {}
         for failed_run in candidate.failed_runs:
             if failed_run.kind != "score":
                 runs_by_reason.setdefault(_reason_text(failed_run, result), []).append(failed_run.run)
-        shown_reasons = list(runs_by_reason.items())[:MAX_SHOWN]
-        sentences += [f"failed: {join_some(run_names)} {reason}" for reason, run_names in shown_reasons]
-        if num_rest := candidate.failures - candidate.num_missed - sum(len(names) for _, names in shown_reasons):
-            sentences.append(f"failed: {count_text(num_rest, 'more run')} of {candidate.name}")
+        num_rest = candidate.failures - candidate.num_missed
+        for reason, run_names in list(runs_by_reason.items())[:MAX_SHOWN]:
+            yield f"failed: {join_some(run_names)} {reason}"
+            num_rest -= len(run_names)
+        if num_rest:
+            yield f"failed: {count_text(num_rest, 'more run')} of {candidate.name}"
         if candidate.num_missed:
-            sentences.append(
-                f"{candidate.name}: {missed_text(candidate)} runs missed --min-score and are not in its mean: "
-                f"{missed_runs_text(candidate)}"
-            )
+            missed = f"{missed_text(candidate)} runs missed --min-score and are not in its mean"
+            yield f"{candidate.name}: {missed}: {missed_runs_text(candidate)}"
         if candidate.withdrawn:
             status_text = "removed" if candidate.removed else "dropped out"
-            sentences.append(f"{status_text}: {candidate.name}: {_withdrawn_text(candidate)}")
-    return sentences
+            yield f"{status_text}: {candidate.name}: {_withdrawn_text(candidate)}"
 
 
 def _reason_text(failed_run: FailedRun, result: Result) -> str:

@@ -271,10 +271,6 @@ class _Session:
             decision = loop.run()
         history = store.history(max_failures=settings.max_failures)
         result = replace(selection.result(history, decision, seed=seed), directory=self.directory.root)
-        self._write_results(selection, history, result, store)
-        return result
-
-    def _write_results(self, selection: SelectionFamily, history: History, result: Result, store: RunStore) -> None:
         store.check_ownership()
         try:
             selection.conclude(history, result)
@@ -284,3 +280,4 @@ class _Session:
         except OSError as error:
             reason = f"{self.directory.root}: the results cannot be written: {error}"
             raise StoreError(f"{reason}. The store has them: free some disk space, then use --recover.") from error
+        return result

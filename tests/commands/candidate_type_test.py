@@ -2,43 +2,26 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import List, Sequence
+from typing import List
 
 import pytest
 
 from tests.commands.conftest import history_of
 from tests.conftest import REPOSITORY
+from tests.warm import Command
 
 EXAMPLE = REPOSITORY / "examples" / "candidate_type"
 PACKAGE = ("--include-package", "function_candidate")
 OPTIONS = (*PACKAGE, "--metric", "accuracy", "--seed", "1", "--confidence", "0.999999")
 
 
-START = """
-import json, sys
-from fiesta_allennlp.__main__ import main
-for words in json.loads(sys.argv[1]):
-    sys.argv = ["fiesta", *words]
-    try:
-        main()
-    except SystemExit as stopped:
-        print("status", stopped.code)
-"""
-
-
-def fiesta(
-    *commands: Sequence[object], cwd: Path, statuses: Sequence[int] = (0,), python_path: str = str(EXAMPLE)
-) -> str:
-    """What commands write, one after the other, in a fresh process in a directory without the package."""
-    variables = {**os.environ, "PYTHONPATH": python_path}
-    typed = json.dumps([list(map(str, words)) for words in commands])
-    done = subprocess.run([sys.executable, "-c", START, typed], cwd=cwd, env=variables, capture_output=True, text=True)
-    found = [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("status ")]
-    assert found == [*statuses], done.stdout + done.stderr
-    return done.stdout + done.stderr
+def fiesta(*typed: object, cwd: Path, status: int = 0, python_path: str = str(EXAMPLE)) -> str:
+    """What a command writes, typed in a directory without the package, in a process that has not imported it."""
+    command = Command(["-m", "fiesta_allennlp", *typed], cwd=cwd, PYTHONPATH=python_path)
+    output, _ = command.communicate()
+    assert command.returncode == status, output
+    return output
 
 
 @pytest.fixture(scope="module")
@@ -60,17 +43,19 @@ def scores(run: Path) -> List[float]:
 
 def test_a_type_of_the_users_own_goes_through_all_commands(tmp_path: Path, configs: List[str]) -> None:
     begin = ("select", *configs, *OPTIONS, "-s", "a")
-    fiesta((*begin, "--dry-run"), (*begin, "--max-evaluations", "6"), cwd=tmp_path, statuses=(0, 0))
-    # imports the stored package
-    fiesta(("select", "--recover", "-s", "a", "--max-evaluations", "8"), cwd=tmp_path)
+    fiesta(*begin, "--dry-run", cwd=tmp_path)
+    assert not (tmp_path / "a").exists()
+    fiesta(*begin, "--max-evaluations", "6", cwd=tmp_path)
+    fiesta("select", "--recover", "-s", "a", "--max-evaluations", "8", cwd=tmp_path)  # imports the stored package
     assert len(scores(tmp_path / "a")) == 8
-    assert "accuracy" in fiesta(("status", "a"), ("report", "a"), cwd=tmp_path, statuses=(0, 0))  # without the package
+    assert "accuracy" in fiesta("status", "a", cwd=tmp_path)  # without the package
+    fiesta("report", "a", cwd=tmp_path)
     page = (tmp_path / "a" / "report" / "report.html").read_text(encoding="utf-8")
     repeat = "fiesta_allennlp.candidates.programs.repeat"
     assert f"{repeat} DIR/evaluations/CANDIDATE-REPLICATE/outcome.json NEW function_candidate" in page
     outcome = tmp_path / "a" / "evaluations" / "better-0" / "outcome.json"
-    words = [sys.executable, "-m", repeat, outcome, tmp_path / "new", PACKAGE[1]]
-    repeated = subprocess.check_output([*map(str, words)], cwd=EXAMPLE, text=True)
+    words = ["-m", repeat, outcome, tmp_path / "new", PACKAGE[1]]
+    repeated, _ = Command(words, PYTHONPATH=str(EXAMPLE)).communicate()
     assert repeated == f"accuracy {json.loads(outcome.read_text())['score']}\n"
 
 
@@ -83,15 +68,13 @@ def test_what_is_wrong_with_it_is_said_before_the_first_run(tmp_path: Path, conf
     paths = [tmp_path / f"{name}.jsonnet" for name in wrong]
     for path, (content, _) in zip(paths, wrong.values(), strict=True):
         path.write_text(json.dumps({"type": "function", **content}))
-    output = fiesta(
-        ("select", *configs, "--metric", "accuracy", "-s", "a"),
-        ("select", configs[0], *paths, *OPTIONS, "-s", "a"),
-        ("select", *configs, *OPTIONS, "--split-ratios", "0.6,0.2,0.2", "-s", "a"),
-        cwd=tmp_path,
-        statuses=(2, 2, 2),
-    )
-    told = ("'type' is 'function', not a registered name", "--split-ratios needs data files")
-    assert all(said in output for said in (*told, *(said for _, said in wrong.values()))), output
+    for typed, told in (
+        ((configs[0], *paths, *OPTIONS), [said for _, said in wrong.values()]),
+        ((*configs, *OPTIONS, "--split-ratios", "0.6,0.2,0.2"), ["--split-ratios needs data files"]),
+        ((*configs, "--metric", "accuracy"), ["'type' is 'function', not a registered name"]),
+    ):
+        output = fiesta("select", *typed, "-s", "a", cwd=tmp_path, status=2)
+        assert all(said in output for said in told), output
 
 
 def test_an_installed_package_is_found_in_every_command_without_an_option(tmp_path: Path, configs: List[str]) -> None:
@@ -100,9 +83,9 @@ def test_an_installed_package_is_found_in_every_command_without_an_option(tmp_pa
     install_plugin(foreign, "no_such_module")  # of somebody else, in the current directory
     run, python_path = tmp_path / "run", f"{EXAMPLE}{os.pathsep}{installed}"
     typed = ("select", *configs, "--metric", "accuracy", "-s", run, "--budget", "4")
-    fiesta(typed, cwd=foreign, python_path=python_path)
+    fiesta(*typed, cwd=foreign, python_path=python_path)
     assert len(scores(run)) == 4
-    fiesta(("report", run), cwd=foreign)
+    fiesta("report", run, cwd=foreign)
     page = (run / "report" / "report.html").read_text(encoding="utf-8")
     assert "evaluations/CANDIDATE-REPLICATE/outcome.json NEW" in page and "NEW function_candidate" not in page
 
@@ -110,5 +93,5 @@ def test_an_installed_package_is_found_in_every_command_without_an_option(tmp_pa
 def test_a_broken_plugin_is_named(tmp_path: Path, configs: List[str]) -> None:
     install_plugin(tmp_path / "broken", "no_such_module")
     typed = ("select", *configs, "--metric", "m", "-s", "run")
-    said = fiesta(typed, cwd=tmp_path, statuses=(2,), python_path=str(tmp_path / "broken"))
+    said = fiesta(*typed, cwd=tmp_path, status=2, python_path=str(tmp_path / "broken"))
     assert "the plugin functions of the package functions fails: No module named 'no_such_module'" in said

@@ -1,6 +1,7 @@
 """How selections stand: finished, interrupted, by documents, running in another process, and none."""
 
 import json
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -16,7 +17,9 @@ from fiesta_allennlp.reports.report_settings import ReportSettings
 from fiesta_allennlp.reports.report_sources import read_selection
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.version import __version__
+from tests.conftest import until
 from tests.golden import project
+from tests.running.light import start_selection, write_programs
 from tests.selections import ENVIRONMENT, write_selection
 
 
@@ -63,7 +66,7 @@ def test_a_selection_is_shown_and_left_as_it_is(
         golden_copy(name)
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / name).rglob("*")}
     with project(tmp_path):
-        output = status.done(tmp_path / name)
+        output = status.done(tmp_path / name, "--follow", "--every", 1000)
     for words in said:
         assert words in output
     assert ("pending" in output) == (name == "interrupted"), "no column without a number"
@@ -143,3 +146,30 @@ def test_thousands_of_failures_are_counted_and_a_few_are_listed(status: Any, tmp
     assert entry.failures == MANY
     replace(result, directory=tmp_path / "run").write()
     assert Result.read(tmp_path / "run").candidates[0] == entry
+
+
+def test_followed_as_json_a_selection_prints_an_object_a_line(tmp_path: Path) -> None:
+    root, go = tmp_path / "run", tmp_path / "go"
+    candidates = write_programs(tmp_path)
+    for path in map(Path, candidates):
+        config = json.loads(path.read_text())
+        config["command"][2] = f"until [ -e {go} ]; do sleep 0.05; done; {config['command'][2]}"
+        path.write_text(json.dumps(config))
+    command = start_selection(root, candidates)
+    log = root / "selection.log"
+    until(lambda: log.exists() and "start one-0" in log.read_text())
+    followed = start("status", root, "--follow", "--json", "--every", 0.2)
+    assert followed.stdout is not None
+    lines = [followed.stdout.readline() for _ in range(2)]
+    interrupted = start("status", root, "--follow", "--json", "--every", 1000, stderr=subprocess.PIPE)
+    assert interrupted.stdout is not None and json.loads(interrupted.stdout.readline())
+    interrupted.send_signal(signal.SIGTERM)
+    rest, said = interrupted.communicate()
+    assert (interrupted.returncode, rest) == (130, "") and "Interrupted. The selection is not affected." in said
+    go.touch()
+    lines += followed.communicate()[0].splitlines()
+    assert (command.wait(), followed.returncode) == (0, 0)
+    objects = [json.loads(line) for line in lines]
+    assert all(list(entry) == KEYS for entry in objects)
+    assert [entry["running"] for entry in objects] == [True] * (len(objects) - 1) + [False]
+    assert [sum(c["num_evaluations"] for c in objects[k]["selection"]["candidates"]) for k in (0, -1)] == [0, 8]

@@ -44,7 +44,7 @@ def test_a_question_about_the_scores_confirms_nothing() -> None:
     result = Result.from_decision(past, decision, Metric("accuracy"), strategy=strategy, splits="official")
     asked = Confirmation.from_result(result)
     assert (asked.verdict, asked.comparisons[0].verdict) == ("not confirmed", "not confirmed")
-    assert confirmation_in_words(asked)[-1] == "All 4 runs of a are equal."
+    assert [*confirmation_in_words(asked)][-1] == "All 4 runs of a are equal."
     assert confirmed(past, splits="official").verdict == "confirmed"
 
 

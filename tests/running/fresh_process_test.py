@@ -43,6 +43,6 @@ def test_a_selection_names_it_and_has_the_scores_of_any_other_executor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", f"{EXAMPLE}:{REPOSITORY}")
-    named = ("--include-package", "fresh_process", "--executor", "fresh_process", "--workers", "2")
+    named = ("--include-package", "fresh_process", "--executor", "fresh_process", "--workers", "2", "--budget", "4")
     assert start_selection(tmp_path / "run", write_programs(tmp_path), *named).wait() == 0
-    assert scores_of(tmp_path / "run") == wanted_scores()
+    assert scores_of(tmp_path / "run") == {row for row in wanted_scores() if int(row[1]) < 2}

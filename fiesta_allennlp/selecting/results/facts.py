@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -15,14 +15,8 @@ from fiesta_allennlp.core.records import Evaluation, History
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import find_longer_names
 from fiesta_allennlp.core.texts import chance_text, count_text, probability_text
+from fiesta_allennlp.selecting.results import task_standing
 from fiesta_allennlp.selecting.results.candidate_table import num_decimals
-from fiesta_allennlp.selecting.results.task_standing import (
-    TaskStanding,
-    describe_new_task,
-    describe_tasks,
-    find_prob_on_new_task,
-    find_tasks,
-)
 from fiesta_allennlp.selecting.results.verdict import Preference, describe_claim, describe_preference
 
 JSON, NEXT, STATE, NOTES = "json", "next", "state", "notes"
@@ -85,7 +79,7 @@ class DecisionFacts:
     other_metrics: Tuple[str, ...] = ()
     collapsed: Tuple[CollapsedRuns, ...] = ()
     forecast: Optional[Forecast] = None
-    tasks: Tuple[TaskStanding, ...] = ()
+    tasks: Tuple[task_standing.TaskStanding, ...] = ()
     prob_on_new_task: Optional[float] = None
     gate: Optional[GateDecision] = None
     preferred: Optional[Preference] = None
@@ -106,7 +100,7 @@ class Fact:
     name: str
     outputs: FrozenSet[str] = frozenset({JSON})
     value: Optional[Callable[[History, Decision], Any]] = None
-    sentences: Callable[[Any], List[str]] = lambda result: []
+    sentences: Callable[[Any], Iterable[str]] = lambda result: ()
     of_documents: Optional[bool] = None
 
 
@@ -164,11 +158,12 @@ def find_other_metrics(runs: Sequence[Evaluation]) -> Tuple[str, ...]:
     return () if run is None else find_longer_names(run.metric, run.metrics)
 
 
-def describe_other_metrics(metric: str, names: Sequence[str]) -> List[str]:
-    return [f"The metric is {metric}, by exactly this name. Runs also report {join_some(names)}."] if names else []
+def describe_other_metrics(metric: str, names: Sequence[str]) -> Iterator[str]:
+    if names:
+        yield f"The metric is {metric}, by exactly this name. Runs also report {join_some(names)}."
 
 
-def _describe_other_metrics(result: Any) -> List[str]:
+def _describe_other_metrics(result: Any) -> Iterator[str]:
     return describe_other_metrics(result.metric_name, result.other_metrics)
 
 
@@ -177,89 +172,84 @@ def _is_open(result: Any) -> bool:
     return result.gate is None and result.leading is not None and not result.decided and result.stopped_by != "failures"
 
 
-def describe_best_set(result: Any) -> List[str]:
+def describe_best_set(result: Any) -> Iterator[str]:
     """Name the candidates that could still be the best, unless that is one or all of them."""
     names = result.best_set
     compared = [c for c in result.candidates if c.prob_best is not None]
-    if not _is_open(result) or result.verdict == "equal" or not 1 < len(names) < len(compared):
-        return []
-    together = sum(c.prob_best for c in compared if c.name in names)
-    return [f"{join_some(names, ' or ')} is the best with probability {probability_text(together)}."]
+    if _is_open(result) and result.verdict != "equal" and 1 < len(names) < len(compared):
+        together = sum(c.prob_best for c in compared if c.name in names)
+        yield f"{join_some(names, ' or ')} is the best with probability {probability_text(together)}."
 
 
-def _describe_leading(result: Any) -> List[str]:
+def _describe_leading(result: Any) -> Iterator[str]:
     """Name the two candidates that lead a selection without a winner. Without P(best), name those without a run."""
     if result.running or result.decided or result.stopped_by in (None, "failures"):
-        return []
+        return
     candidates = [c for c in result.candidates if c.prob_best is not None]
     leading_two = sorted(candidates, key=lambda c: (c.name != result.leading, -c.prob_best))[:2]
-    if len(leading_two) < 2:
-        missing = join_some(result.without_runs)
-        return [f"Without a finished {result.words.evaluation}: {missing}."] if missing else []
-    leader_text, rival_text = (f"{c.name} (P(best) {probability_text(c.prob_best)})" for c in leading_two)
-    return [f"Leading: {leader_text}, then {rival_text}."]
+    if len(leading_two) == 2:
+        leader_text, rival_text = (f"{c.name} (P(best) {probability_text(c.prob_best)})" for c in leading_two)
+        yield f"Leading: {leader_text}, then {rival_text}."
+    elif result.without_runs:
+        yield f"Without a finished {result.words.evaluation}: {join_some(result.without_runs)}."
 
 
-def _describe_target(result: Any) -> List[str]:
+def _describe_target(result: Any) -> Iterator[str]:
     """Say what a selection without a winner misses."""
     is_elsewhere = result.stopped_by in ("questions", "unresolved", "no_variation") or result.verdict == "equal"
     if is_elsewhere or not _is_open(result) or result.running or result.lacking or result.confidence is None:
-        return []
+        return
     is_below = result.confidence < result.target
     reason = f"P(best) is below the target {result.target:g}" if is_below else "The stopping rule is not met"
-    gave_up = ["The remaining runs would probably not have decided it."] if result.gave_up else []
-    return [f"{reason}: a margin or more runs can change that.", *gave_up]
+    yield f"{reason}: a margin or more runs can change that."
+    if result.gave_up:
+        yield "The remaining runs would probably not have decided it."
 
 
-def _describe_open(result: Any) -> List[str]:
+def _describe_open(result: Any) -> Iterator[str]:
     """Say what a selection misses that ended without a winner."""
-    return _describe_target(result) if result.stopped_by is not None else []
+    if result.stopped_by is not None:
+        yield from _describe_target(result)
 
 
-def _describe_constant(result: Any) -> List[str]:
+def _describe_constant(result: Any) -> Iterator[str]:
     """Say why there is no estimate."""
-    if result.varied or result.leading is None or result.questions:
-        return []
-    return ["There is no estimate of the noise: the differences between the candidates have not varied."]
+    if not result.varied and result.leading is not None and not result.questions:
+        yield "There is no estimate of the noise: the differences between the candidates have not varied."
 
 
-def _describe_loss(result: Any) -> List[str]:
+def _describe_loss(result: Any) -> Iterator[str]:
     """State what choosing the leader now costs. A cost that the decimals of the scores do not show is less than the
     last of them."""
-    if not _is_open(result) or result.expected_loss is None:
-        return []
-    digits = num_decimals(result.candidates)
-    unit = 10.0**-digits
-    loss = result.expected_loss
-    cost = f"less than {unit:.{digits}f}" if loss < unit else f"at least {loss:.2g}"
-    return [f"Choosing {result.leading} now costs {cost} on average."]
+    loss, digits = result.expected_loss, num_decimals(result.candidates)
+    if _is_open(result) and loss is not None:
+        unit = 10.0**-digits
+        cost = f"less than {unit:.{digits}f}" if loss < unit else f"at least {loss:.2g}"
+        yield f"Choosing {result.leading} now costs {cost} on average."
 
 
-def _describe_lacking(result: Any) -> List[str]:
+def _describe_lacking(result: Any) -> Iterator[str]:
     """Name the runs that a probable winner still needs."""
     needs = [f"{name} needs at least {count_text(num_runs, 'more run')}" for name, num_runs in result.lacking.items()]
-    return [f"The target is reached, but before {result.leading} can win, {join_some(needs, ' and ')}."] * bool(needs)
+    if needs:
+        yield f"The target is reached, but before {result.leading} can win, {join_some(needs, ' and ')}."
 
 
-def _describe_lead(result: Any) -> List[str]:
+def _describe_lead(result: Any) -> Iterator[str]:
     """State the lead of the leading candidate, with what tests it."""
     lead = result.lead
     if lead is None or result.running:
-        return []
+        return
     error = f"standard error {lead.standard_error:.2g}, t {lead.t:.2f} with {lead.df:.1f} degrees of freedom"
-    sentences = [f"{result.leading} leads {lead.rival} by {lead.difference:.2g} ({error})."]
+    yield f"{result.leading} leads {lead.rival} by {lead.difference:.2g} ({error})."
     if lead.rival_has_better_mean:
-        better = "lower" if result.minimise else "higher"
-        sentences.append(f"{lead.rival} has a {better} mean, but on other splits.")
-    return sentences
+        yield f"{lead.rival} has a {'lower' if result.minimise else 'higher'} mean, but on other splits."
 
 
-def _describe_gate(result: Any) -> List[str]:
+def _describe_gate(result: Any) -> Iterator[str]:
     """State the verdict about each candidate against the baseline."""
-    if result.gate is None:
-        return []
-    main, sentences = result.gate.against, []
-    for each in result.gate.verdicts:
+    main = result.gate and result.gate.against
+    for each in result.gate.verdicts if result.gate else ():
         name, drop = each.candidate, f"by more than {result.gate.max_drop:g}"
         chance = f"{drop} with probability {probability_text(1 - each.prob_no_worse)}"
         decides = (
@@ -271,17 +261,14 @@ def _describe_gate(result: Any) -> List[str]:
             "worse": f"{name} is worse than {main} {chance}.",
             "open": f"Open: {name} is worse than {main} {chance}. After these runs, {decides} decides.",
         }
-        sentences.append(texts[each.verdict])
-    return sentences
+        yield texts[each.verdict]
 
 
-def describe_errors(result: Any) -> List[str]:
+def describe_errors(result: Any) -> Iterator[str]:
     """State how often winners of this class are wrong."""
-    errors = result.class_errors
-    if errors is None:
-        return []
-    share = f"{errors.wrong / errors.winners:.1%}"
-    return [f"Of {errors.winners:,} simulated winners with such a P(best) and lead, {share} were wrong."]
+    if errors := result.class_errors:
+        share = f"{errors.wrong / errors.winners:.1%}"
+        yield f"Of {errors.winners:,} simulated winners with such a P(best) and lead, {share} were wrong."
 
 
 def describe_collapsed_runs(runs: CollapsedRuns, *, minimise: bool) -> str:
@@ -296,8 +283,8 @@ def describe_collapsed_runs(runs: CollapsedRuns, *, minimise: bool) -> str:
     )
 
 
-def _describe_collapsed(result: Any) -> List[str]:
-    return [describe_collapsed_runs(runs, minimise=result.minimise) for runs in result.collapsed]
+def _describe_collapsed(result: Any) -> Iterator[str]:
+    return (describe_collapsed_runs(runs, minimise=result.minimise) for runs in result.collapsed)
 
 
 def forecast_text(forecast: Optional[Forecast]) -> str:
@@ -345,8 +332,8 @@ FACTS: List[Fact] = [
     Fact("lead", SHOWN, find_lead, _describe_lead),
     Fact("gate", frozenset({JSON, NEXT}), lambda history, decision: decision.gate, _describe_gate),
     Fact("preferred", SHOWN, sentences=describe_preference),
-    Fact("tasks", SHOWN, find_tasks, describe_tasks),
-    Fact("prob_on_new_task", SHOWN, find_prob_on_new_task, describe_new_task),
+    Fact("tasks", SHOWN, task_standing.find_tasks, task_standing.describe_tasks),
+    Fact("prob_on_new_task", SHOWN, task_standing.find_prob_on_new_task, task_standing.describe_new_task),
     Fact("varied", SHOWN, _has_varied, _describe_constant),
     Fact("gave_up", frozenset({JSON, NEXT}), lambda history, decision: decision.gave_up, _describe_open),
     Fact("unresolved", value=lambda history, decision: decision.unresolved),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, List, Mapping, Optional, Tuple
+from typing import Any, Iterator, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedTPosterior
 from fiesta_allennlp.choosing.decision import Decision
@@ -68,23 +68,20 @@ def _differences(history: History, decision: Decision) -> List[float]:
     return [float(leads.difference[0, rival]) for leads in decision.posterior.leads_of(best).by_task]
 
 
-def describe_tasks(result: Any) -> List[str]:
+def describe_tasks(result: Any) -> Iterator[str]:
     """Name the tasks that make most of the lead, and those without which another candidate leads."""
-    most = [each for each in result.tasks if (each.share_of_lead or 0.0) > MOST_OF_LEAD]
-    without = [each for each in result.tasks if each.winner_without != result.leading]
-    return [
-        *(f"The task {each.task} makes {each.share_of_lead:.2f} of the lead of {result.leading}." for each in most),
-        *(f"Without the task {each.task}, {each.winner_without} leads." for each in without),
-    ]
+    for each in result.tasks:
+        if (each.share_of_lead or 0.0) > MOST_OF_LEAD:
+            yield f"The task {each.task} makes {each.share_of_lead:.2f} of the lead of {result.leading}."
+        if each.winner_without != result.leading:
+            yield f"Without the task {each.task}, {each.winner_without} leads."
 
 
-def describe_new_task(result: Any) -> List[str]:
+def describe_new_task(result: Any) -> Iterator[str]:
     """State whether the lead holds beyond the list of tasks, which decides nothing."""
-    if result.prob_on_new_task is None or result.lead is None:
-        return []
-    pair = f"{result.leading} is better than {result.lead.rival}"
-    chance = probability_text(result.prob_on_new_task)
-    return [f"On a new data set of this kind: {pair} with probability {chance}."]
+    if result.prob_on_new_task is not None and result.lead is not None:
+        pair = f"{result.leading} is better than {result.lead.rival}"
+        yield f"On a new data set of this kind: {pair} with probability {probability_text(result.prob_on_new_task)}."
 
 
 def task_table(result: Any, output: str = TERMINAL) -> Table:

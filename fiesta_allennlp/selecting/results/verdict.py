@@ -4,7 +4,7 @@ it takes to claim in a paper that the winner is better than its rival: fresh run
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -169,16 +169,15 @@ def with_preference(result: Any, by: Optional[str], costs: Mapping[str, float]) 
     return replace(result, preferred=Preference(by, name, cost))
 
 
-def describe_preference(result: Any) -> List[str]:
+def describe_preference(result: Any) -> Iterator[str]:
     """Name the cheapest candidate that is good enough."""
-    chosen = result.preferred
-    if chosen is None:
-        return []
-    if chosen.name is None:
-        return [f"Nobody is within {result.margin:g} of the best with the target probability yet."]
-    candidate = next(c for c in result.candidates if c.name == chosen.name)
-    chance = f"within {result.margin:g} of the best with probability {probability_text(candidate.prob_within_margin)}"
-    return [f"Preferred by {chosen.by}: {chosen.name} ({chosen.cost:g}), {chance}."]
+    chosen, within = result.preferred, f"within {result.margin:g} of the best"
+    if chosen is not None and chosen.name is None:
+        yield f"Nobody is {within} with the target probability yet."
+    elif chosen is not None:
+        chance = next(c.prob_within_margin for c in result.candidates if c.name == chosen.name)
+        how_good = f"{within} with probability {probability_text(chance)}"
+        yield f"Preferred by {chosen.by}: {chosen.name} ({chosen.cost:g}), {how_good}."
 
 
 def failed_notes(history: History) -> List[str]:
@@ -245,12 +244,12 @@ def paired_differences(first: CandidateResult, second: CandidateResult, *, is_pa
     return differences if is_paired and len(differences) >= MIN_NUM_SCORES else np.array([])
 
 
-def describe_claim(result: Any) -> List[str]:
+def describe_claim(result: Any) -> Iterator[str]:
     """State what a claim about the winner costs."""
     num_runs = result.runs_to_claim
     if num_runs is None:
-        return []
+        return
     seconds = num_runs * ((result.leader.mean_seconds or 0) + (result.rival.mean_seconds or 0))
     time_text = f" ({duration_text(seconds)})" if seconds else ""
     effort = f"{num_runs} fresh runs of each{time_text}, with power {POWER:.2f} if the lead is as large as it looks"
-    return [f"To write that {result.leading} is better than {result.rival.name}: {effort} (fiesta confirm)."]
+    yield f"To write that {result.leading} is better than {result.rival.name}: {effort} (fiesta confirm)."
