@@ -7,11 +7,11 @@ import time
 from abc import abstractmethod
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
+from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Type
 
-from fiesta_allennlp.candidates.config import Config
-from fiesta_allennlp.candidates.data_files import DataSnapshot, checking_unchanged
+from fiesta_allennlp.candidates.config import Config, DataSnapshot, checking_unchanged, files_behind
 from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division, Pool, Preparation
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.directory import OUTCOME_FILE, RUN_FILE
@@ -213,6 +213,23 @@ class AnyCandidate(Registrable):
             raise ConfigError(
                 f"without {keys}, set the sizes of random splits, for example with --split-ratios {ratios}."
             )
+
+    def check_distinct_sets(self, division: Division, snapshot: DataSnapshot) -> None:
+        """Refuse the same data in two sets: runs would be scored on data that they were trained on or chose their epoch
+        by. Two sets are the same if they share a file, or if the contents of one are all among those of the other."""
+        paths, digests = self.data_paths, {file.path: file.digest for file in snapshot.files}
+        for first_set, second_set in combinations([name for name in division.set_names if name in paths], 2):
+            file_lists = (files_behind(paths[set_name]) for set_name in (first_set, second_set))
+            first_files, second_files = ({file.resolve(): digests[str(file)] for file in files} for files in file_lists)
+            contents, others = set(first_files.values()), set(second_files.values())
+            is_copy = bool(contents and others) and (contents <= others or others <= contents)
+            if paths[first_set] == paths[second_set] or first_files.keys() & second_files.keys() or is_copy:
+                keys = [self.data_key.format(set_name) for set_name in (first_set, second_set)]
+                remedy = f"; or remove '{keys[1]}', and random splits draw that set from the rest"
+                if division.is_official:
+                    remedy = "; or remove 'test_data_path' and use --score validation" * (first_set != "train")
+                sets_text = f"'{keys[0]}' ({paths[first_set]}) and '{keys[1]}' ({paths[second_set]})"
+                raise ConfigError(f"{sets_text} contain the same data. Use a different file{remedy}.")
 
     def check_installed(self) -> None:
         """Refuse a candidate whose libraries are not installed."""

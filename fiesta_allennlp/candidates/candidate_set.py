@@ -3,13 +3,11 @@
 import json
 import os
 from dataclasses import dataclass, replace
-from itertools import combinations
 from pathlib import Path
-from typing import Any, Collection, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Collection, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.candidates.candidate_types import type_of
-from fiesta_allennlp.candidates.config import SEED_KEYS, Config, first_difference, seen_data_reasons
-from fiesta_allennlp.candidates.data_files import DataSnapshot, files_behind, take_snapshot
+from fiesta_allennlp.candidates.config import SEED_KEYS, Config, DataSnapshot, first_difference, take_snapshot
 from fiesta_allennlp.candidates.points import CandidateSpec, Point, Trial, parse_candidates, read_trials, trials_of
 from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, Division
 from fiesta_allennlp.candidates.programs.program import check_no_lone_placeholder, config_of_command
@@ -51,12 +49,6 @@ class CandidateSet:
         """The config of every candidate; the config of a removed one comes from the store."""
         candidates = {**self.stored, **self.active}
         return {name: dict(candidates[name].config) for name in self.names}
-
-    def seen_data_reasons(self, candidates: Mapping[str, Candidate]) -> Iterator[str]:
-        """Yield which weights, that some of the candidates start from, were trained on the data of the selection."""
-        for name, candidate in candidates.items():
-            for reason in seen_data_reasons(dict(candidate.config), self.snapshots[name]):
-                yield f"candidate '{name}': {reason}"
 
     def notes(self, metric: Metric) -> Iterator[str]:
         """Yield what is doubtful about the configs, and the trials of a study that are candidates."""
@@ -230,33 +222,11 @@ def _take_snapshots(candidates: Mapping[str, Candidate], division: Division) -> 
             if repr(paths) not in snapshot_by_paths:
                 snapshot_by_paths[repr(paths)] = take_snapshot(paths)
             snapshots[name] = snapshot_by_paths[repr(paths)]
-            check_distinct_sets(kind.data_paths, kind.own_division(division), snapshots[name], kind.data_key)
+            kind.check_distinct_sets(kind.own_division(division), snapshots[name])
         except (OSError, ConfigError) as error:
             label = f"candidate '{name}' ({candidate.source})"
             raise ConfigError(f"{label}: {describe_as_sentence(error)}") from error
     return snapshots
-
-
-def check_distinct_sets(paths: Mapping[str, Any], division: Division, snapshot: DataSnapshot, data_key: str) -> None:
-    """Refuse the same data in two sets: runs would be scored on data that they were trained on or chose their epoch by.
-
-    Two sets are the same if they share a file, or if the contents of one are all among the contents of the other.
-    """
-    digests = {file.path: file.digest for file in snapshot.files}
-    for first_set, second_set in combinations([set_name for set_name in division.set_names if set_name in paths], 2):
-        file_lists = (files_behind(paths[set_name]) for set_name in (first_set, second_set))
-        first_files, second_files = ({file.resolve(): digests[str(file)] for file in files} for files in file_lists)
-        contents, others = set(first_files.values()), set(second_files.values())
-        is_copy = bool(contents and others) and (contents <= others or others <= contents)
-        if paths[first_set] == paths[second_set] or first_files.keys() & second_files.keys() or is_copy:
-            keys = [data_key.format(set_name) for set_name in (first_set, second_set)]
-            remedy = f"; or remove '{keys[1]}', and random splits draw that set from the rest"
-            if division.is_official:
-                remedy = "; or remove 'test_data_path' and use --score validation" * (first_set != "train")
-            raise ConfigError(
-                f"'{keys[0]}' ({paths[first_set]}) and '{keys[1]}' ({paths[second_set]}) contain the same data. Use a "
-                f"different file{remedy}."
-            )
 
 
 def _check_unchanged(candidate: Candidate, data: DataSnapshot, stored_candidate: Candidate, root: Path) -> None:

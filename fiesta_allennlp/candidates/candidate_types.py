@@ -6,7 +6,7 @@ Nothing else asks for the type of a candidate. `type_of` returns the object that
 import json
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence, Type, Union
@@ -22,8 +22,6 @@ from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.core.settings.options import option_words
-
-MAX_CANDIDATES = 1024  # whose objects are kept
 
 
 @CandidateRun.register("candidate_type")
@@ -197,7 +195,7 @@ def type_of(config: Mapping[str, Any]) -> AnyCandidate:
     return _build_candidate(AnyCandidate.by_name(_type_name(config)), json.dumps(config))
 
 
-@lru_cache(maxsize=MAX_CANDIDATES)
+@cache
 def _build_candidate(candidate_class: Type[AnyCandidate], config_text: str) -> AnyCandidate:
     """Build the object of a config once, although a start asks for it many times."""
     return candidate_class.of(json.loads(config_text))

@@ -148,19 +148,15 @@ class Pool:
 @dataclass(frozen=True)
 class Preparation:
     """The result of building a candidate once. For a program, only the pool is known. `vectors` are pairs of a file of
-    word vectors that the config names and the name of the filtered file to read instead."""
+    word vectors that the config names and the filtered file to read instead."""
 
     pool: Pool
     num_parameters: Optional[int] = None
     metrics: Optional[Sequence[str]] = None
     vectors: Sequence[Tuple[str, str]] = ()
 
-    def vector_files(self, directory: Path) -> Dict[str, str]:
-        """Return the filtered files, which are in this directory, by the files that the config names."""
-        return {uri: str(directory / name) for uri, name in self.vectors}
 
-
-def describe_content(path: str, num_items: int, unit: str, fields: Iterable[str], first_line: str = "") -> str:
+def content_text(path: str, num_items: int, unit: str, fields: Iterable[str], first_line: str = "") -> str:
     """Describe what was read from a data file: how many items, and the names of their fields, or else the first
     line."""
     ending = f"; the first: {shorten(escape_invisible(first_line))!r}" if first_line else ""

@@ -2,14 +2,13 @@
 
 import inspect
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from rich.console import Console
 
-from fiesta_allennlp.candidates.candidate import CandidateRun
 from fiesta_allennlp.candidates.candidate_set import CandidateSet
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.config import Config
@@ -28,12 +27,12 @@ from fiesta_allennlp.core.errors import (
     did_you_mean,
     join_some,
 )
-from fiesta_allennlp.core.records import Candidate, Evaluation, Request
+from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.settings.defaults import METRIC
 from fiesta_allennlp.core.settings.metrics import check_metric_sign
 from fiesta_allennlp.core.texts import count_text
-from fiesta_allennlp.running.executor import Evaluator, Executor, option_value
+from fiesta_allennlp.running.executor import Executor, option_value
 from fiesta_allennlp.running.machine import DEVICES_VARIABLE, is_gpu, visible_gpus
 from fiesta_allennlp.running.processes import num_workers, run_in_processes
 from fiesta_allennlp.running.worker import WorkerSettings
@@ -90,19 +89,6 @@ def resolve_devices(devices: Sequence[str]) -> List[str]:
             num_devices = len(visible_devices)
             raise ConfigError(f"--cuda-devices: no GPU '{device}' found; there are {num_devices}{within}, from 0.")
     return [names[device] for device in devices]
-
-
-@dataclass(frozen=True)
-class CandidateEvaluator(Evaluator):
-    """Runs each candidate as its type does. `runs` are by candidate."""
-
-    runs: Mapping[str, CandidateRun]
-
-    def for_request(self, request: Request) -> Evaluator:
-        return self.runs[request.candidate]
-
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        return self.for_request(request).evaluate(request, directory)
 
 
 def prepare_candidates(

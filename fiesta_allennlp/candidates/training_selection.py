@@ -5,43 +5,51 @@ import time
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Callable, ClassVar, Iterator, List, Mapping, Optional, Tuple, Type
 
 from rich.console import Console
 
+from fiesta_allennlp.candidates.candidate import CandidateRun
 from fiesta_allennlp.candidates.candidate_set import CandidateSet, compare_with_store, load_candidates, take_trials
 from fiesta_allennlp.candidates.candidate_types import type_of
-from fiesta_allennlp.candidates.data_files import DataSnapshot
+from fiesta_allennlp.candidates.config import DataSnapshot, seen_data_reasons
 from fiesta_allennlp.candidates.points import Trial, trials_of
 from fiesta_allennlp.candidates.pool import Pool, Preparation, check_same_pool
-from fiesta_allennlp.candidates.preparation import (
-    CandidateEvaluator,
-    build_executor,
-    prepare_candidates,
-    resolve_metric,
-    worker_packages,
-)
+from fiesta_allennlp.candidates.preparation import build_executor, prepare_candidates, resolve_metric, worker_packages
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.choosing.decision import Decision
-from fiesta_allennlp.choosing.forecast import LiveForecast, forecast_open_selection
+from fiesta_allennlp.choosing.forecast import LiveForecast
 from fiesta_allennlp.choosing.strategy import Strategy, build_strategy, translated_option_errors
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.records import Candidate, History, Outcome
+from fiesta_allennlp.core.records import Candidate, Evaluation, History, Outcome, Request
 from fiesta_allennlp.core.registry import build_record, build_with_packages
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import check_metric_sign
-from fiesta_allennlp.running.executor import Executor
+from fiesta_allennlp.running.executor import Evaluator, Executor
 from fiesta_allennlp.running.slurm import end_left_jobs
 from fiesta_allennlp.selecting.listeners import BestModelKeeper, BroughtUnits, Display, Listener
 from fiesta_allennlp.selecting.loop import SelectionLoop
 from fiesta_allennlp.selecting.objections import PRETRAINED, REMOVED, UNITS
-from fiesta_allennlp.selecting.results.facts import forecast_text
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import judge
 from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selecting.store import RunStore
+
+
+@dataclass(frozen=True)
+class CandidateEvaluator(Evaluator):
+    """Runs each candidate as its type does. `runs` are by candidate."""
+
+    runs: Mapping[str, CandidateRun]
+
+    def for_request(self, request: Request) -> Evaluator:
+        return self.runs[request.candidate]
+
+    def evaluate(self, request: Request, directory: Path) -> Evaluation:
+        return self.for_request(request).evaluate(request, directory)
 
 
 @dataclass
@@ -101,16 +109,23 @@ class TrainingSelection(SelectionFamily):
                 for name, candidate in self.candidate_set.stored.items()
                 if name not in self.corrected
             }
-            vectors = {name: built.vector_files(self.directory.vectors) for name, built in preparations.items()}
-            complete = {name for name, files in vectors.items() if all(map(os.path.isfile, files.values()))}
+            complete = {
+                name for name, built in preparations.items() if all(map(os.path.isfile, dict(built.vectors).values()))
+            }
             missing = {name: candidate for name, candidate in active.items() if name not in complete}
             if missing:
                 if not settings.on_official_splits:
-                    PRETRAINED.check(self.candidate_set.seen_data_reasons(missing), settings.allow)
-                num_threads = self.executor.num_threads
-                preparations |= prepare_candidates(
+                    snapshots = self.candidate_set.snapshots
+                    for name, candidate in missing.items():
+                        reasons = seen_data_reasons(candidate.config, snapshots[name])
+                        PRETRAINED.check((f"candidate '{name}': {reason}" for reason in reasons), settings.allow)
+                num_threads, vectors = self.executor.num_threads, self.directory.vectors.resolve()
+                new_preparations = prepare_candidates(
                     missing, settings, self.candidate_set, directory, console, num_threads=num_threads
                 )
+                for name, built in new_preparations.items():  # in `directory`, which becomes this one
+                    files = tuple((uri, str(vectors / Path(file).name)) for uri, file in built.vectors)
+                    preparations[name] = replace(built, vectors=files)
                 check_same_pool({name: preparations[name].pool for name in active})
                 pools = [preparations[name].pool for name in missing]
                 for text in dict.fromkeys(text for pool in pools for text in pool.contents_read):
@@ -164,7 +179,7 @@ class TrainingSelection(SelectionFamily):
                 group_by=self.preparations[name].pool.group_by,
                 data=candidate_set.snapshots.get(name, DataSnapshot()),
                 division=candidate_set.division,
-                vectors=self.preparations[name].vector_files(self.directory.vectors.resolve()),
+                vectors=dict(self.preparations[name].vectors),
                 keep_models=settings.keep != "none",
                 free_device=self.executor.gives_devices and not self.executor.hides_gpus,
                 is_trial=is_trial,
@@ -264,29 +279,20 @@ select = partial(run_selection, TrainingSelection)
 
 @dataclass(frozen=True)
 class Plan:
-    """The result of a dry run. `least` and `most` are numbers of runs; `expected` is the forecast in words."""
+    """The result of a dry run. `least` and `most` are numbers of runs."""
 
     prepared: TrainingSelection
     least: int
     most: int
-    expected: str = ""
 
 
 def plan(settings: Settings, console: Console, beginning: Optional[StoredState] = None) -> Plan:
     """Check everything and build every model once. Train nothing and keep nothing."""
     with dry_run(TrainingSelection, settings, console, beginning) as prepared:
         console.print(f"Would train {prepared.executor.describe()}.")
-    expected = ""
     if prepared.brought is not None:
         console.print(*(f"Note: {sentence}" for sentence in prepared.brought.sentences))
-        history = History(tuple(prepared.candidate_set.active), sign=prepared.settings.scored_by.sign)
-        history, strategy = history.with_outcomes(prepared.brought.outcomes), prepared.strategy
-        decision = strategy.recommend(history)
-        expected = forecast_text(
-            forecast_open_selection(strategy, history, decision, seed=settings.seed or 0, workers=0)
-        )
-    least, most = prepared.strategy.bounds(len(prepared.candidate_set.active))
-    return Plan(prepared, least, most, expected)
+    return Plan(prepared, *prepared.strategy.bounds(len(prepared.candidate_set.active)))
 
 
 def trial(settings: Settings, console: Console) -> Iterator[Outcome]:

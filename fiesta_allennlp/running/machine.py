@@ -98,16 +98,14 @@ def _gpus_of(device_list: Optional[str]) -> Dict[str, str]:
 
 def visible_gpus() -> List[str]:
     """Return the GPUs that this process may use, in the order in which it numbers them, as `CUDA_VISIBLE_DEVICES` names
-    them: numbers of cards, or names. As for CUDA, a list ends before its first wrong entry, and is empty if an entry is
-    repeated. Only where the driver does not answer, torch counts them."""
-    device_list, cards = os.environ.get(DEVICES_VARIABLE), [str(index) for index, _ in enumerate(_cards())]
-    if not cards:
-        cards = [str(index) for index in range(_num_torch_devices())]
-        return cards if device_list is None else _split_devices(device_list)[: len(cards)]
+    them: numbers of cards, or names. As for CUDA, a list ends before its first wrong entry. Only where the driver does
+    not answer, torch counts them."""
+    device_list, num_cards = os.environ.get(DEVICES_VARIABLE), len(_cards())
+    cards = [str(index) for index in range(num_cards or _num_torch_devices())]
     if device_list is None:
         return cards
-    devices = list(takewhile(lambda entry: entry in cards or is_gpu(entry), _split_devices(device_list)))
-    return devices if len(set(devices)) == len(devices) else []
+    devices = _split_devices(device_list)
+    return [*takewhile(lambda entry: entry in cards or is_gpu(entry), devices)] if num_cards else devices[: len(cards)]
 
 
 def is_gpu(name: str) -> bool:

@@ -43,7 +43,7 @@ def test_vectors_are_filtered_to_the_pool_and_its_unknown_and_padding_words(revi
     (reviews / "v.txt").write_text("food 1 2 3 4\nmillions 1 2 3 4\nunk 1 2 3 4\n@@PADDING@@ 1 2 3 4\n")
     config = {**classifier_config(reviews), "vocabulary": {"oov_token": "unk"}}
     config["model"]["text_field_embedder"]["token_embedders"]["tokens"]["pretrained_file"] = str(reviews / "v.txt")
-    ((original, filtered),) = prepared(config, tmp_path).vector_files(tmp_path / "v").items()
+    ((original, filtered),) = prepared(config, tmp_path).vectors
     assert original == str(reviews / "v.txt")
     assert Path(filtered).read_text() == "food 1 2 3 4\nunk 1 2 3 4\n@@PADDING@@ 1 2 3 4\n"
 

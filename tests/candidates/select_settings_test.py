@@ -229,7 +229,6 @@ DEVICES = [
     ("GPU-bbbb", "GPU-bbbb", ["GPU-bbbb"]),
     ("GPU-bbbb", "GPU-aaaa", None),
     ("GPU-dddd", "0", None),
-    ("1,1", "0", None),
 ]
 
 

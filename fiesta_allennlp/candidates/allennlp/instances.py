@@ -20,7 +20,7 @@ from fiesta_allennlp.candidates.pool import (
     Division,
     Pool,
     build_pool,
-    describe_content,
+    content_text,
     first_group_key,
     is_id,
     split_pool,
@@ -222,7 +222,7 @@ def read_pool(
         division=division,
         fingerprint=hashlib.sha256(repr(_identities(pool, group_key)).encode("utf-8")).hexdigest(),
         contents_read=tuple(
-            describe_content(path if isinstance(path, str) else name, len(sets[name]), "instances", pool[0].fields)
+            content_text(path if isinstance(path, str) else name, len(sets[name]), "instances", pool[0].fields)
             for name, path in paths.items()
         ),
     )

@@ -1,7 +1,6 @@
 """Everything that a config can name: the classes of this package, of AllenNLP, and of AllenNLP's plugins."""
 
 import sys
-import traceback
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import Any, Iterator
@@ -10,7 +9,7 @@ from unittest.mock import patch
 import torch
 
 import fiesta_allennlp.candidates.candidate_types  # noqa: F401, registers the run of a config
-from fiesta_allennlp.core.errors import describe
+from fiesta_allennlp.core.errors import describe_with_line
 
 PLUGIN = "fiesta_allennlp.plugin"  # a string, because a family must not import the example tasks
 
@@ -39,13 +38,8 @@ def import_plugins() -> None:
     try:
         plugins.import_plugins()
     except Exception as error:  # of a plugin's own code
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        print(
-            f"Cannot import an AllenNLP plugin, so it and later plugins are skipped: {frame.filename}, line "
-            f"{frame.lineno}: {describe(error)}",
-            file=sys.stderr,
-            flush=True,
-        )
+        reason = describe_with_line(error)
+        print(f"Cannot import an AllenNLP plugin; later ones are skipped too: {reason}", file=sys.stderr, flush=True)
 
 
 with gpus_hidden():

@@ -153,8 +153,7 @@ def prepare_candidate(
         if (dim := leaves.get(f"{holder}.embedding_dim", width)) != width:  # AllenNLP would skip every row
             raise ConfigError(f"'embedding_dim' is {dim}. Set it to {width}, the width of {uri}.")
     num_parameters, metrics = build_and_try(config, pool, vectors, division)
-    names = tuple((uri, Path(file).name) for uri, file in sorted(vectors.items()))
-    return Preparation(pool, num_parameters, sorted(metrics), names)
+    return Preparation(pool, num_parameters, sorted(metrics), tuple(sorted(vectors.items())))
 
 
 def _special_words(config: Config) -> FrozenSet[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.candidates.candidate import AnyCandidate, check_no_split_options
-from fiesta_allennlp.candidates.data_files import absolute_paths
+from fiesta_allennlp.candidates.config import absolute_paths
 from fiesta_allennlp.candidates.pool import SET_NAMES, Division, Preparation, first_group_key
 from fiesta_allennlp.candidates.programs.program_data import FORMATS, ProgramData
 from fiesta_allennlp.candidates.programs.program_run import PLACEHOLDER_PATTERN, PYTHON, STDOUT, ProgramRun

@@ -13,23 +13,15 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, Callable, DefaultDict, Dict, Hashable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.candidates.data_files import absolute_paths
-from fiesta_allennlp.candidates.pool import (
-    Division,
-    Pool,
-    build_pool,
-    describe_content,
-    is_id,
-    split_pool,
-    target_sizes,
-)
+from fiesta_allennlp.candidates.config import absolute_paths
+from fiesta_allennlp.candidates.pool import Division, Pool, build_pool, content_text, is_id, split_pool, target_sizes
 from fiesta_allennlp.core.errors import MAX_CHOICES, DataError, join_some
 from fiesta_allennlp.core.files import refuse_repeated_keys
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 DOCUMENT_START = b"-DOCSTART-"
-DOCUMENT = "document"  # the only key by which sentences of column files can be grouped
+DOCUMENT, WORDS = "document", "words"  # the only key by which sentences of column files can be grouped; their field
 
 
 @dataclass(frozen=True)
@@ -153,8 +145,7 @@ class ConllFormat(DataFormat):
         for is_break, block in groupby(_split_lines(content), key=self._is_break):
             lines = list(block)
             if not is_break:
-                columns = zip(*(line.text.split() for line in lines), strict=False)  # those that every word has
-                fields = {str(number): column for number, column in enumerate(columns)}
+                fields = {WORDS: tuple(line.text.split()[0] for line in lines)}
                 text = b"".join(line.text for line in lines)
                 records.append(Record(text, lines[0].line, fields, document, opening))
                 continue
@@ -176,7 +167,7 @@ class ConllFormat(DataFormat):
         documents = [record.document if has_documents else record.line for record in file.records]
         words: DefaultDict[Hashable, List[Any]] = defaultdict(list)
         for document, record in zip(documents, file.records, strict=True):
-            words[document].append(record.fields["0"])
+            words[document].append(record.fields[WORDS])
         digests = {document: hashlib.sha256(repr(words[document]).encode()).hexdigest()[:16] for document in words}
         return [digests[document] for document in documents]
 
@@ -215,11 +206,6 @@ def _json_fields(record: Record, path: str) -> Dict[str, Hashable]:
     return {name: value if isinstance(value, Hashable) else json.dumps(value, sort_keys=True) for name, value in items}
 
 
-def _edge_words(record: Record, path: str) -> Dict[str, Hashable]:
-    words = record.text.split()
-    return {"first word": words[0], "last word": words[-1]}
-
-
 def _decode_line(line: Record, path: str) -> str:
     try:
         return line.text.decode("utf-8")
@@ -232,7 +218,7 @@ FORMATS: Mapping[str, DataFormat] = {
     "csv": TableFormat(",", quotes=True),
     "tsv": TableFormat("\t", quotes=False),
     "conll": ConllFormat(),
-    "lines": LinesFormat("lines, each a record", _edge_words, names_fields=False),
+    "lines": LinesFormat("lines, each a record", lambda record, path: {}, names_fields=False),
 }
 
 
@@ -300,7 +286,7 @@ class ProgramData:
             first = file.records[0]
             line = first.text.partition(b"\n")[0].decode("utf-8", "replace").strip()
             fields = first.fields if self.format.names_fields else ()
-            descriptions.append(describe_content(file.path, len(file.records), self.format.unit, fields, line))
+            descriptions.append(content_text(file.path, len(file.records), self.format.unit, fields, line))
         return tuple(descriptions)
 
     def write_sets(

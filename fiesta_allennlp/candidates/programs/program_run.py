@@ -13,10 +13,10 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import IO, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.candidates.candidate import CandidateRun, ReportedMetrics
-from fiesta_allennlp.candidates.data_files import absolute_paths
+from fiesta_allennlp.candidates.config import absolute_paths
 from fiesta_allennlp.candidates.programs.program_data import ProgramData
 from fiesta_allennlp.core.directory import DATA_DIRECTORY, MODEL_DIRECTORY, OUTPUT_DIRECTORY, RUN_FILE
 from fiesta_allennlp.core.errors import MetricError, ProgramError, ProgramKilledError, escape_invisible, join_some
@@ -87,45 +87,37 @@ def run_program(command: Sequence[str], *, environment: Mapping[str, str], direc
         raise
     except OSError as error:
         raise ProgramError(f"the program {command[0]} cannot be started: {error.strerror or error}.") from error
-    assert process.stdout is not None and process.stderr is not None
-    copiers = [_OutputCopier(process.stdout, target_descriptor=1), _OutputCopier(process.stderr, target_descriptor=2)]
+    tails: Tuple[bytearray, bytearray] = (bytearray(), bytearray())
+    errors: List[OSError] = []
+    copiers = [
+        threading.Thread(target=_copy_output, args=(stream, descriptor, tail, errors), daemon=True)
+        for stream, descriptor, tail in zip((process.stdout, process.stderr), (1, 2), tails, strict=True)
+    ]
     for copier in copiers:
         copier.start()
     status = process.wait()
     end_below(os.getpid())
     for copier in copiers:
         copier.join(OUTPUT_TIMEOUT_SECONDS)
-    stdout, stderr = (copier.output_end() for copier in copiers)
+    if errors:  # the log could not take all of the output
+        raise errors[0]
+    stdout, stderr = (tail.decode("utf-8", "replace").rstrip() for tail in tails)
     if status != 0:
         raise _program_error(status, last_lines(stderr) or last_lines(stdout))
     return stdout
 
 
-class _OutputCopier(threading.Thread):
-    """Writes what a program writes to a file descriptor of this process, and keeps the end of it."""
-
-    def __init__(self, stream: IO[bytes], *, target_descriptor: int) -> None:
-        super().__init__(daemon=True)
-        self._stream, self._target_descriptor = stream, target_descriptor
-        self._tail = bytearray()
-        self._write_error: Optional[OSError] = None
-
-    def run(self) -> None:
-        while chunk := os.read(self._stream.fileno(), CHUNK_BYTES):
-            self._tail += chunk
-            if len(self._tail) > 2 * MAX_BYTES_KEPT:
-                del self._tail[:-MAX_BYTES_KEPT]
-            try:
-                while chunk and self._write_error is None:
-                    chunk = chunk[os.write(self._target_descriptor, chunk) :]
-            except OSError as error:  # read on, because the program would wait forever
-                self._write_error = error
-
-    def output_end(self) -> str:
-        """Return the end of the output. Raise an `OSError` if the log could not take all of it."""
-        if self._write_error is not None:
-            raise self._write_error
-        return self._tail.decode("utf-8", "replace").rstrip()
+def _copy_output(stream: IO[bytes], descriptor: int, tail: bytearray, errors: List[OSError]) -> None:
+    """Write what a program writes to a file descriptor of this process, and keep the end of it."""
+    while chunk := os.read(stream.fileno(), CHUNK_BYTES):
+        tail += chunk
+        if len(tail) > 2 * MAX_BYTES_KEPT:
+            del tail[:-MAX_BYTES_KEPT]
+        try:
+            while chunk and not errors:
+                chunk = chunk[os.write(descriptor, chunk) :]
+        except OSError as error:  # read on, because the program would wait forever
+            errors.append(error)
 
 
 def _program_error(status: int, output: str) -> Exception:

@@ -19,8 +19,7 @@ from hypothesis import strategies as some
 from fiesta_allennlp.candidates.allennlp.training import filtered_vectors, to_number, to_plain_metrics
 from fiesta_allennlp.candidates.candidate import ReportedMetrics
 from fiesta_allennlp.candidates.candidate_types import AllenNLPRun
-from fiesta_allennlp.candidates.config import official_paths, seen_data_reasons
-from fiesta_allennlp.candidates.data_files import take_snapshot
+from fiesta_allennlp.candidates.config import official_paths, seen_data_reasons, take_snapshot
 from fiesta_allennlp.candidates.pool import SET_NAMES
 from fiesta_allennlp.core.errors import DataChangedError, DataError, FiestaError
 from fiesta_allennlp.core.seeding import make_request

@@ -6,7 +6,7 @@ from typing import Any, Dict, Tuple
 import pytest
 
 from fiesta_allennlp.candidates.candidate_types import type_of
-from fiesta_allennlp.candidates.data_files import take_snapshot
+from fiesta_allennlp.candidates.config import take_snapshot
 from fiesta_allennlp.candidates.pool import Division
 from fiesta_allennlp.candidates.programs.program_run import ProgramRun, last_lines
 from fiesta_allennlp.candidates.programs.repeat import repeat_program
