@@ -23,6 +23,7 @@ from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import document_order
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.documents.document_file import DocumentFacts
 from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.documents.queries import Charge
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
@@ -130,15 +131,6 @@ class EnoughDocuments(BayesianStop):
 
     def least_runs(self, confidence: float) -> int:
         return math.ceil(math.ceil(round(-math.log(1 - confidence) / RARE_KIND, 9)) / self.batch_size)
-
-
-@dataclass(frozen=True)
-class DocumentFacts:
-    """Facts about the documents in the store; `file` is the file that they were read from."""
-
-    file: str
-    num_documents: int
-    num_items: int
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Tuple
 
 from fiesta_allennlp.core.errors import MAX_CHOICES, ConfigError, DataError, join_some
 from fiesta_allennlp.core.files import read_jsonl, shorten, shown_value
@@ -34,6 +34,15 @@ class Document:
 
 
 @dataclass(frozen=True)
+class DocumentFacts:
+    """Facts about the documents in the store; `file` is the file that they were read from."""
+
+    file: str
+    num_documents: int
+    num_items: int
+
+
+@dataclass(frozen=True)
 class DocumentFile:
     """All documents in the file's order. The fingerprint identifies the content."""
 
@@ -42,8 +51,8 @@ class DocumentFile:
     fingerprint: str
 
     @property
-    def num_items(self) -> int:
-        return sum(len(document.items) for document in self.documents)
+    def facts(self) -> DocumentFacts:
+        return DocumentFacts(str(self.path), len(self.documents), sum(len(each.items) for each in self.documents))
 
 
 def read_documents(path: Path, task: Task, aliases: Mapping[str, str]) -> DocumentFile:
@@ -67,10 +76,10 @@ def read_documents(path: Path, task: Task, aliases: Mapping[str, str]) -> Docume
     return DocumentFile(path, tuple(documents), hashlib.sha256(path.read_bytes()).hexdigest())
 
 
-def parse_field_names(text: Optional[str]) -> Dict[str, str]:
+def parse_field_names(text: str) -> Dict[str, str]:
     """Read `--fields id=key,label=sentiment` as a mapping from our names to the file's."""
     names: Dict[str, str] = {}
-    for pair in filter(str.strip, (text or "").split(",")):
+    for pair in filter(str.strip, text.split(",")):
         name, _, field = (piece.strip() for piece in pair.partition("="))
         if not field or name not in FIELD_NAMES:
             raise ConfigError(f"--fields: '{pair.strip()}' must be NAME=FIELD. Valid names: {', '.join(FIELD_NAMES)}.")

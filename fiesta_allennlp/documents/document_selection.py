@@ -26,7 +26,7 @@ from fiesta_allennlp.core.settings.defaults import CONFIDENCE, num_cores
 from fiesta_allennlp.core.settings.jsonnet import read_jsonnet
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.documents import command_system  # noqa: F401  # it registers itself
-from fiesta_allennlp.documents.choice import DocumentFacts, DocumentsSetup, answers_path, build_task
+from fiesta_allennlp.documents.choice import DocumentsSetup, answers_path, build_task
 from fiesta_allennlp.documents.document_file import DocumentFile, parse_field_names, read_documents
 from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.documents.queries import AnswerStore, CachedSystem, DocumentQueries, ThreadExecutor, read_charges
@@ -122,13 +122,10 @@ class DocumentSelection(SelectionFamily):
         task = build_task(settings)
         parsed = parse_systems(settings.systems, settings.include_package)
         stored_names = [candidate.name for candidate in stored.candidates if candidate.name in parsed]
-        candidates = {
-            name: parsed[name] for name in (*stored_names, *(name for name in parsed if name not in stored_names))
-        }
+        candidates = {name: parsed[name] for name in dict.fromkeys([*stored_names, *parsed])}
         document_file = read_documents(Path(settings.documents), task, parse_field_names(settings.fields))
-        facts = DocumentFacts(str(document_file.path), len(document_file.documents), document_file.num_items)
         setup = build_with_packages(
-            settings.include_package, lambda: DocumentsSetup.of(settings, task, facts, list(candidates))
+            settings.include_package, lambda: DocumentsSetup.of(settings, task, document_file.facts, list(candidates))
         )
         systems = build_with_packages(settings.include_package, lambda: build_systems(candidates, document_file, task))
         run = stored.meta.run or secrets.token_hex(16)

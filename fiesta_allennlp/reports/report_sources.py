@@ -93,7 +93,8 @@ def _judging_of_runs(meta: Meta, candidates: Sequence[Candidate], directory: Run
 
 
 def _judging_of_documents(meta: Meta, candidates: Sequence[Candidate], directory: RunDirectory) -> Judging:
-    from fiesta_allennlp.documents.choice import DocumentFacts, DocumentsSetup, answers_path, build_task
+    from fiesta_allennlp.documents.choice import DocumentsSetup, answers_path, build_task
+    from fiesta_allennlp.documents.document_file import DocumentFacts
     from fiesta_allennlp.documents.document_settings import DocumentSettings
     from fiesta_allennlp.documents.queries import read_charges
 

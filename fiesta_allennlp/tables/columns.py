@@ -3,11 +3,11 @@
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import Any, DefaultDict, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, escape_invisible, join_some, near_names
 from fiesta_allennlp.core.names import comparison_key, split_names
+from fiesta_allennlp.core.settings.choice_settings import OFFICIAL
 from fiesta_allennlp.tables.corrections import (
     Change,
     TableError,
@@ -46,23 +46,40 @@ COUNT_NAME = re.compile(r"(?i)seed|step|epoch|iter|time|duration|samples|std|ran
 TIME = re.compile(r"(\d+ days?,? )?\d+:\d+(:[\d.]+)?|\d{4}-\d\d-\d\d.*")
 
 
-@dataclass(frozen=True)
 class Roles:
-    """The columns of a table by what they hold.
+    """The columns of a table by what they hold, as the settings of a command say.
 
     Attributes:
-        columns: those of each role in `COLUMNS`; empty if the table has none.
+        records: the rows to read.
+        columns: the columns of each role in `COLUMNS`; empty if the table has none.
         others: the columns that neither a role nor an option names.
         largest: those of which the largest value of each run counts.
         score_text: the score as it was typed, with its sign.
         numbered: `split` or `seed` if the rows of a wide table number it.
     """
 
-    columns: Mapping[str, Tuple[str, ...]]
-    others: Tuple[str, ...]
-    largest: Tuple[str, ...] = ()
-    score_text: str = "score"
-    numbered: str = ""
+    def __init__(self, records: Sequence[Record], settings: Any) -> None:
+        self._settings, self._is_official = settings, settings.splits == OFFICIAL
+        self._name = records[0].file if records else "the table"
+        self._names = _columns_of(records)
+        self._used: Set[str] = set()
+        score = {} if settings.score is None else {"score": settings.score}
+        self._headers: Dict[str, str] = {**(settings.columns or {}), **score}
+        self.records = [record for record in records if any(record.cells.values())]
+        self.largest: List[str] = []
+        self.numbered = ""
+        self._parse_names()
+        self._filter_rows()
+        self._used.update(map(self._column, settings.ignore))
+        self.score_text = self._headers.get("score", "")
+        self._melt()
+        self.columns = {role: self._role_columns(role) for role in COLUMNS}
+        self._used.update(column for columns in self.columns.values() for column in columns)
+        self._refuse_missing()
+        self.score_text = self.score_text or self.columns["score"][0]
+        if self._is_official:
+            self.columns["split"] = ()
+        self.others = [column for column in self._names if column not in self._used]
 
     def text(self, record: Record, role: str) -> str:
         """Return the text of a role, which several columns join with `+`."""
@@ -80,47 +97,27 @@ class Roles:
         """Return the change that leaves out the rows with other names; none for a role of several columns."""
         return keep_rows(self.option_text(role), names) if names and len(self.columns[role]) == 1 else {}
 
+    def _refuse_missing(self) -> None:
+        """Refuse a table without a candidate or a score, with the columns that may be them."""
+        missing = [role for role in ("candidate", "score") if not self.columns[role]]
+        if missing:
+            option = "--columns candidate=COLUMN" if missing[0] == "candidate" else "--score COLUMN"
+            problem = f"no column is the {missing[0]}. Name it with {option}. Columns: {shown_cells(self._names)}."
+            raise TableError(f"{self._name}: {problem}", *_propose_roles(self._free_cells("state"), self.columns))
 
-class RoleFinder:
-    """Finds the roles of the columns of records as the settings of a command say."""
-
-    def __init__(self, records: Sequence[Record], settings: Any, *, is_official: bool) -> None:
-        self.settings, self.is_official = settings, is_official
-        self.name = records[0].file if records else "the table"
-        self.columns = _columns_of(records)
-        self.records = [record for record in records if any(record.cells.values())]
-        self.used: Set[str] = set()
-        score = {} if settings.score is None else {"score": settings.score}
-        self.headers: Dict[str, str] = {**(settings.columns or {}), **score}
-
-    def find(self) -> Tuple[Roles, List[Record]]:
-        """Return the roles, and the rows to read with them."""
-        self._parse_names()
-        largest = self._filter_rows()
-        self.used.update(map(self._column, self.settings.ignore))
-        score_text = self.headers.get("score", "")
-        numbered = self._melt()
-        columns = {role: self._role_columns(role) for role in COLUMNS}
-        missing = next((role for role in ("candidate", "score") if not columns[role]), None)
-        self.used.update(column for names in columns.values() for column in names)
-        if missing is not None:
-            option = "--columns candidate=COLUMN" if missing == "candidate" else "--score COLUMN"
-            problem = f"no column is the {missing}. Name it with {option}. Columns: {shown_cells(self.columns)}."
-            taken = {*self.used, *self.headers.values(), *map(self._find, OWN_NAMES["state"])}
-            cells = {c: [r.cells[c] for r in self.records if r.cells.get(c)] for c in self.columns if c not in taken}
-            raise TableError(f"{self.name}: {problem}", *_propose_roles(cells, columns))
-        if self.is_official:
-            columns["split"] = ()
-        others = tuple(column for column in self.columns if column not in self.used)
-        return Roles(columns, others, tuple(largest), score_text or columns["score"][0], numbered), self.records
+    def _free_cells(self, *roles: str) -> Dict[str, List[str]]:
+        """Return the cells of the columns that are not used, and are not named as one of these roles."""
+        names = (alias for role in roles for alias in OWN_NAMES.get(role, (role,)))
+        taken = {*self._used, *self._headers.values(), *map(self._find, names)}
+        return {c: [r.cells[c] for r in self.records if r.cells.get(c)] for c in self._names if c not in taken}
 
     def _find(self, name: str) -> Optional[str]:
         """Return the column with this name, or else one that differs in case or blanks; None if there is none."""
-        same = [column for column in self.columns if column == name]
-        same = same or [column for column in self.columns if comparison_key(column) == comparison_key(name)]
+        same = [column for column in self._names if column == name]
+        same = same or [column for column in self._names if comparison_key(column) == comparison_key(name)]
         if len(same) > 1:
             names = join_some([ascii(column) for column in same[:2]], " and ")
-            raise DataError(f"{self.name}: the column '{name}' appears twice: {names}. Rename one.")
+            raise DataError(f"{self._name}: the column '{name}' appears twice: {names}. Rename one.")
         return same[0] if same else None
 
     def _column(self, name: str) -> str:
@@ -129,20 +126,23 @@ class RoleFinder:
         if column is not None:
             return column
         word = re.compile(rf"(?i)(?<![^\W_]){re.escape(name)}(?![^\W_])")
-        patterns = find_patterns(self.columns) if name == self.headers.get("score", "").lstrip("+-") else []
-        longer_names = sorted(filter(word.search, (*patterns, *self.columns)), key=_measure_rank)
-        changes: List[Change] = [{"rename": (name, other)} for other in near_names(name, self.columns) or longer_names]
-        problem = f"the column '{name}' is missing.{did_you_mean(name, self.columns)}"
-        raise TableError(f"{self.name}: {problem} Columns: {shown_cells(self.columns)}.", *changes[:2])
+        is_score = name == self._headers.get("score", "").lstrip("+-")
+        patterns = find_patterns(self._names) if is_score else []
+        longer_names = sorted(filter(word.search, (*patterns, *self._names)), key=_measure_rank)
+        changes: List[Change] = [{"rename": (name, other)} for other in near_names(name, self._names) or longer_names]
+        if is_score and not changes:
+            changes += _propose_scores(_numbers_of(self._free_cells(*(role for role in COLUMNS if role != "score"))))
+        problem = f"the column '{name}' is missing.{did_you_mean(name, self._names)}"
+        raise TableError(f"{self._name}: {problem} Columns: {shown_cells(self._names)}.", *changes[:2])
 
     def _named_columns(self) -> Set[Optional[str]]:
         """Return the columns that the settings ignore, or name as a role."""
-        names = {name for header in self.headers.values() for name in (header, *header.split("+"))}
-        return set(map(self._find, (*names, *self.settings.ignore)))
+        names = {name for header in self._headers.values() for name in (header, *header.split("+"))}
+        return set(map(self._find, (*names, *self._settings.ignore)))
 
     def _parse_names(self) -> None:
         """Add the columns that `--parse` takes out of others."""
-        for text in self.settings.parse:
+        for text in self._settings.parse:
             column, pattern = self._cut_at_column(text)
             texts = [record.cells.get(column, "") for record in self.records]
             matches = [match_pattern(pattern, each) for each in texts]
@@ -151,83 +151,80 @@ class RoleFinder:
                 raise ConfigError(f"--parse {text}: no '{column}' matches the pattern. They are: {examples}.")
             for record, parts in zip(self.records, matches, strict=True):
                 record.cells.update(parts or {})
-            self.columns = _columns_of(self.records) or self.columns
+            self._names = _columns_of(self.records) or self._names
 
     def _cut_at_column(self, text: str) -> Tuple[str, str]:
         """Split `COLUMN=TEXT` at the end of the name of a column, which may have an equals sign."""
         pairs = [(text[: match.start()], text[match.end() :]) for match in re.finditer("=", text)]
         name, rest = next((pair for pair in pairs if self._find(pair[0])), (pairs or [(text, "")])[0])
         column = self._column(name)
-        self.used.add(column)
+        self._used.add(column)
         return column, rest
 
-    def _filter_rows(self) -> List[str]:
-        """Keep the rows that `--where` names, and return the columns of which the largest value counts."""
+    def _filter_rows(self) -> None:
+        """Keep the rows that `--where` names, and note the columns of which the largest value counts."""
         kept_values: DefaultDict[str, Set[str]] = defaultdict(set)
-        largest: List[str] = []
-        for text in self.settings.where:
+        for text in self._settings.where:
             column, typed = self._cut_at_column(text)
             values = {record.name(column) for record in self.records}
             if typed == LARGEST and LARGEST not in values:
-                largest.append(column)
+                self.largest.append(column)
                 continue
             wanted = set(map(cell_name, [typed] if cell_name(typed) in values else split_names(typed)))
             if not wanted <= values:
                 names = escape_invisible(join_some(sorted(values, key=cell_order)))
                 hint = did_you_mean(min(wanted - values), values)
-                raise DataError(f"{self.name}: no row has --where {text}.{hint} Values of '{column}': {names}.")
+                raise DataError(f"{self._name}: no row has --where {text}.{hint} Values of '{column}': {names}.")
             kept_values[column] |= wanted
         for column, wanted in kept_values.items():
             self.records = [record for record in self.records if record.name(column) in wanted]
-        return largest
 
     def _wide_columns(self) -> Dict[str, Dict[str, str]]:
         """Return the columns of scores of a wide table, each with what its name says."""
-        if self.settings.wide:
-            return {self._column(name): {"candidate": name} for name in self.settings.wide}
-        pattern = self.headers.get("score", "")
+        if self._settings.wide:
+            return {self._column(name): {"candidate": name} for name in self._settings.wide}
+        pattern = self._headers.get("score", "")
         if "{" not in pattern or self._find(pattern) is not None:
             return {}
-        taken = self.used | self._named_columns()
-        free = [column for column in self.columns if column not in taken and comparison_key(column) not in COLUMNS]
+        taken = self._used | self._named_columns()
+        free = [column for column in self._names if column not in taken and comparison_key(column) not in COLUMNS]
         matches = {column: match_pattern(pattern.lstrip("+-"), column) for column in free}
         if not any(matches.values()):
-            problem = f"no column of {self.name} matches. Columns: {shown_cells(self.columns)}."
+            problem = f"no column of {self._name} matches. Columns: {shown_cells(self._names)}."
             raise ConfigError(f"--score {pattern}: {problem}")
         return {column: parts for column, parts in matches.items() if parts is not None}
 
-    def _melt(self) -> str:
-        """Make a row of each score of a wide table. Return what the rows number if nothing else does."""
+    def _melt(self) -> None:
+        """Make a row of each score of a wide table. Its rows number the splits, or the seeds, if nothing else does."""
         wide = self._wide_columns()
         if not wide:
-            return ""
+            return
         names = {name for parts in wide.values() for name in parts}
-        names |= {role for role in ("split", "seed") if self.headers.get(role) or self._find(role)}
-        is_numbered = "candidate" in names and names.isdisjoint(("split", "seed"))
-        numbered = "seed" if self.is_official or self.headers.get("split") == "" else "split"
+        names |= {role for role in ("split", "seed") if self._headers.get(role) or self._find(role)}
+        if "candidate" in names and names.isdisjoint(("split", "seed")):
+            self.numbered = "seed" if self._is_official or self._headers.get("split") == "" else "split"
         melted: List[Record] = []
         for number, record in enumerate(self.records):
             shared = {column: text for column, text in record.cells.items() if column not in wide}
-            shared.update({numbered: str(number)} if is_numbered else {})
+            shared.update({self.numbered: str(number)} if self.numbered else {})
             for column, parts in wide.items():
                 if record.name(column):
                     melted.append(record._replace(cells={**shared, **parts, "score": record.cells[column]}))
-        self.records, self.columns, self.headers["score"] = melted, _columns_of(melted) or self.columns, "score"
-        return numbered if is_numbered else ""
+        self.records, self._names, self._headers["score"] = melted, _columns_of(melted) or self._names, "score"
 
     def _role_columns(self, role: str) -> Tuple[str, ...]:
         """Return the columns that the settings name for a role, or else the column of that name, which may be the last
         part of a name such as `params.seed`."""
-        header, aliases = self.headers.get(role), OWN_NAMES.get(role, (role,))
+        header, aliases = self._headers.get(role), OWN_NAMES.get(role, (role,))
         if header is None:
             own = [column for column in map(self._find, aliases) if column is not None][:1]
             if role == "task" and not self._named_columns().isdisjoint(own):
                 return ()
-            ends = {c: re.split(r"[./]", c)[-1].casefold() for c in self.columns if c not in self.used}
+            ends = {c: re.split(r"[./]", c)[-1].casefold() for c in self._names if c not in self._used}
             nested = [column for column, end in ends.items() if end in aliases and role in ("seed", "state")]
             return tuple(own or (nested if len(nested) == 1 else ()))
         if header == "":
-            self.used.update(filter(None, map(self._find, aliases)))
+            self._used.update(filter(None, map(self._find, aliases)))
             return ()
         if role == "score" and self._find(header) is None:
             header = header[header[:1] in ("+", "-") :]
@@ -246,13 +243,17 @@ def _columns_of(records: Sequence[Record]) -> List[str]:
 
 def _propose_roles(cells: Mapping[str, List[str]], columns: Mapping[str, Sequence[str]]) -> List[Change]:
     """Return what the cells of free columns suggest to be the scores and the candidates, where `columns` lack them."""
-    numbers = {column: texts for column, texts in cells.items() if texts and None not in map(cell_score, texts)}
+    numbers = _numbers_of(cells)
     texts = {column: own for column, own in cells.items() if column not in numbers and not all(map(TIME.match, own))}
     scores = [{}] if columns["score"] else _propose_scores(numbers)
     is_named = columns["candidate"] or any("{candidate}" in change.get("score", "") for change in scores)
     candidates = [{}] if is_named else _propose_candidates(texts)
     changes: List[Change] = [{**candidate, **score} for candidate in candidates for score in scores]
     return changes[:4]
+
+
+def _numbers_of(cells: Mapping[str, List[str]]) -> Dict[str, List[str]]:
+    return {column: texts for column, texts in cells.items() if texts and None not in map(cell_score, texts)}
 
 
 def _propose_scores(numbers: Mapping[str, List[str]]) -> List[Dict[str, Any]]:

@@ -98,26 +98,25 @@ def _refuse_summaries(scored: Sequence[RunRow], roles: Roles) -> None:
 
 
 def _refuse_two_metrics(rows: Sequence[RunRow], roles: Roles) -> None:
-    by_text = group_rows((row for row in rows if row.metric), "metric")
-    first_rows = {Metric.parse(text): own[0] for text, own in reversed(list(by_text.items()))}
+    named = group_rows((row for row in rows if row.metric), "metric")
+    first_rows = {Metric.parse(text): own[0] for text, own in reversed(named.items())}
     if len(first_rows) > 1:
         row, first = list(first_rows.values())[-2:]
         raise TableError(
             f"{row.place}: the metric is {row.metric}, but in {first.place} it is {first.metric}. Choose one.",
-            *(roles.keep("metric", [text]) for text in list(by_text)[:3]),
+            *(roles.keep("metric", [text]) for text in list(named)[:3]),
             {"columns": {"metric": ""}},
         )
 
 
 def _refuse_two_units(scored: Sequence[RunRow]) -> None:
     """Refuse fractions among percents."""
-    scores = [(row.score, row.place) for row in scored]
-    if have_two_units([score for score, _ in scores]):
-        percent, place = next(pair for pair in scores if pair[0] > 1)
-        fraction, other_place = next(pair for pair in scores if pair[0] <= 1)
+    if have_two_units([row.score for row in scored]):
+        percent = next(row for row in scored if row.score > 1)
+        fraction = next(row for row in scored if row.score <= 1)
         raise TableError(
-            f"{place}: the score is {percent:g}, but in {other_place} it is {fraction:g}: percents among fractions? "
-            "Correct the table. If the scores are right:",
+            f"{percent.place}: the score is {percent.score:g}, but in {fraction.place} it is {fraction.score:g}: "
+            "percents among fractions? Correct the table. If the scores are right:",
             {"allow": (UNITS.name,)},
         )
 

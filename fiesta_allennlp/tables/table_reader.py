@@ -15,7 +15,7 @@ from fiesta_allennlp.core.records import MAX_SCORE
 from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT, OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric, error_word, find_longer_names
 from fiesta_allennlp.selecting.provenance import BroughtRuns
-from fiesta_allennlp.tables.columns import NAMES, RoleFinder, Roles, cell_score
+from fiesta_allennlp.tables.columns import NAMES, Roles, cell_score
 from fiesta_allennlp.tables.corrections import TableError, edit_lines, shown_cell
 from fiesta_allennlp.tables.run_identity import identify_runs
 from fiesta_allennlp.tables.run_table import Outcome, RunRow, RunTable, group_rows
@@ -73,9 +73,8 @@ def read_run_table(path: Path, settings: Any, content: Content = None) -> RunTab
     """
     paths = [str(path), *settings.files]
     try:
-        records = read_records(paths, content, settings)
-        roles, records = RoleFinder(records, settings, is_official=settings.splits == OFFICIAL).find()
-        all_rows = _read_rows(records, roles, settings)
+        roles = Roles(read_records(paths, content, settings), settings)
+        all_rows = _read_rows(roles, settings)
         rows = _scale_rows(identify_runs(all_rows, roles, settings), settings.scale) if all_rows else []
         metric = _determine_metric(rows, roles, settings, str(path))
     except TableError as error:
@@ -100,8 +99,9 @@ def read_brought_runs(
     return table.brought_runs(path.name, file_digest(path) if content is None else ""), table
 
 
-def _read_rows(records: Sequence[Record], roles: Roles, settings: Any) -> List[RunRow]:
+def _read_rows(roles: Roles, settings: Any) -> List[RunRow]:
     """Return a row for each record. Refuse a state, a score or a duration that cannot be read."""
+    records = roles.records
     texts = [text for record in records if (text := roles.cell(record, "score")) and text.casefold() != FAILED]
     has_percent = bool(texts) and all(text.endswith("%") for text in texts)
     return [

@@ -4,7 +4,7 @@ import argparse
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, ClassVar, Dict, Iterable, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean, join_some
 from fiesta_allennlp.core.names import join_names, split_names
@@ -146,11 +146,11 @@ TABLE_OPTIONS = tuple(f.name for f in fields(TableSettings) if f.name not in ("m
 """The settings that say what a table means. A selection has recorded its own."""
 
 
-def refuse_table_options(settings: Any, option_names: Iterable[str], source: Union[str, Path]) -> None:
-    """Refuse options for tables of scores if the scores come from a selection, or from another source, in words."""
-    reason = f"{source} is a selection, which has recorded its own" if isinstance(source, Path) else source
+def refuse_table_options(settings: Any, option_names: Iterable[str], selection: Path) -> None:
+    """Refuse options for tables of scores if the scores come from a selection."""
     for name in option_names:
         if getattr(settings, name) not in (None, (), False):
+            reason = f"{selection} is a selection, which has recorded its own"
             raise ConfigError(f"{flag(name)} is for tables of scores, but {reason}. Remove {flag(name)}.")
 
 

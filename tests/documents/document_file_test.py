@@ -28,7 +28,7 @@ def test_documents_with_their_gold_apart(write: Any) -> None:
     file = read_documents(write(A, "", B), Classification(), {})
     found = [(d.id, d.line, dict(d.fields), d.items[0].gold) for d in file.documents]
     assert found == [("a", 1, {"text": "one"}, "x"), ("b", 3, {"text": "two"}, "y")]
-    assert file.num_items == 2
+    assert file.facts.num_items == 2
     assert read_documents(write(A, "", B), Classification(), {}).fingerprint == file.fingerprint
     assert read_documents(write(B, "", A), Classification(), {}).fingerprint != file.fingerprint
 

@@ -1,7 +1,7 @@
 """The standing of candidates on each task, where they are compared by their average over several."""
 
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any, Iterator, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedTPosterior
@@ -9,13 +9,17 @@ from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.probability.task_leads import TaskModel, prob_on_new_task
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.texts import number_text, probability_text
-from fiesta_allennlp.selecting.results.candidate_table import HTML, TERMINAL, Columns, Table, num_decimals
+from fiesta_allennlp.selecting.results.candidate_table import HTML, TERMINAL, Table, num_decimals
 
 MOST_OF_LEAD = 2 / 3
 """The share of a lead from which a task makes most of it."""
 
 MAX_MEANS = {TERMINAL: 3, HTML: 6}
 """The most candidates whose means the table of tasks shows: a terminal has 80 columns."""
+
+
+MAX_NAME, MAX_TASK_NAME = 7, 18
+"""The longest names, of candidates and of tasks, that fit into a line of 80 columns."""
 
 
 @dataclass(frozen=True)
@@ -86,19 +90,22 @@ def describe_new_task(result: Any) -> Iterator[str]:
 
 def task_table(result: Any, output: str = TERMINAL) -> Table:
     """Return a row for each task: means, the leader, the one without this task, and its share of the lead. On a
-    terminal, long names take several lines."""
-    names = [candidate.name for candidate in result.ranked if not candidate.withdrawn][: MAX_MEANS[output]]
-    digits = num_decimals(result.candidates)
-    columns: Columns = {
-        "task": lambda standing: standing.task,
-        **{name: partial(_mean_text, name, digits) for name in names},
-        "leader": lambda standing: standing.leader,
-        "winner without it": lambda standing: standing.winner_without,
-        "of the lead": lambda standing: number_text(standing.share_of_lead, 2),
-    }
-    table = Table.of(columns, result.tasks, wrapped=(*names, "leader", "winner without it"))
-    return replace(table, title="Tasks, with equal weights")
-
-
-def _mean_text(name: str, digits: int, standing: TaskStanding) -> str:
-    return number_text(standing.means.get(name), digits)
+    terminal, long tasks take several lines, and candidates with long names have numbers."""
+    names = [candidate.name for candidate in result.ranked if not candidate.withdrawn]
+    has_numbers = output == TERMINAL and any(len(name) > MAX_NAME for name in names)
+    labels = {name: str(place) if has_numbers else name for place, name in enumerate(names, 1)}
+    digits, shown = num_decimals(result.candidates), names[: MAX_MEANS[output]]
+    rows = [
+        [
+            "\n".join(wrap(each.task, MAX_TASK_NAME)) if output == TERMINAL else each.task,
+            *(number_text(each.means.get(name), digits) for name in shown),
+            labels[each.leader],
+            labels[each.winner_without],
+            number_text(each.share_of_lead, 2),
+        ]
+        for each in result.tasks
+    ]
+    without = "without it" if output == TERMINAL else "winner without it"
+    headings = ["task", *(labels[name] for name in shown), "leader", without, "of the lead"]
+    title = "Tasks, with equal weights" + "; candidates are numbered in the order above" * has_numbers
+    return Table(headings, rows, title=title, wrapped=("leader", without))

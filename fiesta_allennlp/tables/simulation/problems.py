@@ -190,12 +190,12 @@ def _plan_from_numbers(settings: PlanSettings) -> Simulator:
 
 
 def _read_table(settings: PlanSettings, path: Path) -> Simulator:
-    rows = read_run_table(path, settings)
-    rows.refuse_single()
-    if not rows.has_splits:
+    table = read_run_table(path, settings)
+    table.refuse_single()
+    if not table.has_splits:
         settings = replace(settings, splits=OFFICIAL)
-    history = ScoreThreshold(settings.min_score, rows.metric.minimise).apply_to(rows.history(list(rows.scores)))
-    pilot = PosteriorScores(str(path), history, metric=rows.metric, read_back=rows)
+    history = ScoreThreshold(settings.min_score, table.metric.minimise).apply_to(table.history(list(table.scores)))
+    pilot = PosteriorScores(str(path), history, metric=table.metric, read_back=table)
     return _plan_from_pilot(settings, pilot, _choose_settings(settings, {}))
 
 
