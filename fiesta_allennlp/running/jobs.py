@@ -39,6 +39,9 @@ TASK_SECONDS = 60.0  # within which a job gets its task, unless its command died
 POLL_SECONDS = 0.2
 SIGNAL_DELAY_SECONDS = 2.0  # an engine ends all processes of a job: the run's may be gone before this one gets a signal
 
+OUT_OF_MEMORY_COUNTERS = {"": "/sys/fs/cgroup{}/memory.events", "memory": "/sys/fs/cgroup/memory{}/memory.oom_control"}
+"""The files that count kills for lack of memory, by the controllers of their control groups."""
+
 UNSENT = "unsent"
 """Stands for the number of a job while there is none yet."""
 
@@ -306,16 +309,35 @@ class JobExecutor(QueueingExecutor):
 
 def run_in_job(attempt: Attempt, job: str) -> None:
     """Make the run of an attempt in this job, and leave its outcome. The run works in a fresh process, which ends with
-    all that it has started."""
+    all that it has started. Of a process that was killed, the counter of the job's control group tells whether memory
+    was the cause: where only one process is killed, the engine may say that the job completed."""
     task = attempt.read_task(job)
     for name in (SESSION, WORKER):  # of the command, whose environment the engine passes on
         os.environ.pop(name, None)
     device = os.environ.get(DEVICES_VARIABLE) if task.settings.device is None else task.settings.device
     task = replace(task, settings=replace(task.settings, device=device))
+    num_kills_before = num_out_of_memory_kills()
     outcome = make_run(task, start_fork_server(task.settings.num_threads, task.settings.packages))
     if isinstance(outcome, Failure) and outcome.kind == "killed":
         time.sleep(SIGNAL_DELAY_SECONDS)
+        if num_out_of_memory_kills() > num_kills_before:
+            outcome = replace(outcome, kind="machine", error=f"the job ran out of memory: {outcome.error}")
     attempt.write_outcome(outcome)
+
+
+def num_out_of_memory_kills() -> int:
+    """Return how many processes of this job the kernel has killed for lack of memory; 0 if nobody counts.
+
+    In version 2 of control groups all controllers have one place; in version 1 memory has its own.
+    """
+    with suppress(OSError, ValueError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            counter = Path(OUT_OF_MEMORY_COUNTERS.get(controllers, "").format(path))
+            if counter.is_file():
+                counts = dict(count.split() for count in counter.read_text().splitlines())
+                return int(counts.get("oom_kill", 0))
+    return 0
 
 
 def main() -> Optional[str]:

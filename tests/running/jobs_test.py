@@ -1,5 +1,6 @@
 """What follows from the end of a job."""
 
+from pathlib import Path
 from typing import Any, Collection, List, Sequence
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
+from fiesta_allennlp.running import jobs
 from fiesta_allennlp.running.jobs import Attempt, JobExecutor, JobStatus, Verdict, verdict_on
 from tests.running.conftest import Build, given, only_failure
 from tests.running.light import request
@@ -41,6 +43,17 @@ def test_what_follows_from_the_end_of_a_job(
     state: str, has_begun: bool, outcome: "Outcome | None", verdict: Verdict
 ) -> None:
     assert verdict_on(state, has_begun, outcome) == verdict
+
+
+@pytest.mark.skipif(not Path("/proc/self/cgroup").exists(), reason="no control groups")
+def test_kills_for_lack_of_memory_are_those_that_the_control_group_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counter = tmp_path / "memory.events"
+    monkeypatch.setattr(jobs, "OUT_OF_MEMORY_COUNTERS", dict.fromkeys(("", "memory"), str(counter)))
+    assert jobs.num_out_of_memory_kills() == 0
+    counter.write_text("low 0\noom 3\noom_kill 2\n")
+    assert jobs.num_out_of_memory_kills() == 2
 
 
 class Engine(JobExecutor):
