@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, ClassVar, Iterator, List, Mapping, Optional, Tuple, Type
+from typing import Any, Callable, ClassVar, Dict, Iterator, List, Mapping, Optional, Tuple, Type
 
 from rich.console import Console
 
@@ -23,12 +23,12 @@ from fiesta_allennlp.choosing.forecast import LiveForecast
 from fiesta_allennlp.choosing.strategy import Strategy, build_strategy, translated_option_errors
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.records import Candidate, Evaluation, History, Outcome, Request
+from fiesta_allennlp.core.records import Candidate, History, Outcome
 from fiesta_allennlp.core.registry import build_record, build_with_packages
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE
 from fiesta_allennlp.core.settings.metrics import check_metric_sign
-from fiesta_allennlp.running.executor import Evaluator, Executor
+from fiesta_allennlp.running.executor import Executor
 from fiesta_allennlp.running.slurm import end_left_jobs
 from fiesta_allennlp.selecting.listeners import BestModelKeeper, BroughtUnits, Display, Listener
 from fiesta_allennlp.selecting.loop import SelectionLoop
@@ -37,19 +37,6 @@ from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import judge
 from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selecting.store import RunStore
-
-
-@dataclass(frozen=True)
-class CandidateEvaluator(Evaluator):
-    """Runs each candidate as its type does. `runs` are by candidate."""
-
-    runs: Mapping[str, CandidateRun]
-
-    def for_request(self, request: Request) -> Evaluator:
-        return self.runs[request.candidate]
-
-    def evaluate(self, request: Request, directory: Path) -> Evaluation:
-        return self.for_request(request).evaluate(request, directory)
 
 
 @dataclass
@@ -167,12 +154,11 @@ class TrainingSelection(SelectionFamily):
     def pool(self) -> Pool:
         return next(iter(self.preparations.values())).pool
 
-    def evaluator(self, *, is_trial: bool = False) -> CandidateEvaluator:
-        """Return the evaluator of all candidates, removed ones too. The runs of a trial have one epoch, or few
-        records."""
+    def runs(self, *, is_trial: bool = False) -> Dict[str, CandidateRun]:
+        """Return what runs each candidate, removed ones too. The runs of a trial have one epoch, or few records."""
         settings, candidate_set = self.settings, self.candidate_set
         types = {name: type_of(config) for name, config in candidate_set.configs.items()}
-        runs = {
+        return {
             name: candidate.run_class(
                 candidate.config,
                 metric=settings.scored_by.name,
@@ -186,7 +172,6 @@ class TrainingSelection(SelectionFamily):
             )
             for name, candidate in types.items()
         }
-        return CandidateEvaluator(runs)
 
     @contextmanager
     def open_loop(self, store: RunStore, console: Console, display: Display, *, seed: int) -> Iterator[SelectionLoop]:
@@ -197,7 +182,6 @@ class TrainingSelection(SelectionFamily):
         if executor.is_local:
             end_left_jobs(directory)
         with display(console, make_result=make_result, find_queued=executor.queued_runs) as progress:
-            evaluator = self.evaluator()
             listeners: List[Listener] = [progress]
             if UNITS.name not in settings.allow:
                 listeners.append(BroughtUnits())
@@ -205,7 +189,7 @@ class TrainingSelection(SelectionFamily):
                 listeners.append(BestModelKeeper(directory, metric.sign))
             yield SelectionLoop(
                 strategy=strategy,
-                evaluator=evaluator,
+                evaluators=self.runs(),
                 executor=executor,
                 listeners=listeners,
                 store=store,
@@ -304,8 +288,8 @@ def trial(settings: Settings, console: Console) -> Iterator[Outcome]:
         seed = fresh_seed() if settings.seed is None else settings.seed
         if not prepared.pool.official:
             console.print("Note: these programs load their own data, so a trial makes a whole run of each.")
-        evaluator = prepared.evaluator(is_trial=True)
+        runs = prepared.runs(is_trial=True)
         for name in prepared.candidate_set.active:
             request = make_request(seed, name, 0, shared_splits=settings.splits == "shared")
-            prepared.executor.submit(evaluator.for_request(request), request)
+            prepared.executor.submit(runs[name], request)
         yield from prepared.executor.completed()

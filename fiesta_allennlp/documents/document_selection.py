@@ -5,6 +5,7 @@ import re
 import secrets
 import sys
 import threading
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
@@ -194,7 +195,7 @@ class DocumentSelection(SelectionFamily):
             with display(console, report_every=runs_per_line, make_result=make_result) as progress:
                 yield SelectionLoop(
                     strategy=setup.strategy,
-                    evaluator=evaluator,
+                    evaluators=defaultdict(lambda: evaluator),
                     executor=ThreadExecutor(self.directory, workers=settings.workers, on_stop=stopping.set),
                     listeners=[progress],
                     store=store,

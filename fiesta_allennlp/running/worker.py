@@ -56,10 +56,6 @@ class Evaluator(Registrable):
             Exception: if anything goes wrong; the executor turns it into a `Failure`.
         """
 
-    def for_request(self, request: Request) -> "Evaluator":
-        """Return the evaluator of this request alone, which executors are given and send to workers."""
-        return self
-
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:
         """Return the outcome of a run that finished in `directory` but was not recorded, if there is one."""
         return None

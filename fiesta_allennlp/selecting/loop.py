@@ -8,7 +8,7 @@ import shlex
 import shutil
 import time
 from dataclasses import dataclass, field, replace
-from typing import List, Optional, Sequence, Set
+from typing import List, Mapping, Optional, Sequence, Set
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Strategy
@@ -66,12 +66,12 @@ class WorkingTime:
 class SelectionLoop:
     """A selection with everything that its loop needs. If the store has a history, the loop continues from there.
 
-    `max_failures` is the number of failures after which a candidate is withdrawn (`History.num_counted_failures`).
-    `max_hours` limits the loops of all sessions together.
+    `evaluators` make the runs, by candidate. `max_failures` is the number of failures after which a candidate is
+    withdrawn (`History.num_counted_failures`). `max_hours` limits the loops of all sessions together.
     """
 
     strategy: Strategy
-    evaluator: Evaluator
+    evaluators: Mapping[str, Evaluator]
     executor: Executor
     listeners: Sequence[Listener]
     store: RunStore
@@ -152,7 +152,7 @@ class SelectionLoop:
 
     def _find_finished_run(self, request: Request) -> Optional[Evaluation]:
         """Return the result of a run whose command or process was killed after it had finished; None if it had not."""
-        run = self.evaluator.for_request(request)
+        run = self.evaluators[request.candidate]
         evaluation = run.salvage(request, self.directory.evaluation(request.name))
         if evaluation is not None:
             logger.info("%s had finished before it was killed; recording its score", request.name)
@@ -196,7 +196,7 @@ class SelectionLoop:
     def _submit(self, request: Request) -> None:
         logger.info("start %s (split seed %d)", request.name, request.split_seed)
         self.retries.record_start(request)
-        self.executor.submit(self.evaluator.for_request(request), request)
+        self.executor.submit(self.evaluators[request.candidate], request)
         self.active_requests.add(request)
 
     def _wait_for_outcome(self, *, timeout: float) -> Optional[Outcome]:
@@ -248,7 +248,7 @@ class SelectionLoop:
         is_about_metric = failure.kind == "metric" and self.store.meta().kind == "trainings"
         if not is_about_metric or history.has_finished_own(request.candidate):
             return
-        remedy = self.evaluator.for_request(request).remedy(self.directory.evaluation(request.name))
+        remedy = self.evaluators[request.candidate].remedy(self.directory.evaluation(request.name))
         command = f"{full_command('select')} -s {shlex.quote(str(self.directory.root))} --recover{remedy}"
         advice = "" if remedy else "Correct the program; for another command, add all candidates to this one. "
         raise FiestaError(f"{request.name}: {failure.error} No run is lost. {advice}Continue with: {command}")

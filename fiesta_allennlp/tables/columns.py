@@ -103,9 +103,13 @@ class Roles:
         if missing:
             option = "--columns candidate=COLUMN" if missing[0] == "candidate" else "--score COLUMN"
             problem = f"no column is the {missing[0]}. Name it with {option}. Columns: {shown_cells(self._names)}."
-            taken = {*self._used, *self._headers.values(), *map(self._find, OWN_NAMES["state"])}
-            cells = {c: [r.cells[c] for r in self.records if r.cells.get(c)] for c in self._names if c not in taken}
-            raise TableError(f"{self._name}: {problem}", *_propose_roles(cells, self.columns))
+            raise TableError(f"{self._name}: {problem}", *_propose_roles(self._free_cells("state"), self.columns))
+
+    def _free_cells(self, *roles: str) -> Dict[str, List[str]]:
+        """Return the cells of the columns that are not used, and are not named as one of these roles."""
+        names = (alias for role in roles for alias in OWN_NAMES.get(role, (role,)))
+        taken = {*self._used, *self._headers.values(), *map(self._find, names)}
+        return {c: [r.cells[c] for r in self.records if r.cells.get(c)] for c in self._names if c not in taken}
 
     def _find(self, name: str) -> Optional[str]:
         """Return the column with this name, or else one that differs in case or blanks; None if there is none."""
@@ -122,9 +126,12 @@ class Roles:
         if column is not None:
             return column
         word = re.compile(rf"(?i)(?<![^\W_]){re.escape(name)}(?![^\W_])")
-        patterns = find_patterns(self._names) if name == self._headers.get("score", "").lstrip("+-") else []
+        is_score = name == self._headers.get("score", "").lstrip("+-")
+        patterns = find_patterns(self._names) if is_score else []
         longer_names = sorted(filter(word.search, (*patterns, *self._names)), key=_measure_rank)
         changes: List[Change] = [{"rename": (name, other)} for other in near_names(name, self._names) or longer_names]
+        if is_score and not changes:
+            changes += _propose_scores(_numbers_of(self._free_cells(*(role for role in COLUMNS if role != "score"))))
         problem = f"the column '{name}' is missing.{did_you_mean(name, self._names)}"
         raise TableError(f"{self._name}: {problem} Columns: {shown_cells(self._names)}.", *changes[:2])
 
@@ -236,13 +243,17 @@ def _columns_of(records: Sequence[Record]) -> List[str]:
 
 def _propose_roles(cells: Mapping[str, List[str]], columns: Mapping[str, Sequence[str]]) -> List[Change]:
     """Return what the cells of free columns suggest to be the scores and the candidates, where `columns` lack them."""
-    numbers = {column: texts for column, texts in cells.items() if texts and None not in map(cell_score, texts)}
+    numbers = _numbers_of(cells)
     texts = {column: own for column, own in cells.items() if column not in numbers and not all(map(TIME.match, own))}
     scores = [{}] if columns["score"] else _propose_scores(numbers)
     is_named = columns["candidate"] or any("{candidate}" in change.get("score", "") for change in scores)
     candidates = [{}] if is_named else _propose_candidates(texts)
     changes: List[Change] = [{**candidate, **score} for candidate in candidates for score in scores]
     return changes[:4]
+
+
+def _numbers_of(cells: Mapping[str, List[str]]) -> Dict[str, List[str]]:
+    return {column: texts for column, texts in cells.items() if texts and None not in map(cell_score, texts)}
 
 
 def _propose_scores(numbers: Mapping[str, List[str]]) -> List[Dict[str, Any]]:

@@ -120,7 +120,7 @@ class Run:
         try:
             self.decision = SelectionLoop(
                 strategy=build(Strategy, {"belief": {"type": "student_t"}, **self.params}),
-                evaluator=evaluator or Normal(),
+                evaluators=dict.fromkeys(MEANS, evaluator or Normal()),
                 executor=self.executor,
                 store=store,
                 directory=self.directory,

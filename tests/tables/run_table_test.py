@@ -236,6 +236,7 @@ HEADER = "candidate,seed,score\n"
         ("candidate,seed,score,task\na,0,1,x\n", {"where": ["task=z"]}, "no row has --where task=z.* Values .*: x"),
         ("a,b\n1,2\n", {}, "no column is the candidate. Name it with --columns candidate=COLUMN. Columns: a, b"),
         ("a,b\n1,2\n", {"wide": ["c", "b"]}, "the column 'c' is missing. Columns: a, b"),
+        (HEADER + "a,0,1\n", {"score": "f1"}, r"the column 'f1' is missing. Columns: .*\n    score='score'"),
         ("a,b\n1,2\n1,OOM\n", {"wide": ["a", "b"]}, "line 3: a score must be a number .* 'OOM'"),
         (
             "candidate,seed,score\na,0,1\na,1,2,3\n",
