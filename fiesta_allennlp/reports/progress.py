@@ -87,7 +87,7 @@ class LiveTable(Listener):
             notes = {note: note for note in describe_other_metrics(result.metric_name, result.other_metrics)}
             for runs in result.collapsed:
                 notes[runs.candidate] = describe_collapsed_runs(runs, minimise=result.minimise)
-            for subject in notes.keys() - self._noted:
+            for subject in [subject for subject in notes if subject not in self._noted]:
                 self._print_line(f"Note: {notes[subject]}")
             self._noted |= notes.keys()
         self._print_pending_line()
