@@ -1,6 +1,7 @@
 """What precedes the first run: the executor, the checks of candidates, which build each once, and the metric."""
 
 import inspect
+import json
 import os
 from dataclasses import replace
 from importlib import import_module
@@ -89,6 +90,18 @@ def resolve_devices(devices: Sequence[str]) -> List[str]:
             num_devices = len(visible_devices)
             raise ConfigError(f"--cuda-devices: no GPU '{device}' found; there are {num_devices}{within}, from 0.")
     return [names[device] for device in devices]
+
+
+def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
+    """Refuse an AllenNLP config that asks for a GPU where the runs of a cluster see none."""
+    for name, candidate in candidates.items():
+        device = candidate.config.get("trainer", {}).get("cuda_device", -1)
+        if executor.hides_gpus and device not in (None, -1, "-1", "cpu"):
+            raise ConfigError(
+                f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but runs on a cluster see a GPU "
+                "only if they request one. Use --executor-option gres=gpu:1 with Slurm, num_gpus=1 with Ray, or "
+                "--overrides '{\"trainer.cuda_device\": -1}' for the CPU."
+            )
 
 
 def prepare_candidates(

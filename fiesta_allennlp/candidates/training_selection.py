@@ -16,7 +16,13 @@ from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.config import DataSnapshot, seen_data_reasons
 from fiesta_allennlp.candidates.points import Trial, trials_of
 from fiesta_allennlp.candidates.pool import Pool, Preparation, check_same_pool
-from fiesta_allennlp.candidates.preparation import build_executor, prepare_candidates, resolve_metric, worker_packages
+from fiesta_allennlp.candidates.preparation import (
+    build_executor,
+    check_gpus,
+    prepare_candidates,
+    resolve_metric,
+    worker_packages,
+)
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.forecast import LiveForecast
@@ -91,6 +97,7 @@ class TrainingSelection(SelectionFamily):
         packages = worker_packages(settings, self.candidate_set)
         build_it = partial(build_executor, settings, self.directory, packages=packages)
         with closing(build_with_packages(settings.include_package, build_it)) as self.executor:
+            check_gpus(active, self.executor)
             preparations = {
                 name: build_record(Preparation, candidate.facts)
                 for name, candidate in self.candidate_set.stored.items()

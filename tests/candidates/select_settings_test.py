@@ -5,6 +5,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Dict, cast
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import HealthCheck, given
@@ -13,13 +14,14 @@ from hypothesis import strategies as some
 
 from fiesta_allennlp.candidates.candidate_set import load_candidates
 from fiesta_allennlp.candidates.points import parse_candidates
-from fiesta_allennlp.candidates.preparation import build_executor
+from fiesta_allennlp.candidates.preparation import build_executor, check_gpus
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.choosing import StoppingRule
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.strategy import build_strategy
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.settings.choice_settings import settings_from_file
 from fiesta_allennlp.core.settings.options import (
     add_options,
@@ -261,3 +263,21 @@ def test_devices_count_within_those_that_are_visible_or_have_names(
 def test_executors_that_cannot_be_built_are_refused(tmp_path: Path, given: Dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         built_executor(tmp_path, **given)
+
+
+@pytest.mark.parametrize(
+    ("trainer", "needs_gpu"),
+    [
+        ({}, False),
+        ({"cuda_device": -1}, False),
+        ({"cuda_device": "cpu"}, False),
+        ({"cuda_device": 1}, True),
+        ({"cuda_device": "cuda:0"}, True),
+    ],
+)
+def test_a_gpu_that_a_config_names_must_be_seen(trainer: Dict[str, Any], needs_gpu: bool) -> None:
+    configs = {name: Candidate(name, "", {"trainer": each}) for name, each in (("one", {}), ("two", trainer))}
+    check_gpus(configs, Mock(hides_gpus=False))
+    unseen = r"candidate 'two': .* --overrides '\{\"trainer.cuda_device\": -1\}'"
+    with pytest.raises(ConfigError, match=unseen) if needs_gpu else nullcontext():
+        check_gpus(configs, Mock(hides_gpus=True))
