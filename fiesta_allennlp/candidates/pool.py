@@ -234,8 +234,9 @@ COMPARED_FIELDS = {
 
 
 def check_same_pool(pools: Mapping[str, Pool]) -> None:
-    """Refuse candidates that would be scored on different data."""
-    (first_name, first), *further = pools.items()
+    """Refuse candidates that would be scored on different data. All are compared with one, a config if there is one,
+    because a program has no fingerprint."""
+    (first_name, first), *further = sorted(pools.items(), key=lambda item: not item[1].fingerprint)
     for name, pool in further:
         difference = _first_difference(first, pool)
         if difference is not None:

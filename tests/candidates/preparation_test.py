@@ -65,6 +65,7 @@ WIDE = {"type": "cnn", "embedding_dim": 50, "num_filters": 8, "ngram_filter_size
     ("key", "changes", "kind", "message"),
     [
         ("model", {"no_such_option": 1}, TypeError, "no_such_option"),
+        ("trainer", {"num_epoch": 3}, ConfigError, "'num_epoch' is not a key of 'trainer'.*num_epochs"),
         ("data_loader", {"batchsize": 3}, (ConfigurationError, TypeError), "batchsize"),
         ("no_such_section", {"a": 1}, ConfigurationError, "no_such_section"),
         ("model", {"seq2vec_encoder": WIDE}, ModelError, "RuntimeError: .* 50 "),

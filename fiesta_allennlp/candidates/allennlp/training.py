@@ -8,6 +8,7 @@ Python 3.11 and later need. With the versions that AllenNLP pins, nothing change
 
 import gc
 import hashlib
+import inspect
 import json
 import os
 import shutil
@@ -28,6 +29,7 @@ from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME, archive_model
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
+from allennlp.training import GradientDescentTrainer
 from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import ReduceOnPlateauLearningRateScheduler
 from filelock import FileLock
@@ -35,7 +37,14 @@ from filelock import FileLock
 from fiesta_allennlp.candidates.allennlp.instances import read_pool
 from fiesta_allennlp.candidates.config import Config, evaluation_config, leaves_of, vector_files
 from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, Division, Pool, Preparation
-from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, ModelError, describe_with_line
+from fiesta_allennlp.core.errors import (
+    ConfigError,
+    DataError,
+    FiestaError,
+    ModelError,
+    check_known_keys,
+    describe_with_line,
+)
 from fiesta_allennlp.core.files import atomic_replacement
 from fiesta_allennlp.core.records import Request
 
@@ -168,6 +177,9 @@ def build_and_try(
 ) -> Tuple[int, FrozenSet[str]]:
     """Build the model and its trainer, and run one batch. Return the number of parameters and the
     names of the metrics. Raise a `ModelError` if the batch fails."""
+    if config["trainer"].get("type", "gradient_descent") == "gradient_descent":  # which ignores unknown keys
+        parameters = inspect.signature(GradientDescentTrainer.from_partial_objects).parameters
+        check_known_keys(config["trainer"], "'trainer'", ["type", "run_sanity_checks", *parameters])
     any_request = Request("", 0, split_seed=0, random_seed=0, numpy_seed=0, pytorch_seed=0)
     run_config = evaluation_config(config, any_request, group_by=pool.group_by, vectors=vectors, division=division)
     run_config["trainer"]["cuda_device"] = -1

@@ -130,6 +130,10 @@ def test_programs_are_compared_by_their_data(reviews: Path) -> None:
     ):
         with pytest.raises(ConfigError, match=f"'one' and 'other' do not read the same data.*{message}"):
             check_same_pool({"one": pool, "other": other})
+    configs = {name: replace(pool, fingerprint=f"of {name}") for name in ("one", "other")}
+    check_same_pool({"program": pool, "one": configs["one"]})
+    with pytest.raises(ConfigError, match="'one' and 'other' do not read the same data: the groups or labels"):
+        check_same_pool({"program": pool, **configs})
 
 
 CONTENTS = {
