@@ -62,10 +62,21 @@ def test_help_needs_the_standard_library_alone() -> None:
     assert loaded(("--version",), ("--help",), *((name, "--help") for name in COMMANDS)) & left_out == set()
 
 
+UNKNOWN = "error: unrecognized arguments:"
+
+
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("select --metrik x", "error: unrecognized arguments: --metrik. Did you mean '--metric'? See "),
+        ("select --metrik x", f"{UNKNOWN} --metrik. Did you mean '--metric'? See "),
+        (
+            "next x.csv --max-hours 8",
+            f"{UNKNOWN} --max-hours 8. Did you mean 'fiesta plan FILE --max-hours N'?",
+        ),
+        (
+            "replay x.csv --candidates a,b",
+            f"{UNKNOWN} --candidates a,b. Did you mean '--where candidate=A,B'?",
+        ),
         ("select a.jsonnet", "error: -s is missing"),
         ("selct -s x", "error: 'selct' is an unknown command. Did you mean 'select'?"),
         ("zzz", "error: 'zzz' is an unknown command."),
@@ -75,6 +86,12 @@ def test_a_usage_error_has_a_status_and_one_message(typed: str, said: str, capsy
     with patch("sys.argv", ["fiesta", *typed.split()]), pytest.raises(SystemExit) as stopped:
         main()
     assert stopped.value.code == 2 and capsys.readouterr().err.startswith(said)
+
+
+def test_documents_have_no_limit_for_each_system(capsys: pytest.CaptureFixture[str]) -> None:
+    with patch("sys.argv", ["fiesta", "documents", "--help-all"]), pytest.raises(SystemExit):
+        main()
+    assert "--max-evaluations" in (text := capsys.readouterr().out) and "per candidate" not in text
 
 
 def test_a_simulation_and_a_status_need_numpy_and_special_functions(selection: Path, tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def choose_system(
     `stopped_by` set to `interrupted`. It keeps every answer.
 
     Args:
-        systems: a mapping from names to archives, files of predictions, URLs or config files. Or a list of systems in
+        systems: a mapping from names to archives, files of predictions or config files. Or a list of systems in
             the command's notation, such as `"a=model.tar.gz"`.
         directory: the directory that keeps all files of the selection.
         recover: the command's option `--recover`.

@@ -62,6 +62,9 @@ class DocumentSettings(SelectionSettings):
     margin: Optional[float] = restated_option(
         SelectionSettings, "margin", help="accept a system within MARGIN of the best (default 0)", parse=None
     )
+    max_evaluations: Optional[int] = restated_option(
+        SelectionSettings, "max_evaluations", help="stop after this many answers (default: when documents run out)"
+    )
     systems: Tuple[str, ...] = option(
         (), "two or more of NAME=model.tar.gz, NAME=predictions.jsonl, NAME=system.jsonnet", metavar="SYSTEM"
     )

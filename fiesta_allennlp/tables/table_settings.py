@@ -93,6 +93,7 @@ class TableSettings:
         "Repeat it for more columns",
         metavar="COLUMN=A,B",
         is_repeated=True,
+        sought_as={"--candidates": "--where candidate=A,B", "--max-hours": "fiesta plan FILE --max-hours N"},
     )
     wide: Tuple[str, ...] = names_option("columns that are candidates; the rows are splits")
     parse: Tuple[str, ...] = _scores(
