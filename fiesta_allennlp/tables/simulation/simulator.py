@@ -13,7 +13,7 @@ from fiesta_allennlp.choosing.fixed_budget import NonAdaptiveFixedConfidence
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.probability.batch import Batch, Ends, OutOfScores, Rules
 from fiesta_allennlp.choosing.strategy import Margin, Strategy, build_strategy
-from fiesta_allennlp.core.records import Evaluation, Failure, History
+from fiesta_allennlp.core.records import LOW_SCORES_PER_FINISHED_RUN, Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import (
     REPLAY_SCORES_STREAM,
     REPLAY_SPLITS_STREAM,
@@ -125,7 +125,7 @@ class Simulator:
                 raise
             interrupted = True
         except OutOfScoresError:
-            if self.settings.with_replacement is not None:
+            if self.sampling.with_replacement or self.settings.with_replacement is not None:
                 raise
             again = replace(self, sampling=replace(self.sampling, with_replacement=True))
             return again.run(repetitions, margins=margins, max_seconds=max_seconds, on_repetitions=on_repetitions)
@@ -262,6 +262,8 @@ def prepare_simulator(settings: ReplaySettings, source: Optional[ScoreSource] = 
     _, max_runs = strategy.bounds(len(names))
     if source.start is not None and source.start.tasks:
         max_runs = min(max_runs * len(source.start.by_task), MAX_RUNS_ON_TASK)
+    if settings.min_score is not None:  # failed runs do not count, as in `History.num_counted_failures`
+        max_runs = max_runs * (1 + LOW_SCORES_PER_FINISHED_RUN) + MAX_FAILURES
     return Simulator(settings, strategy, source, replace(sampling, length=max_runs))
 
 

@@ -138,6 +138,13 @@ def test_an_outlook_worked_by_hand() -> None:
     assert (outlook.mean_rounds, outlook.recommended) == (7.0, {"b": 0.5, "a": 0.5})
 
 
+def test_runs_below_the_least_score_need_no_end_of_scores(write: Any) -> None:
+    """Two of three runs fail: a candidate makes many more runs than the limit counts, and the draws last for them."""
+    scores = write({"a": [0.81, 0.77, 0.76, 0.82, 0.75, 0.74], "b": [0.73, 0.8, 0.76, 0.77, 0.81, 0.72]})
+    outlook = replay(settings(scores=scores, min_score=0.78, max_evaluations=40)).default
+    assert outlook.repetitions == 6 and outlook.with_replacement and outlook.runs.max > 40
+
+
 def test_a_replay_of_few_scores_names_the_plan(write: Any) -> None:
     options = {"confidence": 0.6, "splits": "independent", "with_replacement": True}
     for number, is_warned in ((2, True), (5, False)):
