@@ -17,7 +17,7 @@ from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
 from fiesta_allennlp.tables.simulation.simulator import OnRepetitions, Simulator, prepare_simulator
 from fiesta_allennlp.tables.table_settings import NO_SECONDS, PlanSettings, ReplaySettings
 
-MARGIN_SHARES = (0.1, 0.2, 0.4)
+MARGIN_SHARES = (0.2, 0.4)
 """Margins to compare, in run-to-run sds; rounded to one digit."""
 
 
