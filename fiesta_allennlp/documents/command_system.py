@@ -150,7 +150,8 @@ class Command(System):
     `System` documents the remaining arguments.
 
     Args:
-        command: the program and its arguments, as a list. The content of those that are files is part of the identity.
+        command: the program and its arguments, as a list; a plain `python` is this interpreter. The content of those
+            that are files is part of the identity.
         directory: the working directory of the program (default: the current directory).
         start_time_limit: the extra seconds that the first answer after a start may take, beyond the time limit.
         tries: the total number of times that a question is asked if the process dies over it.
@@ -163,11 +164,12 @@ class Command(System):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        command = self.command
+        command = [sys.executable if word == "python" else word for word in self.command[:1]] + self.command[1:]
         if self.directory is not None and not Path(self.directory).is_dir():
             raise ConfigError(f"'directory' {self.directory} does not exist.")
         if not command or (shutil.which(command[0]) is None and not self._argument_path(command[0]).is_file()):
             raise ConfigError(f"'command' must start with an executable file or a program but is {command}.")
+        self._words = command
         self._process: Optional[LineProcess] = None
         self._is_new = True
         self._is_closed = False
@@ -220,6 +222,6 @@ class Command(System):
             raise Unanswered(STOP_REASON)
         if self._process is not None:
             self._process.close()
-        self._process = LineProcess(self.command, directory=self.directory, log=self._log)
+        self._process = LineProcess(self._words, directory=self.directory, log=self._log)
         self._is_new = True
         return self._process
