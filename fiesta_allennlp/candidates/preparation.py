@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 from rich.console import Console
 
 from fiesta_allennlp.candidates.candidate_set import CandidateSet
-from fiesta_allennlp.candidates.candidate_types import type_of
+from fiesta_allennlp.candidates.candidate_types import AllenNLPCandidate, type_of
 from fiesta_allennlp.candidates.config import Config
 from fiesta_allennlp.candidates.pool import Division, Preparation
 from fiesta_allennlp.candidates.select_settings import Settings
@@ -94,8 +94,9 @@ def resolve_devices(devices: Sequence[str]) -> List[str]:
 
 def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
     """Refuse an AllenNLP config that asks for a GPU where the runs of a cluster see none."""
-    for name, candidate in candidates.items():
-        device = candidate.config.get("trainer", {}).get("cuda_device", -1)
+    own = {name: each for name, each in candidates.items() if isinstance(type_of(each.config), AllenNLPCandidate)}
+    for name, candidate in own.items():
+        device = candidate.config["trainer"].get("cuda_device", -1)
         if executor.hides_gpus and device not in (None, -1, "-1", "cpu"):
             raise ConfigError(
                 f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but runs on a cluster see a GPU "

@@ -277,6 +277,7 @@ def test_executors_that_cannot_be_built_are_refused(tmp_path: Path, given: Dict[
 )
 def test_a_gpu_that_a_config_names_must_be_seen(trainer: Dict[str, Any], needs_gpu: bool) -> None:
     configs = {name: Candidate(name, "", {"trainer": each}) for name, each in (("one", {}), ("two", trainer))}
+    configs["three"] = Candidate("three", "", {"type": "program", "command": ["true"], "trainer": "cuda"})
     check_gpus(configs, Mock(hides_gpus=False))
     unseen = r"candidate 'two': .* --overrides '\{\"trainer.cuda_device\": -1\}'"
     with pytest.raises(ConfigError, match=unseen) if needs_gpu else nullcontext():
