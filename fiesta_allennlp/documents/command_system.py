@@ -17,6 +17,7 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import file_digest, shorten
 from fiesta_allennlp.documents.system import STOP_REASON, OutOfTime, ProcessDied, System, Unanswered
 from fiesta_allennlp.running import process_tree
+from fiesta_allennlp.running.machine import with_interpreter
 
 MAX_LINE_BYTES = 2**26  # bytes
 KILL_TIMEOUT_SECONDS = 5.0
@@ -164,7 +165,7 @@ class Command(System):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        command = [sys.executable if word == "python" else word for word in self.command[:1]] + self.command[1:]
+        command = with_interpreter(self.command)
         if self.directory is not None and not Path(self.directory).is_dir():
             raise ConfigError(f"'directory' {self.directory} does not exist.")
         if not command or (shutil.which(command[0]) is None and not self._argument_path(command[0]).is_file()):

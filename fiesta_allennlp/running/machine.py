@@ -3,13 +3,14 @@
 import os
 import platform
 import subprocess
+import sys
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from itertools import takewhile
 from pathlib import Path
-from typing import Dict, List, Mapping, Optional, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, Origin
 from fiesta_allennlp.core.settings.defaults import num_cores
@@ -21,6 +22,9 @@ PACKAGES = ("allennlp", "allennlp-models", "torch", "transformers", "spacy", "sc
 RUN_ORIGIN: ContextVar[Origin] = ContextVar("RUN_ORIGIN", default=UNKNOWN_ORIGIN)
 """The origin of the run that this process makes."""
 
+PYTHON = "python"
+"""As the first word of a command, this interpreter, whatever the PATH has."""
+
 JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 """The variables in which batch systems put the number of a job."""
 
@@ -30,6 +34,11 @@ NODE_VARIABLE = "SLURMD_NODENAME"
 DEVICES_VARIABLE = "CUDA_VISIBLE_DEVICES"
 GPU_PREFIXES = ("GPU-", "MIG-")  # begin the names of cards, and of parts of them
 NUM_ID_CHARACTERS = 12  # of the name of a card: CUDA takes any beginning that no other card has
+
+
+def with_interpreter(command: Sequence[str]) -> List[str]:
+    """Return a program and its arguments, where a plain `python` is this interpreter."""
+    return [sys.executable if word == PYTHON else word for word in command[:1]] + list(command[1:])
 
 
 @cache

@@ -12,10 +12,11 @@ from fiesta_allennlp.candidates.candidate import AnyCandidate, check_no_split_op
 from fiesta_allennlp.candidates.config import absolute_paths
 from fiesta_allennlp.candidates.pool import SET_NAMES, Division, Preparation, first_group_key
 from fiesta_allennlp.candidates.programs.program_data import FORMATS, ProgramData
-from fiesta_allennlp.candidates.programs.program_run import PLACEHOLDER_PATTERN, PYTHON, STDOUT, ProgramRun
+from fiesta_allennlp.candidates.programs.program_run import PLACEHOLDER_PATTERN, STDOUT, ProgramRun
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError, check_known_keys, did_you_mean
 from fiesta_allennlp.core.files import shown_value
+from fiesta_allennlp.running.machine import PYTHON
 from fiesta_allennlp.selecting.objections import UNSEEDED
 
 PROGRAM_TYPE = "program"

@@ -29,6 +29,7 @@ from fiesta_allennlp.core.files import (
     write_json_file,
 )
 from fiesta_allennlp.core.records import Request
+from fiesta_allennlp.running.machine import PYTHON, with_interpreter
 from fiesta_allennlp.running.process_tree import end_below
 
 CHUNK_BYTES, MAX_BYTES_KEPT = 2**16, 2**22  # bytes of the output: of one reading, and of its end
@@ -47,7 +48,6 @@ PLACEHOLDER_PATTERN = re.compile(r"\{\{(\w+)\}\}|(?<!\$)\{(\w+)\}")
 
 
 STDOUT = "stdout"  # the value of `metrics` if they are the last line of the standard output
-PYTHON = "python"  # as the first word, the interpreter of the selection, like `{python}`
 
 DEFAULT_METRICS = "{directory}/metrics.json"
 EXPECTED_TEXT = (
@@ -62,9 +62,8 @@ def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
 
 
 def fill_command(config: Mapping[str, Any], values: Mapping[str, str]) -> List[str]:
-    """Return the program and its arguments. A plain `python` is this interpreter."""
-    program, *arguments = config["command"]
-    return [fill_placeholders(word, values) for word in ("{python}" if program == PYTHON else program, *arguments)]
+    """Return the program and its arguments."""
+    return with_interpreter([fill_placeholders(word, values) for word in config["command"]])
 
 
 def run_program(command: Sequence[str], *, environment: Mapping[str, str], directory: Optional[str]) -> str:
