@@ -10,14 +10,7 @@ from typing import Any, Callable, ClassVar, Dict, Optional, Tuple
 from fiesta_allennlp.candidates.pool import SET_NAMES, Division, check_ratios
 from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.core.files import refuse_repeated_keys
-from fiesta_allennlp.core.settings.choice_settings import (
-    SelectionSettings,
-    max_failures_option,
-    min_score_option,
-    preset_option,
-    seed_option,
-    splits_option,
-)
+from fiesta_allennlp.core.settings import choice_settings
 from fiesta_allennlp.core.settings.defaults import METRIC
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.core.settings.options import RESOURCES_GROUP, SELECTION_GROUP, flag, option, resource_option
@@ -47,7 +40,7 @@ _fixed_option = partial(_scoring_option, is_fixed=True)
 
 
 @dataclass(frozen=True)
-class Settings(SelectionSettings):
+class Settings(choice_settings.SelectionSettings):
     """The settings of `fiesta select`, with the names and defaults of the command's options.
 
     `candidates` are configs, written as `PATH` or `NAME=PATH`, or the commands of programs, written as `NAME=COMMAND`,
@@ -111,8 +104,8 @@ class Settings(SelectionSettings):
         metavar="FILE.jsonl|JSON",
         parse=_points,
     )
-    preset: Optional[str] = preset_option()
-    splits: str = splits_option(SCORING_GROUP)
+    preset: Optional[str] = choice_settings.preset_option()
+    splits: str = choice_settings.splits_option(SCORING_GROUP)
     split_ratios: Tuple[float, ...] = _fixed_option(
         (),
         "shares of the sets in random splits, such as 0.64,0.16,0.2, or 0.8,0.2 for two (default: the official sizes)",
@@ -128,9 +121,9 @@ class Settings(SelectionSettings):
         is_rare=True,
     )
     allow: Tuple[str, ...] = allow_option(RESOURCES_GROUP)
-    min_score: Optional[float] = min_score_option(SCORING_GROUP)
+    min_score: Optional[float] = choice_settings.min_score_option(SCORING_GROUP)
     max_hours: Optional[float] = resource_option(None, "stop after this many hours in total", above=0, is_rare=True)
-    max_failures: int = max_failures_option()
+    max_failures: int = choice_settings.max_failures_option()
     keep: str = resource_option(
         "none",
         "trained models to keep: none, best (of the winner), or all",
@@ -138,7 +131,7 @@ class Settings(SelectionSettings):
         is_rare=True,
     )
     overrides: str = _fixed_option("", "a Jsonnet object with values for every config", short="-o")
-    seed: Optional[int] = seed_option(SCORING_GROUP)
+    seed: Optional[int] = choice_settings.seed_option(SCORING_GROUP)
     include_package: Tuple[str, ...] = option((), "packages to import first")
 
     def __post_init__(self) -> None:

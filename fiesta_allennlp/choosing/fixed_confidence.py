@@ -7,26 +7,18 @@ from typing import Any, List, Optional, Tuple, Union
 
 import numpy as np
 
+from fiesta_allennlp.choosing import strategy
 from fiesta_allennlp.choosing.beliefs.belief import Belief
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.probability.batch import ChooseAtOnce, Rules, num_units_of_pair
 from fiesta_allennlp.choosing.probability.leads import Leads
 from fiesta_allennlp.choosing.stopping_rules import BayesianStop, EarlyLooks, StoppingRule
-from fiesta_allennlp.choosing.strategy import (
-    Margin,
-    Strategy,
-    analyse,
-    check_candidates,
-    fill_evenly,
-    have_units,
-    valid_names,
-)
 from fiesta_allennlp.core.errors import ConfigError, OptionError
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.settings.defaults import CONFIDENCE, MAX_EVALUATIONS_PER_CANDIDATE
 
 
-class FixedConfidence(Strategy):
+class FixedConfidence(strategy.Strategy):
     """Continues until one candidate is the best, within `margin`, with the target confidence.
 
     The selection stops as soon as every active candidate has runs on `num_starts` splits and the stopping rule is met,
@@ -62,7 +54,7 @@ class FixedConfidence(Strategy):
     ) -> None:
         self.belief = belief
         self.confidence: float = confidence
-        self.margin, self.parsed_margin = margin, Margin.parse(margin)
+        self.margin, self.parsed_margin = margin, strategy.Margin.parse(margin)
         self.min_runs, self.max_evaluations = min_runs, max_evaluations
         self.stop = EarlyLooks() if stop is None else stop
         self.num_starts: int = self.stop.starts(belief) if num_starts is None else num_starts
@@ -71,7 +63,11 @@ class FixedConfidence(Strategy):
     def with_margin(self, margin: float) -> "FixedConfidence":
         """Return the same strategy with another margin, in units of the score."""
         other = copy(self)
-        other.margin, other.parsed_margin, other._latest_decision = margin, Margin(margin), (None, Decision(best=None))
+        other.margin, other.parsed_margin, other._latest_decision = (
+            margin,
+            strategy.Margin(margin),
+            (None, Decision(best=None)),
+        )
         return other
 
     @abstractmethod
@@ -82,7 +78,7 @@ class FixedConfidence(Strategy):
         """
 
     def check(self, candidates: List[str]) -> None:
-        check_candidates(candidates)
+        strategy.check_candidates(candidates)
         if not 0 < self.confidence < 1:
             raise OptionError("confidence", f"must be above 0 and below 1, such as 0.95, but is {self.confidence}.")
         margin = self.parsed_margin
@@ -138,7 +134,7 @@ class FixedConfidence(Strategy):
         return self._latest_decision[1]
 
     def _conclude(self, history: History) -> Decision:
-        decision = self._complete(history, analyse(history, self.belief, margin=self.parsed_margin))
+        decision = self._complete(history, strategy.analyse(history, self.belief, margin=self.parsed_margin))
         num_left, may_stop = self.room(history) + len(history.pending), self.may_stop(history, decision)
         has_rival = len(history.active) > 1
         missing_runs = self._missing_runs(history, decision) if has_rival and may_stop else None
@@ -197,13 +193,13 @@ class FixedConfidence(Strategy):
         missing_runs = self.stop.missing_runs(history, decision, self.confidence)
         if missing_runs == ():
             pair = self.open([name for name in (decision.best, decision.rival) if name is not None])
-            missing_runs = tuple(fill_evenly({n: history.num_units(n) for n in pair}, target_runs=self.to_win))
+            missing_runs = tuple(strategy.fill_evenly({n: history.num_units(n) for n in pair}, target_runs=self.to_win))
         method = f"{type(self.stop).__name__}.missing_runs"
-        return None if missing_runs is None else self.open(valid_names(missing_runs, history, method))
+        return None if missing_runs is None else self.open(strategy.valid_names(missing_runs, history, method))
 
     def may_stop(self, history: History, decision: Decision) -> bool:
         """Return whether enough runs have finished to ask the stopping rule."""
-        return decision.best is not None and have_units(history, self.open(history.active), self.num_starts)
+        return decision.best is not None and strategy.have_units(history, self.open(history.active), self.num_starts)
 
     def rules(self, limit: int, num_slots: int) -> Optional[Rules]:
         """Return the same rules for many selections at once; None for a strategy or a stopping rule that needs the

@@ -25,18 +25,12 @@ from fiesta_allennlp.reports.progress import LiveTable
 from fiesta_allennlp.running.fork_server import check_main_guard
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.session import StoredState
+from fiesta_allennlp.tables import table_settings
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.next_runs import next_runs as find_next_runs
 from fiesta_allennlp.tables.simulation.planning import Simulation
 from fiesta_allennlp.tables.simulation.score_sources import ScoreSource, read_score_table
 from fiesta_allennlp.tables.table_reader import read_brought_runs
-from fiesta_allennlp.tables.table_settings import (
-    BroughtSettings,
-    NextSettings,
-    PlanSettings,
-    ReplaySettings,
-    split_table_argument,
-)
 
 Candidates = Union[Sequence[Union[str, Path]], Mapping[str, Union[str, Path]]]
 Scores = Any
@@ -81,8 +75,8 @@ def select(
     options = _to_options(settings, candidates, candidates_option="candidates")
     path, beginning = Path(directory), None
     if scores is not None:
-        table_values, content = split_table_argument({}, scores, "scores")
-        runs, _ = read_brought_runs(BroughtSettings(**table_values), options, content)
+        table_values, content = table_settings.split_table_argument({}, scores, "scores")
+        runs, _ = read_brought_runs(table_settings.BroughtSettings(**table_values), options, content)
         beginning = StoredState(brought=runs)
     modes: Dict[str, Any] = {"recover": recover, "force": force}
     run_select(options, path, console=_console(progress), display=LiveTable, beginning=beginning, **modes)
@@ -159,7 +153,7 @@ def choose_system(
     return DocumentsResult.read(path)
 
 
-@takes_options(ReplaySettings)
+@takes_options(table_settings.ReplaySettings)
 def replay(scores: Scores, *, progress: Optional[bool] = None, **settings: Any) -> Simulation:
     """Repeat a selection over existing scores, and measure how many runs it takes and how often it picks the best.
 
@@ -174,18 +168,18 @@ def replay(scores: Scores, *, progress: Optional[bool] = None, **settings: Any) 
         KeyboardInterrupt: if an interrupt comes before the first repetition has finished. After a later interrupt, the
             call returns a result that records it.
     """
-    option_values, content = split_table_argument(
+    option_values, content = table_settings.split_table_argument(
         settings, None if isinstance(scores, ScoreSource) else scores, "scores"
     )
     source = scores if isinstance(scores, ScoreSource) else None
-    replay_settings = ReplaySettings.from_layers(option_values)
+    replay_settings = table_settings.ReplaySettings.from_layers(option_values)
     if content is not None:
         source = read_score_table(Path("scores"), replay_settings, content)
     replay_settings = replace(replay_settings, scores=replay_settings.scores or (source.name if source else ""))
     return simulate(replay_settings, _console(progress), source)
 
 
-@takes_options(PlanSettings)
+@takes_options(table_settings.PlanSettings)
 def plan(source: Optional[Union[str, Path]] = None, *, progress: Optional[bool] = None, **settings: Any) -> Simulation:
     """Simulate a selection, and estimate how many runs it will need and how often it will pick the best.
 
@@ -200,11 +194,11 @@ def plan(source: Optional[Union[str, Path]] = None, *, progress: Optional[bool] 
         KeyboardInterrupt: if an interrupt comes before the first repetition has finished. After a later interrupt, the
             call returns a result that records it.
     """
-    option_values, _ = split_table_argument(settings, source, "source")
-    return simulate(PlanSettings.from_layers(option_values), _console(progress))
+    option_values, _ = table_settings.split_table_argument(settings, source, "source")
+    return simulate(table_settings.PlanSettings.from_layers(option_values), _console(progress))
 
 
-@takes_options(NextSettings)
+@takes_options(table_settings.NextSettings)
 def next_runs(scores: Scores, **settings: Any) -> NextRuns:
     """Suggest the next runs of a selection whose runs you make yourself, from their table of scores alone.
 
@@ -217,8 +211,8 @@ def next_runs(scores: Scores, **settings: Any) -> NextRuns:
     Raises:
         FiestaError: if a setting or the table is invalid.
     """
-    option_values, content = split_table_argument(settings, scores, "scores")
-    return find_next_runs(NextSettings.from_layers(option_values), content)
+    option_values, content = table_settings.split_table_argument(settings, scores, "scores")
+    return find_next_runs(table_settings.NextSettings.from_layers(option_values), content)
 
 
 def _to_options(settings: Mapping[str, Any], candidates: Candidates, *, candidates_option: str) -> Dict[str, Any]:

@@ -11,14 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict
 
-from fiesta_allennlp.commands.command import (
-    EXIT_INTERRUPTED,
-    FiestaCommand,
-    add_require_decision,
-    decision_status,
-    import_dotted,
-    print_read_back,
-)
+from fiesta_allennlp.commands import command
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 from fiesta_allennlp.core.files import atomic_replacement
 
@@ -26,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-class StatusCommand(FiestaCommand):
+class StatusCommand(command.FiestaCommand):
     help = "show the progress of a selection, running or not"
     description = """Print the current table of a selection, running or not. The command locks nothing and
 changes nothing in the directory."""
@@ -53,7 +46,7 @@ changes nothing in the directory."""
             time.sleep(settings.every)
 
 
-class ReportCommand(FiestaCommand):
+class ReportCommand(command.FiestaCommand):
     help = "write the report of a selection"
     description = """Write an HTML page, its pictures as PDF, LaTeX tables and CSV files of a finished or running
 selection, or of a table of scores. The command locks nothing and changes nothing in the selection."""
@@ -70,17 +63,17 @@ selection, or of a table of scores. The command locks nothing and changes nothin
         output = options.pop("output", None) or default_output(options.get("source"), options.get("compare"))
         report_record = report(**options, output=output)
         if report_record.read_back is not None:
-            print_read_back(report_record.read_back)
+            command.print_read_back(report_record.read_back)
         console.print(*report_record.decision)
         console.print(f"Report written to {output / 'report.html'}, with more files in the same directory.")
         return 0
 
 
-class ChoiceCommand(FiestaCommand):
+class ChoiceCommand(command.FiestaCommand):
     """A command whose settings say how a selection chooses, so that they may come from a preset."""
 
     def build_settings(self, args: argparse.Namespace) -> Any:
-        return import_dotted(self.settings_class_path).from_layers(self.typed_settings(args))
+        return command.import_dotted(self.settings_class_path).from_layers(self.typed_settings(args))
 
 
 class SimulationCommand(ChoiceCommand):
@@ -101,13 +94,13 @@ class SimulationCommand(ChoiceCommand):
         from fiesta_allennlp.selecting.results.candidate_table import show
 
         result = simulate(self.build_settings(args), console)
-        print_read_back(*filter(None, [result.source.read_back]))
+        command.print_read_back(*filter(None, [result.source.read_back]))
         console.print(*show(result))
         if args.output is not None:
             from fiesta_allennlp.core.files import write_json_file
 
             write_json_file(args.output, result.summary, indent=2, allow_nan=False)
-        return EXIT_INTERRUPTED if result.interrupted else 0
+        return command.EXIT_INTERRUPTED if result.interrupted else 0
 
 
 class PlanCommand(SimulationCommand):
@@ -148,7 +141,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
     def add_other_options(self, groups: Dict[str, Any]) -> None:
         from fiesta_allennlp.core.settings.options import RESOURCES_GROUP
 
-        add_require_decision(groups[RESOURCES_GROUP])
+        command.add_require_decision(groups[RESOURCES_GROUP])
         groups[RESOURCES_GROUP].add_argument(
             "--output",
             type=Path,
@@ -171,7 +164,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
         from fiesta_allennlp.tables.next_runs import next_runs
 
         answer = next_runs(settings)
-        print_read_back(answer.table)
+        command.print_read_back(answer.table)
         if args.output is not None:
             answer.table.write(args.output)
         if args.format == "json":
@@ -184,7 +177,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
                 print(show(answer)[-1], file=sys.stderr)
         else:
             console.print(*show(answer))
-        return decision_status(answer.result, args)
+        return command.decision_status(answer.result, args)
 
 
 PACKAGE = Path(__file__).parent.parent
@@ -192,7 +185,7 @@ PAGES = (PACKAGE / "pages", PACKAGE.parent / "build" / "docs")
 """Where an install has the pages, and where a clone has them after `make docs`."""
 
 
-class DocsCommand(FiestaCommand):
+class DocsCommand(command.FiestaCommand):
     help = "open the guides"
     description = """Print the path of a page of the guides that were installed with this version, and open it in a
 browser if there is one."""
@@ -221,7 +214,7 @@ PLUGIN_MODULE = "fiesta_allennlp.plugin"
 """The module that AllenNLP imports."""
 
 
-class PluginCommand(FiestaCommand):
+class PluginCommand(command.FiestaCommand):
     help = "make the fiesta- commands available in `allennlp`"
     description = """Add the line fiesta_allennlp.plugin to the file .allennlp_plugins in the current directory, where
 AllenNLP looks for plugins. A file that already contains the line is not changed."""

@@ -5,16 +5,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Dict
 
-from fiesta_allennlp.commands.command import (
-    EXIT_INTERRUPTED,
-    EXIT_NO_COMPARISON,
-    EXIT_OPEN,
-    FiestaCommand,
-    add_require_decision,
-    decision_status,
-    import_dotted,
-    print_read_back,
-)
+from fiesta_allennlp.commands import command
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, full_command, join_some
 
@@ -27,7 +18,7 @@ LIMIT_OPTIONS = {"max_evaluations": "--max-evaluations N", "max_hours": "--max-h
 """The option that makes room for more, by what ended a selection."""
 
 
-class SelectionCommand(FiestaCommand):
+class SelectionCommand(command.FiestaCommand):
     """A command that selects in a directory, or with `--dry-run` only checks and prints the plan.
 
     Attributes:
@@ -55,7 +46,7 @@ class SelectionCommand(FiestaCommand):
         parser.add_argument("-r", "--recover", action="store_true", help="resume the selection in the directory")
         parser.add_argument("-f", "--force", action="store_true", help=self.force_help)
         parser.add_argument("--dry-run", action="store_true", help=self.dry_run_help)
-        add_require_decision(parser)
+        command.add_require_decision(parser)
         parser.add_argument("--config", type=Path, help="a Jsonnet file with options, which the command line overrides")
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
@@ -64,9 +55,9 @@ class SelectionCommand(FiestaCommand):
         settings = self.typed_settings(args)
         inputs = self.inputs(args, settings)
         if args.dry_run:
-            complete_settings = import_dotted(self.settings_class_path)(**settings)
-            plan = import_dotted(self.plan_path)(complete_settings, console, **inputs)
-            console.print(*import_dotted(self.plan_view_path)(plan))
+            complete_settings = command.import_dotted(self.settings_class_path)(**settings)
+            plan = command.import_dotted(self.plan_path)(complete_settings, console, **inputs)
+            console.print(*command.import_dotted(self.plan_view_path)(plan))
             return 0
         if args.directory is None:
             raise ConfigError("-s is missing: pass the directory of the selection.")
@@ -75,24 +66,24 @@ class SelectionCommand(FiestaCommand):
         from fiesta_allennlp.selecting.results.candidate_table import candidate_table
 
         inputs.update(recover=args.recover, force=args.force)
-        select = import_dotted(self.select_path)
+        select = command.import_dotted(self.select_path)
         result = select(settings, args.directory, console=console, display=LiveTable, **inputs)
         console.print(candidate_table(result, title=result.metric_text))
         print_failures(result, args, console)
         console.print(*selection_in_words(result))
         if result.stopped_by == "interrupted":
             console.print(f"Continue with: {recover_command(args)}")
-            return EXIT_INTERRUPTED
+            return command.EXIT_INTERRUPTED
         if result.stopped_by in LIMIT_OPTIONS:
             console.print(f"To continue, raise the limit: {recover_command(args)} {LIMIT_OPTIONS[result.stopped_by]}")
-        return decision_status(result, args)
+        return command.decision_status(result, args)
 
     def typed_settings(self, args: argparse.Namespace) -> Dict[str, Any]:
         """Return the settings that were typed, above those of the `--config` file."""
         from fiesta_allennlp.core.settings.choice_settings import merge_settings, settings_from_file
         from fiesta_allennlp.core.settings.options import typed_options
 
-        settings_class = import_dotted(self.settings_class_path)
+        settings_class = command.import_dotted(self.settings_class_path)
         file_settings = settings_from_file(args.config, settings_class) if args.config is not None else {}
         return merge_settings(file_settings, typed_options(args, settings_class), settings_class=settings_class)
 
@@ -167,7 +158,7 @@ selection with its original options."""
         from fiesta_allennlp.tables.table_settings import BroughtSettings
 
         runs, table = read_brought_runs(BroughtSettings(**typed_options(args, BroughtSettings)), settings)
-        print_read_back(table)
+        command.print_read_back(table)
         return {"beginning": StoredState(brought=runs)}
 
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -199,7 +190,7 @@ selection with its original options."""
         notes = describe_other_metrics(settings.scored_by.name, find_other_metrics(finished))
         console.print(trial_table(outcomes, settings.scored_by.name), *reasons, *notes)
         console.print("A single run says little about a candidate. Nothing was kept.")
-        return EXIT_NO_COMPARISON if failures else 0
+        return command.EXIT_NO_COMPARISON if failures else 0
 
 
 class DocumentsCommand(SelectionCommand):
@@ -221,7 +212,7 @@ resumes an interrupted selection with its original options."""
     dry_run_help = "check documents and options and open every system once, but query nothing"
 
 
-class ConfirmCommand(FiestaCommand):
+class ConfirmCommand(command.FiestaCommand):
     help = "confirm the winner of a selection with fresh runs"
     description = """Make fresh runs of the winner of a selection and of its runner-up, or of the rivals of --against,
 on new splits and seeds. Their number is fixed beforehand and they choose nothing, so the usual t-test and interval
@@ -241,7 +232,7 @@ the resources that you change. --recover continues them after an interruption.""
         parser.set_defaults(directory_flag="")
         parser.add_argument("-r", "--recover", action="store_true", help="continue the latest confirmation")
         parser.add_argument("--dry-run", action="store_true", help="print what these runs can show")
-        add_require_decision(parser, decision="the winner was confirmed against every rival")
+        command.add_require_decision(parser, decision="the winner was confirmed against every rival")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         from fiesta_allennlp.candidates.select_settings import Settings
@@ -267,9 +258,9 @@ the resources that you change. --recover continues them after an interruption.""
         result = confirm(settings, resources, console, display=LiveTable, recover=args.recover)
         console.print(*show(result))
         if result.is_over:
-            return EXIT_OPEN if args.require_decision and result.verdict != "confirmed" else 0
+            return command.EXIT_OPEN if args.require_decision and result.verdict != "confirmed" else 0
         console.print(f"Continue with: {recover_command(args)}")
-        return EXIT_INTERRUPTED
+        return command.EXIT_INTERRUPTED
 
     def interrupt_text(self, args: argparse.Namespace) -> str:
         return f"Interrupted; no finished run is lost. Continue with: {recover_command(args)}"

@@ -7,16 +7,9 @@ from rich.console import Console
 from fiesta_allennlp.confirming.confirm_settings import ConfirmSettings, check_resources
 from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan, FreshComparison
 from fiesta_allennlp.confirming.fresh_runs import FinishedSelection, read_confirmation, resume_confirmation
+from fiesta_allennlp.core import texts
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.settings.defaults import POWER
-from fiesta_allennlp.core.texts import (
-    count_text,
-    duration_text,
-    interval_text,
-    names_text,
-    number_text,
-    probability_text,
-)
 from fiesta_allennlp.selecting.listeners import Display
 from fiesta_allennlp.selecting.results.candidate_table import Columns, Table, TerminalLines, show
 from fiesta_allennlp.selecting.results.verdict import SeenLead
@@ -29,10 +22,10 @@ def confirmation_table(confirmations: Sequence[Confirmation]) -> Table:
         "winner": lambda row: row[0].winner,
         "against": lambda row: row[1].rival,
         "runs": lambda row: str(row[0].num_runs),
-        "lead": lambda row: number_text(row[1].difference, sign="+"),
-        "95% interval": lambda row: interval_text(row[1].interval),
-        "in sds": lambda row: number_text(row[1].lead_in_sds, 2),
-        "p": lambda row: probability_text(row[1].p_value),
+        "lead": lambda row: texts.number_text(row[1].difference, sign="+"),
+        "95% interval": lambda row: texts.interval_text(row[1].interval),
+        "in sds": lambda row: texts.number_text(row[1].lead_in_sds, 2),
+        "p": lambda row: texts.probability_text(row[1].p_value),
         "verdict": lambda row: row[1].verdict,
     }
     return Table.of(columns, rows)
@@ -50,7 +43,7 @@ def confirmation_in_words(confirmation: Confirmation) -> Iterator[str]:
     for comparison in confirmation.comparisons:
         yield _verdict_in_words(confirmation, comparison)
     for candidate in result.candidates:
-        failed = count_text(candidate.failures, "fresh run")
+        failed = texts.count_text(candidate.failures, "fresh run")
         if candidate.num_evaluations < confirmation.num_runs:
             scores = f"{candidate.num_evaluations} of {confirmation.num_runs} scores"
             yield f"{candidate.name} has {scores} ({failed} failed), so nothing about it is confirmed."
@@ -67,33 +60,36 @@ def _verdict_in_words(confirmation: Confirmation, comparison: FreshComparison) -
         "contradicted": f"Contradicted: {rival} is better than {winner}",
         "not confirmed": f"Not confirmed: {winner} against {rival}",
     }[comparison.verdict]
-    runs = count_text(confirmation.num_runs, "fresh run") + " each"
+    runs = texts.count_text(confirmation.num_runs, "fresh run") + " each"
     if comparison.difference is None:
         return f"{lead}. Too few of the {runs} have a score."
     test, splits = "Welch's t-test", ""
     if comparison.num_pairs:
-        test, splits = "paired t-test", f" on {count_text(comparison.num_pairs, 'shared split')}"
-    difference = f"{winner} minus {rival} is {number_text(comparison.difference, sign='+')}{splits}"
-    interval, p_text = f"95% interval {interval_text(comparison.interval)}", probability_text(comparison.p_value)
+        test, splits = "paired t-test", f" on {texts.count_text(comparison.num_pairs, 'shared split')}"
+    difference = f"{winner} minus {rival} is {texts.number_text(comparison.difference, sign='+')}{splits}"
+    interval, p_text = (
+        f"95% interval {texts.interval_text(comparison.interval)}",
+        texts.probability_text(comparison.p_value),
+    )
     evidence = f"{test}, one-sided p {p_text if p_text[0] in '<>' else f'= {p_text}'}"
     if num_rivals > 1:
         interval += f" by Bonferroni's method for {num_rivals} rivals"
         evidence += " by Holm's method"
     if comparison.lead_in_sds is not None:
-        evidence += f"; {number_text(comparison.lead_in_sds, 2)} run-to-run sds"
+        evidence += f"; {texts.number_text(comparison.lead_in_sds, 2)} run-to-run sds"
     return f"{lead}. Over {runs}, {difference} ({interval}; {evidence})."
 
 
 def plan_in_words(plan: ConfirmationPlan) -> Iterator[str]:
     """State what is fixed, what choosing took and the claim adds if the time of a run is known, and what these runs can
     show."""
-    rivals, total = names_text([lead.rival for lead in plan.leads]), plan.num_runs * len(plan.names)
+    rivals, total = texts.names_text([lead.rival for lead in plan.leads]), plan.num_runs * len(plan.names)
     new = "new splits and seeds" if plan.is_paired else "new seeds"
     yield f"Confirming {plan.winner} against {rivals}: {plan.num_runs} runs each, {total} in all, with {new}."
     if plan.seconds:
-        chosen = f"Choosing took {count_text(plan.num_runs_before, 'run')} and {duration_text(plan.seconds_before)}"
-        claim = f"{count_text(total, 'run')} and {duration_text(plan.num_runs * plan.seconds)} of all workers"
-        yield f"{chosen}, and the claim takes {claim}."
+        before, after = map(texts.duration_text, (plan.seconds_before, plan.num_runs * plan.seconds))
+        chosen = f"Choosing took {texts.count_text(plan.num_runs_before, 'run')} and {before}"
+        yield f"{chosen}, and the claim takes {texts.count_text(total, 'run')} and {after} of all workers."
     for lead in plan.leads:
         yield power_in_words(plan, lead)
 
@@ -110,7 +106,7 @@ def power_in_words(plan: ConfirmationPlan, lead: SeenLead) -> str:
     proposal = "" if needed is None or power >= POWER else f" For {POWER:.2f}: --runs {needed}."
     return (
         f"{plan.num_runs} runs each confirm a difference as large as the selection saw{against} "
-        f"({number_text(lead.lead)}, which tends to be too large) with probability {power:.2f}, half of it with "
+        f"({texts.number_text(lead.lead)}, which tends to be too large) with probability {power:.2f}, half of it with "
         f"{half:.2f}.{proposal}"
     )
 

@@ -8,29 +8,15 @@ from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Tuple
 import numpy as np
 
 from fiesta_allennlp.candidates.points import Point, trials_of
-from fiesta_allennlp.choosing import Strategy
+from fiesta_allennlp.choosing import Strategy, t_tests
 from fiesta_allennlp.choosing.beliefs import Belief
 from fiesta_allennlp.choosing.strategy import analyse
-from fiesta_allennlp.choosing.t_tests import (
-    INTERVAL_LEVEL,
-    MIN_NUM_SCORES,
-    Interval,
-    TTest,
-    compute_mean_interval,
-    differences_on_shared_splits,
-)
 from fiesta_allennlp.confirming.confirmation import Confirmation
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.texts import count_text, interval_text, number_text
+from fiesta_allennlp.reports import words
 from fiesta_allennlp.reports.confirmation_report import confirmation_in_words
-from fiesta_allennlp.reports.words import (
-    changes_in_words,
-    decision_in_words,
-    min_score_in_words,
-    selection_in_words,
-    single_runs_in_words,
-)
 from fiesta_allennlp.selecting.provenance import BROUGHT_CAUTION
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.candidate_table import (
@@ -73,7 +59,7 @@ class Comparison:
     minimise: bool = False
     paired_differences: Tuple[float, ...] = ()
     mean_difference: Optional[float] = None
-    interval: Optional[Interval] = None
+    interval: Optional[t_tests.Interval] = None
 
     @property
     def num_pairs(self) -> int:
@@ -99,15 +85,19 @@ class Comparison:
 
 def compare_scores(first: CandidateResult, second: CandidateResult, *, minimise: bool = False) -> Comparison:
     """Compare two candidates."""
-    differences = differences_on_shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
+    differences = t_tests.differences_on_shared_splits(
+        (first.split_seeds, first.scores), (second.split_seeds, second.scores)
+    )
     mean_difference: Optional[float] = None
-    interval: Optional[Interval] = None
+    interval: Optional[t_tests.Interval] = None
     if len(differences) > 1:
-        mean_difference, interval = float(np.mean(differences)), compute_mean_interval(differences)
+        mean_difference, interval = float(np.mean(differences)), t_tests.compute_mean_interval(differences)
     elif first.scores and second.scores:
         mean_difference = float(np.mean(first.scores) - np.mean(second.scores))
-        if min(len(first.scores), len(second.scores)) >= MIN_NUM_SCORES:
-            interval = TTest.welch(np.array(first.scores), np.array(second.scores)).interval(INTERVAL_LEVEL)
+        if min(len(first.scores), len(second.scores)) >= t_tests.MIN_NUM_SCORES:
+            interval = t_tests.TTest.welch(np.array(first.scores), np.array(second.scores)).interval(
+                t_tests.INTERVAL_LEVEL
+            )
     return Comparison(first.name, second.name, minimise, tuple(differences.tolist()), mean_difference, interval)
 
 
@@ -182,10 +172,12 @@ class Report(Printable):
     def decision(self) -> Tuple[str, ...]:
         """The decision, and what it rests on, sentence by sentence."""
         if self.is_pair:
-            sentences = decision_in_words(self.result, pair=self.comparisons[0].in_words(self.decimals))
+            sentences = words.decision_in_words(self.result, pair=self.comparisons[0].in_words(self.decimals))
         else:
-            sentences = selection_in_words(self.result) if self.is_selection else decision_in_words(self.result)
-        extra = single_runs_in_words(self.result), min_score_in_words(self.result)
+            sentences = (
+                words.selection_in_words(self.result) if self.is_selection else words.decision_in_words(self.result)
+            )
+        extra = words.single_runs_in_words(self.result), words.min_score_in_words(self.result)
         return tuple(filter(None, (*sentences, *extra, *self.confirmation_sentences, *self.table_notes)))
 
     @property
@@ -195,7 +187,7 @@ class Report(Printable):
 
     @cached_property
     def notes(self) -> Tuple[str, ...]:
-        changes = () if self.meta is None else changes_in_words(self.meta.changes, self.result.words)
+        changes = () if self.meta is None else words.changes_in_words(self.meta.changes, self.result.words)
         shares_splits = any(len(set(c.split_seeds)) < len(c.split_seeds) for c in self.result.compared)
         lines = () if self.read_back is None else self.read_back.lines
         notes = (*changes, *lines)

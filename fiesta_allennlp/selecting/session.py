@@ -20,17 +20,10 @@ from fiesta_allennlp.core.seeding import fresh_seed
 from fiesta_allennlp.core.settings.choice_settings import SelectionSettings
 from fiesta_allennlp.core.settings.options import changed_options, settings_to_json
 from fiesta_allennlp.core.texts import count_text
-from fiesta_allennlp.selecting import workspace
+from fiesta_allennlp.selecting import provenance, workspace
 from fiesta_allennlp.selecting.listeners import Display, no_display
 from fiesta_allennlp.selecting.loop import SelectionLoop
 from fiesta_allennlp.selecting.objections import REMOVED, kept_allowances
-from fiesta_allennlp.selecting.provenance import (
-    BroughtRuns,
-    append_environment,
-    changed_code,
-    check_current_directory,
-    describe_environment,
-)
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.store import COMMAND_BY_KIND, Meta, RunStore, check_store_not_lost
 from fiesta_allennlp.selecting.workspace import write_csv
@@ -46,7 +39,7 @@ class StoredState:
     meta: Meta = field(default_factory=Meta)
     candidates: tuple[Candidate, ...] = ()
     history: History = field(default_factory=lambda: History(()))
-    brought: Optional[BroughtRuns] = None
+    brought: Optional[provenance.BroughtRuns] = None
 
 
 Family = TypeVar("Family", bound="SelectionFamily")
@@ -67,7 +60,7 @@ class SelectionFamily(ABC):
     run_noun: ClassVar[str]
 
     settings: SelectionSettings
-    brought: Optional[BroughtRuns] = None
+    brought: Optional[provenance.BroughtRuns] = None
 
     @classmethod
     @abstractmethod
@@ -196,7 +189,7 @@ class _Session:
             check_private(directory.root)
         store = self.stack.enter_context(workspace.open_store(directory, create=False))
         meta = store.meta()
-        check_current_directory(meta.environments)
+        provenance.check_current_directory(meta.environments)
         if not meta.is_started:  # such a store has no settings: they must be passed again, and no run may exist
             check_store_not_lost(directory)
             if not new_settings.get(family.candidates_option):
@@ -246,8 +239,8 @@ class _Session:
         choose, and write the results."""
         settings, meta, values = selection.settings, store.meta(), dict(selection.meta)
         seed = meta.seed or str(fresh_seed() if settings.seed is None else settings.seed)
-        environment = describe_environment(settings.include_package, selection.code_files)
-        for name in changed_code(meta.environments, environment):
+        environment = provenance.describe_environment(settings.include_package, selection.code_files)
+        for name in provenance.changed_code(meta.environments, environment):
             remedy = "If that changes scores, start over in another directory."
             self.console.print(f"Note: the code of {name} has changed since this selection last ran. {remedy}")
         with selection.open_loop(store, self.console, self.display, seed=int(seed)) as loop:
@@ -263,7 +256,7 @@ class _Session:
                 version=__version__,
                 source=asdict(package_source()),
                 seed=seed,
-                environments=append_environment(meta.environments, environment),
+                environments=provenance.append_environment(meta.environments, environment),
                 changes=(*meta.changes, *changes),
                 error=None,
                 **values,

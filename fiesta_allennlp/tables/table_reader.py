@@ -15,21 +15,11 @@ from fiesta_allennlp.core.records import MAX_SCORE
 from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT, OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric, error_word, find_longer_names
 from fiesta_allennlp.selecting.provenance import BroughtRuns
+from fiesta_allennlp.tables import table_files
 from fiesta_allennlp.tables.columns import NAMES, Roles, cell_score
 from fiesta_allennlp.tables.corrections import TableError, edit_lines, shown_cell
 from fiesta_allennlp.tables.run_identity import identify_runs
 from fiesta_allennlp.tables.run_table import Outcome, RunRow, RunTable, group_rows
-from fiesta_allennlp.tables.table_files import (
-    STANDARD_INPUT,
-    STANDARD_INPUT_NAME,
-    Content,
-    Record,
-    cell_name,
-    cell_number,
-    decimal_point,
-    read_file,
-    read_records,
-)
 from fiesta_allennlp.tables.table_settings import COLUMNS, UNSCALED, BroughtSettings, NextSettings
 
 FINISHED, FAILED, RUNNING = "finished", "failed", "running"
@@ -60,7 +50,7 @@ MIN_OTHER_RUNS = 3
 """The least number of other scores of a candidate that say how far its scores vary."""
 
 
-def read_run_table(path: Path, settings: Any, content: Content = None) -> RunTable:
+def read_run_table(path: Path, settings: Any, content: table_files.Content = None) -> RunTable:
     """Read a table of any form: the files that the settings name, or the `content` that Python has.
 
     Args:
@@ -73,18 +63,20 @@ def read_run_table(path: Path, settings: Any, content: Content = None) -> RunTab
     """
     paths = [str(path), *settings.files]
     try:
-        roles = Roles(read_records(paths, content, settings), settings)
+        roles = Roles(table_files.read_records(paths, content, settings), settings)
         all_rows = _read_rows(roles, settings)
         rows = _scale_rows(identify_runs(all_rows, roles, settings), settings.scale) if all_rows else []
         metric = _determine_metric(rows, roles, settings, str(path))
     except TableError as error:
         raise error.with_commands(settings) from error
-    name = join_some([STANDARD_INPUT_NAME if path == STANDARD_INPUT else path for path in paths])
+    name = join_some(
+        [table_files.STANDARD_INPUT_NAME if path == table_files.STANDARD_INPUT else path for path in paths]
+    )
     return _make_table(name, all_rows, rows, roles, metric, settings.splits)
 
 
 def read_brought_runs(
-    settings: BroughtSettings, selection_settings: Mapping[str, Any], content: Content = None
+    settings: BroughtSettings, selection_settings: Mapping[str, Any], content: table_files.Content = None
 ) -> Tuple[BroughtRuns, RunTable]:
     """Read the runs that exist already, for a selection with these settings, and what was understood of their table:
     the one that `settings` name, or its `content` from Python. Raise as `read_run_table` does."""
@@ -119,7 +111,7 @@ def _read_rows(roles: Roles, settings: Any) -> List[RunRow]:
     ]
 
 
-def _read_states(records: Sequence[Record], roles: Roles, finished: Sequence[str]) -> List[Optional[str]]:
+def _read_states(records: Sequence[table_files.Record], roles: Roles, finished: Sequence[str]) -> List[Optional[str]]:
     """Return what the states of the runs mean, None without one. Refuse words that are not known."""
     words = [roles.cell(record, "state").rpartition(".")[2] for record in records]
     meanings = STATES
@@ -140,19 +132,19 @@ def _read_states(records: Sequence[Record], roles: Roles, finished: Sequence[str
     return [meanings[word.casefold()] if word else None for word in words]
 
 
-def _read_outcome(record: Record, roles: Roles, state: Optional[str], *, has_percent: bool) -> Outcome:
+def _read_outcome(record: table_files.Record, roles: Roles, state: Optional[str], *, has_percent: bool) -> Outcome:
     """Return the score of a run, the reason why it has none, or None if it has not finished."""
     text, reason = roles.cell(record, "score"), escape_invisible(roles.text(record, "error"))
     if state == RUNNING:
         return None
-    if state == FAILED or text.casefold() == FAILED or (reason and not cell_name(text)):
+    if state == FAILED or text.casefold() == FAILED or (reason and not table_files.cell_name(text)):
         return reason or FAILED
     if not text:
         return None if state is None else "finished without a score"
     score = cell_score(text.rstrip("%") if has_percent else text)
     if score is not None and abs(score) <= MAX_SCORE:
         return score
-    if pointed := decimal_point(text):
+    if pointed := table_files.decimal_point(text):
         problem = f"'{text}' has a decimal comma. Write a point: {pointed}."
         raise TableError(f"{record.place}: {problem}", edit_lines(QUOTED_COMMA, record.file, [record.number]))
     raise DataError(
@@ -162,11 +154,11 @@ def _read_outcome(record: Record, roles: Roles, state: Optional[str], *, has_per
     )
 
 
-def _read_seconds(record: Record, roles: Roles) -> Optional[float]:
+def _read_seconds(record: table_files.Record, roles: Roles) -> Optional[float]:
     """Return the duration of a run, None if it has none."""
     text = roles.cell(record, "seconds")
-    seconds = cell_number(text)
-    if cell_name(text) and (seconds is None or not 0 <= seconds <= MAX_SECONDS):
+    seconds = table_files.cell_number(text)
+    if table_files.cell_name(text) and (seconds is None or not 0 <= seconds <= MAX_SECONDS):
         raise TableError(
             f"{record.place}: '{roles.option_text('seconds')}' must be the seconds of a run, a number from 0 to "
             f"{MAX_SECONDS:g}, but is '{shorten(escape_invisible(text))}'. Correct it, or leave the column out.",
@@ -181,8 +173,8 @@ def _scale_rows(rows: Sequence[RunRow], scale: Optional[str]) -> Sequence[RunRow
         return rows
     if not scale.startswith(SD_FILE):
         raise ConfigError(f"--scale must be {UNSCALED} or {SD_FILE}FILE but got '{scale}'.")
-    cells = [record.cells for record in read_file(scale.removeprefix(SD_FILE))]
-    sds = {own.get("task", ""): cell_number(own.get("sd", "")) or 0.0 for own in cells}
+    cells = [record.cells for record in table_files.read_file(scale.removeprefix(SD_FILE))]
+    sds = {own.get("task", ""): table_files.cell_number(own.get("sd", "")) or 0.0 for own in cells}
     if min(sds.values()) <= 0:
         raise ConfigError(f"--scale {scale}: each row of the file must have a task and an sd, which is above 0.")
     if missing := dict.fromkeys(row.task for row in rows if row.task not in sds):

@@ -8,29 +8,11 @@ from typing import Any, ClassVar, Dict, Iterable, Mapping, Optional, Sequence, T
 
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean, join_some
 from fiesta_allennlp.core.names import join_names, split_names
-from fiesta_allennlp.core.settings.choice_settings import (
-    OFFICIAL,
-    ChoiceSettings,
-    max_failures_option,
-    min_score_option,
-    preset_option,
-    seed_option,
-    splits_option,
-)
-from fiesta_allennlp.core.settings.options import (
-    RESOURCES_GROUP,
-    SELECTION_GROUP,
-    check_options,
-    flag,
-    option,
-    resource_option,
-    restated_option,
-    selection_option,
-)
+from fiesta_allennlp.core.settings import choice_settings, options
 from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED, allow_option
 
 SCORES_GROUP = "Scores"
-_scores = partial(option, group=SCORES_GROUP)
+_scores = partial(options.option, group=SCORES_GROUP)
 
 COLUMNS = ("candidate", "task", "split", "seed", "score", "metric", "state", "error", "seconds")
 """The columns of a table. Candidates are compared by the average over the tasks. `state` says whether a run has
@@ -57,7 +39,7 @@ def parse_columns(text: str) -> Dict[str, str]:
 
 
 def names_option(help: str, *, group: str = SCORES_GROUP) -> Any:
-    return option((), help, group=group, metavar="A,B,...", parse=split_names)
+    return options.option((), help, group=group, metavar="A,B,...", parse=split_names)
 
 
 def done_note(done: Sequence[str]) -> Tuple[str, ...]:
@@ -70,7 +52,7 @@ def done_note(done: Sequence[str]) -> Tuple[str, ...]:
 class TableSettings:
     """The settings of every command that reads a table of scores: they say what the table means."""
 
-    files: Tuple[str, ...] = option(
+    files: Tuple[str, ...] = options.option(
         (), "more files of the table; files without a candidate column have one candidate each", metavar="FILE"
     )
     columns: Optional[Mapping[str, str]] = _scores(
@@ -116,7 +98,7 @@ class TableSettings:
         "lower scores of a table are better, as with -NAME in its metric column; --no-minimise maximizes "
         "even a metric such as error",
     )
-    min_score: Optional[float] = min_score_option(SCORES_GROUP)
+    min_score: Optional[float] = choice_settings.min_score_option(SCORES_GROUP)
     done: Tuple[str, ...] = names_option(
         "candidates that get no more runs, such as a published model; only their existing scores count"
     )
@@ -131,7 +113,7 @@ class BroughtSettings:
 
     GROUPS: ClassVar[Tuple[str, ...]] = (BROUGHT_GROUP,)
 
-    scores: Optional[str] = option(
+    scores: Optional[str] = options.option(
         None,
         "take the runs of a table of scores into a new selection, as runs of the candidates of the same name; fiesta "
         "next --output writes one from any table",
@@ -140,7 +122,7 @@ class BroughtSettings:
     )
 
     def __post_init__(self) -> None:
-        check_options(self)
+        options.check_options(self)
 
 
 TABLE_OPTIONS = tuple(f.name for f in fields(TableSettings) if f.name not in ("min_score", "done"))
@@ -152,7 +134,9 @@ def refuse_table_options(settings: Any, option_names: Iterable[str], selection: 
     for name in option_names:
         if getattr(settings, name) not in (None, (), False):
             reason = f"{selection} is a selection, which has recorded its own"
-            raise ConfigError(f"{flag(name)} is for tables of scores, but {reason}. Remove {flag(name)}.")
+            raise ConfigError(
+                f"{options.flag(name)} is for tables of scores, but {reason}. Remove {options.flag(name)}."
+            )
 
 
 def split_table_argument(settings: Mapping[str, Any], table: Any, name: str) -> Tuple[Dict[str, Any], Any]:
@@ -181,32 +165,34 @@ SEED_HELP = "the simulation (default: random, recorded)"
 
 
 @dataclass(frozen=True)
-class ReplaySettings(TableSettings, ChoiceSettings):
+class ReplaySettings(TableSettings, choice_settings.ChoiceSettings):
     """The settings of `fiesta replay`. `scores` is a file."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES_GROUP, SELECTION_GROUP, RESOURCES_GROUP)
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES_GROUP, options.SELECTION_GROUP, options.RESOURCES_GROUP)
 
-    scores: str = option("", "a table with the columns candidate, split, seed, score", metavar="SCORES.json|SCORES.csv")
-    preset: Optional[str] = preset_option()
-    splits: str = splits_option(SCORES_GROUP)
+    scores: str = options.option(
+        "", "a table with the columns candidate, split, seed, score", metavar="SCORES.json|SCORES.csv"
+    )
+    preset: Optional[str] = choice_settings.preset_option()
+    splits: str = choice_settings.splits_option(SCORES_GROUP)
     with_replacement: Optional[bool] = _scores(
         None, "draw scores of the table with replacement (default: only if they run out otherwise)"
     )
-    done: Tuple[str, ...] = option((), "candidates that get no more runs in a plan")
-    repetitions: int = resource_option(500, "number of selections to simulate", least=1)
-    batch_size: int = resource_option(
+    done: Tuple[str, ...] = options.option((), "candidates that get no more runs in a plan")
+    repetitions: int = options.resource_option(500, "number of selections to simulate", least=1)
+    batch_size: int = options.resource_option(
         1, "runs per round; each round starts when the previous one has finished", least=1
     )
-    seed: Optional[int] = seed_option(RESOURCES_GROUP, SEED_HELP)
+    seed: Optional[int] = choice_settings.seed_option(options.RESOURCES_GROUP, SEED_HELP)
 
 
 @dataclass(frozen=True)
-class NextSettings(TableSettings, ChoiceSettings):
+class NextSettings(TableSettings, choice_settings.ChoiceSettings):
     """The settings of `fiesta next`. `scores` is empty for rows from Python; `candidates` adds names without a row."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES_GROUP, SELECTION_GROUP, RESOURCES_GROUP)
+    GROUPS: ClassVar[Tuple[str, ...]] = (SCORES_GROUP, options.SELECTION_GROUP, options.RESOURCES_GROUP)
 
-    scores: str = option(
+    scores: str = options.option(
         "",
         "a table with the columns candidate, score and seed, plus split if runs use random splits. Leave the score "
         "empty until a run has finished; write `failed` if it ends without one",
@@ -215,28 +201,28 @@ class NextSettings(TableSettings, ChoiceSettings):
     candidates: Tuple[str, ...] = names_option(
         "candidates without a row yet; put a name that contains a comma in double quotes"
     )
-    preset: Optional[str] = preset_option()
-    against: Optional[str] = selection_option(
+    preset: Optional[str] = choice_settings.preset_option()
+    against: Optional[str] = options.selection_option(
         None,
         "a baseline: ask not for the best, but whether others are better, no worse, or worse by more than --max-drop",
         metavar="NAME",
     )
-    prefer: Optional[str] = selection_option(
+    prefer: Optional[str] = options.selection_option(
         None,
         "with --margin: name the cheapest candidate within it of the best with the target probability, by seconds, "
         "parameters, or a column of numbers",
         metavar="COLUMN",
     )
-    max_drop: Optional[float] = selection_option(
+    max_drop: Optional[float] = options.selection_option(
         None, "with --against: the drop below the baseline that is allowed, in units of the score", metavar="X", least=0
     )
-    splits: Optional[str] = splits_option(SCORES_GROUP, default=None)
-    workers: int = resource_option(1, "number of runs to suggest", least=1)
-    seconds: Optional[float] = resource_option(
+    splits: Optional[str] = choice_settings.splits_option(SCORES_GROUP, default=None)
+    workers: int = options.resource_option(1, "number of runs to suggest", least=1)
+    seconds: Optional[float] = options.resource_option(
         None, "duration of a run (default: the mean of the column seconds)", metavar="SECONDS", above=0
     )
-    max_failures: int = max_failures_option()
-    seed: int = resource_option(
+    max_failures: int = choice_settings.max_failures_option()
+    seed: int = options.resource_option(
         0, "random seed; the same table and seed give the same answer (default 0)", metavar="N", least=0
     )
 
@@ -247,7 +233,7 @@ DEFAULT_NUM_CANDIDATES = 2  # of a problem without a pilot, by default
 MIN_REPEATS, MAX_REPEATS = 20, 200
 """The bounds of the default number of repetitions of a plan."""
 
-_problem = partial(option, group=PROBLEM_GROUP)
+_problem = partial(options.option, group=PROBLEM_GROUP)
 
 MAX_NUMBER = 1e98
 """The largest number that describes a problem, so that no drawn score is above `MAX_SCORE` (1e100)."""
@@ -259,12 +245,12 @@ PILOT_OPTIONS = ("done", "min_score", *TABLE_OPTIONS)
 
 
 @dataclass(frozen=True)
-class PlanSettings(TableSettings, ChoiceSettings):
+class PlanSettings(TableSettings, choice_settings.ChoiceSettings):
     """The settings of `fiesta plan`. They override those that the selection in `source` was started with."""
 
-    GROUPS: ClassVar[Tuple[str, ...]] = (PROBLEM_GROUP, SCORES_GROUP, SELECTION_GROUP, RESOURCES_GROUP)
+    GROUPS: ClassVar[Tuple[str, ...]] = (PROBLEM_GROUP, SCORES_GROUP, options.SELECTION_GROUP, options.RESOURCES_GROUP)
 
-    source: Optional[str] = option(
+    source: Optional[str] = options.option(
         None,
         "a pilot: the directory of a selection, or a table of scores. Omit it with --gap",
         metavar="DIR|SCORES.json|SCORES.csv",
@@ -276,26 +262,28 @@ class PlanSettings(TableSettings, ChoiceSettings):
     )
     candidates: Optional[int] = _problem(None, f"number of candidates (default {DEFAULT_NUM_CANDIDATES})", least=2)
     seconds: Optional[float] = _problem(None, "duration of a run (default: the pilot's)", metavar="SECONDS", above=0)
-    belief: Any = restated_option(ChoiceSettings, "belief", help="model of the scores, as in a selection")
-    budget: Optional[int] = restated_option(ChoiceSettings, "budget", group="")
-    preset: Optional[str] = preset_option()
-    splits: Optional[str] = splits_option(PROBLEM_GROUP, default=None)
-    workers: int = resource_option(1, "number of parallel runs", least=1)
-    max_hours: Optional[float] = resource_option(
+    belief: Any = options.restated_option(
+        choice_settings.ChoiceSettings, "belief", help="model of the scores, as in a selection"
+    )
+    budget: Optional[int] = options.restated_option(choice_settings.ChoiceSettings, "budget", group="")
+    preset: Optional[str] = choice_settings.preset_option()
+    splits: Optional[str] = choice_settings.splits_option(PROBLEM_GROUP, default=None)
+    workers: int = options.resource_option(1, "number of parallel runs", least=1)
+    max_hours: Optional[float] = options.resource_option(
         None, "forecast what can be decided within this many hours from now", metavar="HOURS", above=0
     )
-    repetitions: Optional[int] = resource_option(
+    repetitions: Optional[int] = options.resource_option(
         None, f"number of selections to simulate (default: {MIN_REPEATS} to {MAX_REPEATS}, in 5 to 10 seconds)", least=1
     )
-    seed: Optional[int] = seed_option(RESOURCES_GROUP, SEED_HELP)
+    seed: Optional[int] = choice_settings.seed_option(options.RESOURCES_GROUP, SEED_HELP)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("gap", "sd", "split_sd", "seconds", "max_hours"):
             value = getattr(self, name)
             if value is not None and not value <= MAX_NUMBER:
-                raise ConfigError(f"{flag(name)} must be at most {MAX_NUMBER:g} but got {value:g}.")
-        param = next((flag(name) for name in NUMBER_OPTIONS if getattr(self, name) is not None), None)
+                raise ConfigError(f"{options.flag(name)} must be at most {MAX_NUMBER:g} but got {value:g}.")
+        param = next((options.flag(name) for name in NUMBER_OPTIONS if getattr(self, name) is not None), None)
         if self.source is not None and param is not None:
             raise ConfigError(f"{param} cannot be combined with {self.source}, which already defines it. Use only one.")
         if self.source is None and (self.gap is None or self.sd is None):
@@ -303,12 +291,14 @@ class PlanSettings(TableSettings, ChoiceSettings):
                 "pass the directory of a selection, a table of scores, or --gap and --sd, such as --gap 0.01 --sd 0.03 "
                 "--candidates 4."
             )
-        pilot_flag = next((flag(name) for name in PILOT_OPTIONS if getattr(self, name) not in (None, False, ())), None)
+        pilot_flag = next(
+            (options.flag(name) for name in PILOT_OPTIONS if getattr(self, name) not in (None, False, ())), None
+        )
         if self.source is None and pilot_flag is not None:
             raise ConfigError(f"{pilot_flag} needs a table of scores or a selection. Pass one, or remove {pilot_flag}.")
         if self.budget is not None:
             raise ConfigError(f"budget {self.budget}: a plan is for a target confidence. Remove the budget.")
-        if self.split_sd and self.splits == OFFICIAL:
+        if self.split_sd and self.splits == choice_settings.OFFICIAL:
             raise ConfigError(
                 f"--split-sd {self.split_sd:g} cannot be combined with --splits official, where all runs share one "
                 "split. Use only one."

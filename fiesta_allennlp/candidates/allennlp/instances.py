@@ -26,16 +26,7 @@ from fiesta_allennlp.candidates.pool import (
     split_pool,
     target_sizes,
 )
-from fiesta_allennlp.core.errors import (
-    MAX_CHOICES,
-    ConfigError,
-    DataError,
-    FiestaError,
-    ReaderError,
-    code_line_of,
-    describe_as_sentence,
-    join_some,
-)
+from fiesta_allennlp.core import errors
 from fiesta_allennlp.core.files import shorten
 
 Sets = Dict[str, List[Instance]]
@@ -134,12 +125,12 @@ def _read_instances(reader: DatasetReader, path: Any) -> List[Instance]:
     try:
         for instance in islice(reader._read(path), reader.max_instances):
             instances.append(instance)
-    except (FiestaError, OSError, MemoryError):
+    except (errors.FiestaError, OSError, MemoryError):
         raise
     except Exception as error:
         path_text = json.dumps(path).strip('"')
-        reason = f"{describe_as_sentence(error).rstrip('.')}{code_line_of(error)}"
-        raise ReaderError(f"{path_text}, after {len(instances)} instances: {reason}.") from error
+        reason = f"{errors.describe_as_sentence(error).rstrip('.')}{errors.code_line_of(error)}"
+        raise errors.ReaderError(f"{path_text}, after {len(instances)} instances: {reason}.") from error
     return instances
 
 
@@ -157,7 +148,7 @@ def _to_hashable(value: Any, group_by: str) -> Hashable:
         return tuple(_to_hashable(item, group_by) for item in value)
     if isinstance(value, Hashable):
         return value
-    raise DataError(f"--group-by {group_by}: {shorten(value)} cannot be compared. Use another key, or none.")
+    raise errors.DataError(f"--group-by {group_by}: {shorten(value)} cannot be compared. Use another key, or none.")
 
 
 def _group_value(instance: Instance, group_by: str) -> Any:
@@ -172,8 +163,10 @@ def _group_value(instance: Instance, group_by: str) -> Any:
             if group_by in field.metadata:
                 return field.metadata[group_by]
             keys.extend(field.metadata)
-    names = join_some(sorted(map(str, keys)), limit=MAX_CHOICES) or "none"
-    raise DataError(f"--group-by {group_by}: an instance has no such metadata. Its keys are {names}. Use one, or none.")
+    names = errors.join_some(sorted(map(str, keys)), limit=errors.MAX_CHOICES) or "none"
+    raise errors.DataError(
+        f"--group-by {group_by}: an instance has no such metadata. Its keys are {names}. Use one, or none."
+    )
 
 
 # The pool.
@@ -209,7 +202,7 @@ def read_pool(
         group_key = first_group_key([group_by, *(getattr(reader, "group_by", None) for reader in readers.values())])
         identities = [_identities(list(chain(*sets.values())), group_key) for sets in sets_by_reader.values()]
         if identities[0] != identities[-1]:
-            raise ConfigError(
+            raise errors.ConfigError(
                 f"the two readers read different groups or labels ({len(identities[0])} and {len(identities[-1])} "
                 "instances), which a random split cannot mix. Use --splits official."
             )
@@ -233,11 +226,13 @@ def _check_sets(sets: Sets, paths: Mapping[str, Any]) -> None:
     """Refuse an empty set, and data with a single label: all candidates would be equally right."""
     for name, instances in sets.items():
         if not instances:
-            raise DataError(f"'{name}_data_path': no instances were read. Check {paths[name]} and its reader.")
+            raise errors.DataError(f"'{name}_data_path': no instances were read. Check {paths[name]} and its reader.")
     labels = [_labels_of(instance) for instance in chain(*sets.values())]
     if labels[0] and labels.count(labels[0]) == len(labels):
-        files, label = (join_some(list(map(str, values))) for values in (paths.values(), map(repr, labels[0])))
-        raise DataError(f"all {len(labels)} instances of {files} have the label {label}: there is nothing to learn.")
+        files, label = (errors.join_some(list(map(str, values))) for values in (paths.values(), map(repr, labels[0])))
+        raise errors.DataError(
+            f"all {len(labels)} instances of {files} have the label {label}: there is nothing to learn."
+        )
 
 
 def _labels_of(instance: Instance) -> List[Any]:

@@ -37,14 +37,7 @@ from filelock import FileLock
 from fiesta_allennlp.candidates.allennlp.instances import read_pool
 from fiesta_allennlp.candidates.config import Config, evaluation_config, leaves_of, vector_files
 from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, Division, Pool, Preparation
-from fiesta_allennlp.core.errors import (
-    ConfigError,
-    DataError,
-    FiestaError,
-    ModelError,
-    check_known_keys,
-    describe_with_line,
-)
+from fiesta_allennlp.core import errors
 from fiesta_allennlp.core.files import atomic_replacement
 from fiesta_allennlp.core.records import Request
 
@@ -118,11 +111,11 @@ def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
                 if row.split(" ", 1)[0] in words:
                     matching_rows.append(row if row.endswith("\n") else row + "\n")
     except StopIteration:
-        raise DataError(f"{uri}: the file of word vectors is empty.") from None
+        raise errors.DataError(f"{uri}: the file of word vectors is empty.") from None
     except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{uri} cannot be read as a file of word vectors: {error}") from error
+        raise errors.DataError(f"{uri} cannot be read as a file of word vectors: {error}") from error
     if not matching_rows:
-        raise DataError(f"{uri}: none of its {num_rows} words occurs in the data. Check its format and case.")
+        raise errors.DataError(f"{uri}: none of its {num_rows} words occurs in the data. Check its format and case.")
     with atomic_replacement(target) as temporary_path:
         temporary_path.write_text("".join(matching_rows), encoding="utf-8", newline="\n")
 
@@ -160,7 +153,7 @@ def prepare_candidate(
         vectors[uri] = str(vectors_file.resolve())
         holder, width = path.rpartition(".")[0], width_of(rows)
         if (dim := leaves.get(f"{holder}.embedding_dim", width)) != width:  # AllenNLP would skip every row
-            raise ConfigError(f"'embedding_dim' is {dim}. Set it to {width}, the width of {uri}.")
+            raise errors.ConfigError(f"'embedding_dim' is {dim}. Set it to {width}, the width of {uri}.")
     num_parameters, metrics = build_and_try(config, pool, vectors, division)
     return Preparation(pool, num_parameters, sorted(metrics), tuple(sorted(vectors.items())))
 
@@ -179,7 +172,7 @@ def build_and_try(
     names of the metrics. Raise a `ModelError` if the batch fails."""
     if config["trainer"].get("type", "gradient_descent") == "gradient_descent":  # which ignores unknown keys
         parameters = inspect.signature(GradientDescentTrainer.from_partial_objects).parameters
-        check_known_keys(config["trainer"], "'trainer'", ["type", "run_sanity_checks", *parameters])
+        errors.check_known_keys(config["trainer"], "'trainer'", ["type", "run_sanity_checks", *parameters])
     any_request = Request("", 0, split_seed=0, random_seed=0, numpy_seed=0, pytorch_seed=0)
     run_config = evaluation_config(config, any_request, group_by=pool.group_by, vectors=vectors, division=division)
     run_config["trainer"]["cuda_device"] = -1
@@ -191,7 +184,9 @@ def build_and_try(
         with torch.no_grad():
             batch = next(iter(loop.trainer.data_loader), None)
             if batch is None:
-                raise ConfigError("'data_loader' makes no batches. Set a smaller 'batch_size', or remove 'drop_last'.")
+                raise errors.ConfigError(
+                    "'data_loader' makes no batches. Set a smaller 'batch_size', or remove 'drop_last'."
+                )
             _check_model(loop.model, batch)
         metrics = _numeric_metrics(loop.model)
     return sum(p.numel() for p in loop.model.parameters()), frozenset(metrics)
@@ -207,10 +202,10 @@ def _check_model(model: torch.nn.Module, batch: Mapping[str, Any]) -> None:
     """Refuse a model that fails on this batch. An error of the machine is not the model's fault."""
     try:
         model(**batch)
-    except (FiestaError, OSError, MemoryError):
+    except (errors.FiestaError, OSError, MemoryError):
         raise
     except Exception as error:
-        raise ModelError(f"the model fails on the first batch: {describe_with_line(error)}") from error
+        raise errors.ModelError(f"the model fails on the first batch: {errors.describe_with_line(error)}") from error
 
 
 # AllenNLP with newer libraries.

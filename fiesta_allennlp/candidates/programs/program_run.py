@@ -18,16 +18,9 @@ from typing import IO, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Unio
 from fiesta_allennlp.candidates.candidate import CandidateRun, ReportedMetrics
 from fiesta_allennlp.candidates.config import absolute_paths
 from fiesta_allennlp.candidates.programs.program_data import ProgramData
+from fiesta_allennlp.core import files
 from fiesta_allennlp.core.directory import DATA_DIRECTORY, MODEL_DIRECTORY, OUTPUT_DIRECTORY, RUN_FILE
 from fiesta_allennlp.core.errors import MetricError, ProgramError, ProgramKilledError, escape_invisible, join_some
-from fiesta_allennlp.core.files import (
-    OWN_DIRECTORY_MODE,
-    delete,
-    flatten,
-    refuse_repeated_keys,
-    shorten,
-    write_json_file,
-)
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.running.machine import PYTHON, with_interpreter
 from fiesta_allennlp.running.process_tree import end_below
@@ -190,10 +183,10 @@ def parse_last_line(stdout: str) -> Dict[str, Any]:
 def _parse_object(content: Union[str, bytes], place: str) -> Dict[str, Any]:
     """Read a JSON object with distinct names. Bytes may be UTF-8, UTF-16 or UTF-32."""
     try:
-        mapping = json.loads(content, object_pairs_hook=refuse_repeated_keys)
+        mapping = json.loads(content, object_pairs_hook=files.refuse_repeated_keys)
         if isinstance(mapping, dict):
-            return refuse_repeated_keys(list(flatten(mapping)))
-        problem = f"is not a JSON object but {shorten(mapping)}"
+            return files.refuse_repeated_keys(list(files.flatten(mapping)))
+        problem = f"is not a JSON object but {files.shorten(mapping)}"
     except UnicodeDecodeError as error:
         problem = f"is not {error.encoding} ({error.reason})"
     except (ValueError, RecursionError) as error:
@@ -217,8 +210,8 @@ class ProgramRun(CandidateRun):
     def make_run(self, request: Request, directory: Path) -> ReportedMetrics:
         directory = directory.resolve()
         output = directory / OUTPUT_DIRECTORY
-        delete(output)
-        output.mkdir(mode=OWN_DIRECTORY_MODE)
+        files.delete(output)
+        output.mkdir(mode=files.OWN_DIRECTORY_MODE)
         try:
             placeholder_values = {
                 **self._set_paths(request, directory / DATA_DIRECTORY),
@@ -232,9 +225,9 @@ class ProgramRun(CandidateRun):
             is_printed = name == STDOUT or (name == DEFAULT_METRICS and not os.path.lexists(path))
             reported = read_reported(output, stdout, None if is_printed else path, name)
         finally:
-            delete(directory / DATA_DIRECTORY)
+            files.delete(directory / DATA_DIRECTORY)
         if not self.keep_models:
-            delete(directory / MODEL_DIRECTORY)
+            files.delete(directory / MODEL_DIRECTORY)
         with suppress(OSError):
             output.rmdir()  # if it is empty
         return reported
@@ -250,7 +243,7 @@ class ProgramRun(CandidateRun):
 
     def _run_command(self, request: Request, placeholder_values: Mapping[str, str], directory: Path) -> str:
         command = fill_command(self.config, placeholder_values)
-        write_json_file(directory / RUN_FILE, {**self.describe(request), "command": command}, indent=2)
+        files.write_json_file(directory / RUN_FILE, {**self.describe(request), "command": command}, indent=2)
         texts = self.config.get("environment", {}).items()
         environment = {name: fill_placeholders(text, placeholder_values) for name, text in texts}
         working_directory = self.working_directory if Path(self.working_directory).is_dir() else None

@@ -13,26 +13,13 @@ from fiesta_allennlp.choosing.fixed_budget import NonAdaptiveFixedConfidence
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.probability.batch import Batch, Ends, OutOfScores, Rules
 from fiesta_allennlp.choosing.strategy import Margin, Strategy, build_strategy
+from fiesta_allennlp.core import seeding
 from fiesta_allennlp.core.records import LOW_SCORES_PER_FINISHED_RUN, Evaluation, Failure, History
-from fiesta_allennlp.core.seeding import (
-    REPLAY_SCORES_STREAM,
-    REPLAY_SPLITS_STREAM,
-    REPLAY_STRATEGY_STREAM,
-    fresh_seed,
-    replay_rng,
-)
 from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
 from fiesta_allennlp.core.settings.defaults import MAX_FAILURES
 from fiesta_allennlp.selecting.failures import ScoreThreshold
+from fiesta_allennlp.tables.simulation import score_sources
 from fiesta_allennlp.tables.simulation.outlook import Outlook, Repetition, find_best
-from fiesta_allennlp.tables.simulation.score_sources import (
-    DrawnScores,
-    OutOfScoresError,
-    Sampling,
-    ScoreSource,
-    interleave,
-    read_score_table,
-)
 from fiesta_allennlp.tables.table_settings import MAX_REPEATS, MIN_REPEATS, ReplaySettings
 
 NUM_ROUNDS = 2000
@@ -54,8 +41,8 @@ class Simulator:
 
     settings: ReplaySettings
     strategy: Strategy
-    source: ScoreSource
-    sampling: Sampling
+    source: score_sources.ScoreSource
+    sampling: score_sources.Sampling
 
     @cached_property
     def true_means(self) -> Dict[str, float]:
@@ -124,7 +111,7 @@ class Simulator:
             if not finished[0]:
                 raise
             interrupted = True
-        except OutOfScoresError:
+        except score_sources.OutOfScoresError:
             if self.sampling.with_replacement or self.settings.with_replacement is not None:
                 raise
             again = replace(self, sampling=replace(self.sampling, with_replacement=True))
@@ -143,7 +130,7 @@ class Simulator:
         """Simulate these repetitions, with the scores and the draws that belong to their numbers."""
         return simulate_ways([self], repetitions)[0]
 
-    def run_batch(self, drawn: Sequence[DrawnScores], ways: "Sequence[Simulator]" = ()) -> Ends:
+    def run_batch(self, drawn: Sequence[score_sources.DrawnScores], ways: "Sequence[Simulator]" = ()) -> Ends:
         """Make selections with these scores side by side, or those of each of several ways: first all of the first one.
 
         Raises:
@@ -161,7 +148,10 @@ class Simulator:
             np.stack([table.units for table in tables]),
             replace(rules[0], margin=margins, margin_share=margin_shares),
             is_open=np.array([name not in self.strategy.done for name in names]),
-            start=(interleave([each[0] for each in starts], 0), interleave([each[1] for each in starts], np.nan)),
+            start=(
+                score_sources.interleave([each[0] for each in starts], 0),
+                score_sources.interleave([each[1] for each in starts], np.nan),
+            ),
         )
         try:
             return batch.run()
@@ -189,13 +179,13 @@ class Simulator:
             confidence=decision.confidence,
         )
 
-    def find_best(self, scores: DrawnScores, margin: float) -> Tuple[str, ...]:
+    def find_best(self, scores: score_sources.DrawnScores, margin: float) -> Tuple[str, ...]:
         """Return the candidates whose true mean, where these scores come from, is within the margin of the best."""
         return find_best(scores.true_means or self.true_means, margin, minimise=self.minimise)
 
-    def iterate_histories(self, scores: DrawnScores, repetition: int) -> Iterator[History]:
+    def iterate_histories(self, scores: score_sources.DrawnScores, repetition: int) -> Iterator[History]:
         """Yield the history before the first round and after every one."""
-        rng = replay_rng(self.settings.seed or 0, REPLAY_STRATEGY_STREAM, repetition)
+        rng = seeding.replay_rng(self.settings.seed or 0, seeding.REPLAY_STRATEGY_STREAM, repetition)
         history = self.first_history
         score_threshold = ScoreThreshold(self.settings.min_score, self.minimise)
         yield history
@@ -207,12 +197,15 @@ class Simulator:
                 history = history.with_withdrawn(max_failures=MAX_FAILURES)
             yield history
 
-    def draw(self, repetition: int) -> DrawnScores:
+    def draw(self, repetition: int) -> score_sources.DrawnScores:
         seed = self.settings.seed or 0
         return self.source.draw(
             self.sampling,
-            split_rng=replay_rng(seed, REPLAY_SPLITS_STREAM, repetition),
-            score_rngs={name: replay_rng(seed, REPLAY_SCORES_STREAM, repetition, name) for name in self.true_means},
+            split_rng=seeding.replay_rng(seed, seeding.REPLAY_SPLITS_STREAM, repetition),
+            score_rngs={
+                name: seeding.replay_rng(seed, seeding.REPLAY_SCORES_STREAM, repetition, name)
+                for name in self.true_means
+            },
         )
 
 
@@ -242,18 +235,18 @@ def simulate_ways(ways: Sequence[Simulator], repetitions: range) -> List[List[Re
     return [finished[start : start + len(drawn)] for start in range(0, len(finished), len(drawn))]
 
 
-def prepare_simulator(settings: ReplaySettings, source: Optional[ScoreSource] = None) -> Simulator:
+def prepare_simulator(settings: ReplaySettings, source: Optional[score_sources.ScoreSource] = None) -> Simulator:
     """Read and check everything. `source` takes the place of what `settings.scores` names."""
     if source is None:
-        source = read_score_table(Path(settings.scores), settings)
+        source = score_sources.read_score_table(Path(settings.scores), settings)
     minimise = bool(settings.minimise or source.minimise)
     settings = replace(
         settings,
-        seed=fresh_seed() if settings.seed is None else settings.seed,
+        seed=seeding.fresh_seed() if settings.seed is None else settings.seed,
         splits=OFFICIAL if source.on_official_splits else settings.splits,
         minimise=minimise,
     )
-    sampling = Sampling(settings.splits == SHARED, bool(settings.with_replacement), length=0)
+    sampling = score_sources.Sampling(settings.splits == SHARED, bool(settings.with_replacement), length=0)
     source = source.fitted(sampling).judged_by(ScoreThreshold(settings.min_score, minimise))
     names = list(source.true_means())
     strategy = build_strategy(settings, names, has_counts=source.reports_counts, minimise=minimise)
@@ -275,7 +268,7 @@ def _choose_num_repetitions(finished: Sequence[Repetition]) -> int:
     return int(np.clip(NUM_ROUNDS / max(rounds, 1), MIN_REPEATS, MAX_REPEATS))
 
 
-def _draw_evaluations(scores: DrawnScores, history: History, names: List[str]) -> Iterator[Evaluation]:
+def _draw_evaluations(scores: score_sources.DrawnScores, history: History, names: List[str]) -> Iterator[Evaluation]:
     num_started = {name: history.num_started(name) for name in names}
     for failure in history.failures:
         if failure.request.candidate in num_started:
