@@ -7,15 +7,15 @@ from typing import Any, Iterator, Mapping, Tuple
 
 from fiesta_allennlp.candidates.candidate_types import stored_type_of
 from fiesta_allennlp.choosing.stopping_rules import StoppingRule
+from fiesta_allennlp.core.choice_settings import ChoiceSettings
 from fiesta_allennlp.core.errors import MAX_SHOWN, escape_invisible, join_some
 from fiesta_allennlp.core.files import file_digest
-from fiesta_allennlp.core.origin import package_source
-from fiesta_allennlp.core.settings.choice_settings import ChoiceSettings
-from fiesta_allennlp.core.settings.options import command_words, declared_options, flag
+from fiesta_allennlp.core.options import command_words, declared_options, flag
 from fiesta_allennlp.core.texts import count_text, duration_text, interval_text, number_text, probability_text
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.words import TEMPLATES_DIRECTORY, changes_in_words, join_pairs, min_score_in_words
 from fiesta_allennlp.running.machine import origin_here
+from fiesta_allennlp.selecting.provenance import package_source
 from fiesta_allennlp.selecting.results.facts import describe_errors
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.store import Meta
