@@ -35,7 +35,7 @@ REMEDY_BY_ERRNO = {
     ),
     **dict.fromkeys(
         (errno.ELOOP, errno.EISDIR, errno.ENOTDIR),
-        "A link, file or directory that this selection did not create is in the way. Move or delete it.",
+        "A link, file or directory that this command did not create is in the way. Move or delete it.",
     ),
     **dict.fromkeys(
         (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),

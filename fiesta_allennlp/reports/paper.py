@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections import defaultdict
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Tuple
 
@@ -246,8 +247,12 @@ def _rows_of_selection(report: Report, meta: Meta) -> Iterator[Tuple[str, Any]]:
     yield "wall-clock time", duration_text(meta.working_seconds)
     yield "command to repeat it all", _repeat_command(settings, meta)
     if meta.kind != "documents":
-        for kind in dict.fromkeys(stored_type_of(candidate.config) for candidate in report.stored_candidates):
-            yield "command to repeat one run", kind.repeat_command(settings.include_package)
+        names_by_kind = defaultdict(list)
+        for candidate in report.stored_candidates:
+            names_by_kind[stored_type_of(candidate.config)].append(candidate.name)
+        for kind, names in names_by_kind.items():
+            whose = f" of {join_some(names)}" if len(names_by_kind) > 1 else ""
+            yield f"command to repeat one run{whose}", kind.repeat_command(settings.include_package)
 
 
 def _result_facts(result: Result) -> Iterator[Tuple[str, Any]]:
