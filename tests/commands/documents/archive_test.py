@@ -39,7 +39,7 @@ def warm_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A Python that starts modules from the process that has AllenNLP loaded."""
     python = tmp_path / "python"
     command = f'exec {sys.executable} "$@"'
-    python.write_text(f'#!/bin/sh\n[ $1 = -m ] && set '{warm.__file__}' "$@"\n{command}\n')
+    python.write_text(f"""#!/bin/sh\n[ $1 = -m ] && set '{warm.__file__}' "$@"\n{command}\n""")
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
 
