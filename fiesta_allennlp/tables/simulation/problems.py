@@ -28,7 +28,7 @@ from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.selecting.store import open_for_reading
 from fiesta_allennlp.tables.next_runs import check_tasks
 from fiesta_allennlp.tables.run_table import RunTable
-from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScoreSource, number_splits
+from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScoreSource, number_splits, row_key
 from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
 from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import (
@@ -137,26 +137,20 @@ class PosteriorScores(ScoreSource):
         return self.posterior.noise_sd
 
     def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
-        names, parts, length = self.start.active, self.start.by_task, sampling.length
-        drawn = [
-            draw_continuation(model, 1, length, split_rng, shares_units=sampling.shared_splits)
-            for model in self.posterior.model.tasks
-        ]
-        splits, scores = {}, {}
-        for place, name in enumerate(names):
-            for (task, part), new in zip(parts.items(), drawn, strict=True):
-                key = (name, task) if task else name
-                # New splits have negative seeds.
-                seeds = np.append(self._splits_of_tasks[task], -1 - np.arange(new.units.max() + 1))
-                splits[key] = np.append(part.split_seeds(name), seeds[new.units[place]])
-                scores[key] = np.append(part.scores(name), new.numbers[0, place])
-        means = np.mean([new.means[0] for new in drawn], axis=0)
-        return DrawnScores(splits, scores, self.name, dict(zip(names, means.tolist(), strict=True)), self.seconds)
-
-    @cached_property
-    def _splits_of_tasks(self) -> Dict[str, np.ndarray]:
-        parts = self.start.by_task.items()
-        return {task: np.unique(np.concatenate(list(map(part.split_seeds, part.active)))) for task, part in parts}
+        names, means = self.start.active, []
+        splits: Dict[Any, np.ndarray] = {}
+        scores: Dict[Any, np.ndarray] = {}
+        for (task, part), model in zip(self.start.by_task.items(), self.posterior.model.tasks, strict=True):
+            drawn = draw_continuation(model, 1, sampling.length, split_rng, shares_units=sampling.shared_splits)
+            seen = np.unique(np.concatenate(list(map(part.split_seeds, names))))
+            # New splits have negative seeds.
+            seeds = np.append(seen, -1 - np.arange(drawn.units.max() + 1))[drawn.units]
+            for place, name in enumerate(names):
+                splits[row_key(name, task)] = np.append(part.split_seeds(name), seeds[place])
+                scores[row_key(name, task)] = np.append(part.scores(name), drawn.numbers[0, place])
+            means.append(drawn.means[0])
+        true_means = dict(zip(names, np.mean(means, axis=0).tolist(), strict=True))
+        return DrawnScores(splits, scores, self.name, true_means, self.seconds)
 
 
 BEST_MEAN = 0.5
