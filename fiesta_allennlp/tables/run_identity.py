@@ -225,11 +225,10 @@ def _refuse_missing_tasks(rows: Sequence[RunRow], roles: Roles, awaited: Any) ->
     """Refuse a candidate without a run on a task of another one, unless it is one of `--candidates`: `fiesta next`
     proposes its runs."""
     awaits = isinstance(awaited, tuple)
-    tasks = list(dict.fromkeys(row.task for row in rows))
+    tasks = dict.fromkeys(row.task for row in rows)
     by_candidate = {name: {row.task for row in own} for name, own in group_rows(rows, "candidate").items()}
     complete = [name for name, own in by_candidate.items() if len(own) == len(tasks) or (awaits and name in awaited)]
-    lacking = tuple(name for name in by_candidate if name not in complete)
-    if lacking:
+    if lacking := tuple(name for name in by_candidate if name not in complete):
         missing = next(task for task in tasks if task not in by_candidate[lacking[0]])
         raise TableError(
             f"{rows[0].record.file}: candidate '{lacking[0]}' has no run on the task '{missing}'. Candidates are "
