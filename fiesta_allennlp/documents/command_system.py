@@ -33,9 +33,8 @@ class LineProcess:
     """
 
     def __init__(self, command: Sequence[str], *, directory: Optional[str], log: Path) -> None:
-        self._log = log
-        self._lock = threading.Lock()
-        self._unread = b""
+        self.is_new = True  # until its first answer
+        self._log, self._lock, self._unread = log, threading.Lock(), b""
         log.parent.mkdir(parents=True, exist_ok=True)
         read_end, self._guard_pipe = os.pipe()
         guarded_command = [sys.executable, process_tree.__file__, str(read_end), *command]
@@ -76,7 +75,9 @@ class LineProcess:
         timer.start()
         try:
             self._send(line)
-            return self._receive()
+            answer = self._receive()
+            self.is_new = False
+            return answer
         except (OSError, EOFError) as error:
             if time.monotonic() >= deadline:
                 raise OutOfTime(f"no answer within {time_limit:g} seconds, so it was killed") from error
@@ -115,17 +116,16 @@ class LineProcess:
             unsent = unsent[self._input.write(unsent) or 0 :]
 
     def _receive(self) -> str:
-        chunks: List[bytes] = [self._unread]
-        size = 0
-        while b"\n" not in chunks[-1]:
-            chunks.append(self._read_chunk())
-            size += len(chunks[-1])
-            if not chunks[-1]:
+        received = bytearray()
+        while b"\n" not in received:
+            chunk = self._read_chunk()
+            if not chunk:
                 raise EOFError
-            if size > MAX_LINE_BYTES:
+            received += chunk
+            if len(received) > MAX_LINE_BYTES:
                 self.kill()
                 raise Unanswered(f"its answer is longer than {MAX_LINE_BYTES} bytes")
-        line, _, self._unread = b"".join(chunks).partition(b"\n")
+        line, _, self._unread = bytes(received).partition(b"\n")
         return line.decode("utf-8", errors="replace")
 
     def _read_chunk(self) -> bytes:
@@ -170,10 +170,8 @@ class Command(System):
             raise ConfigError(f"'directory' {self.directory} does not exist.")
         if not command or (shutil.which(command[0]) is None and not self._argument_path(command[0]).is_file()):
             raise ConfigError(f"'command' must start with an executable file or a program but is {command}.")
-        self._words = command
+        self._words, self._is_closed = command, False
         self._process: Optional[LineProcess] = None
-        self._is_new = True
-        self._is_closed = False
 
     def identity(self) -> Dict[str, Any]:
         files = map(self._argument_path, self.command)
@@ -209,9 +207,8 @@ class Command(System):
         process = self._process
         if process is None or not process.is_running:
             process = self._start()
-        start_seconds = self.start_time_limit if self._is_new else 0.0
+        start_seconds = self.start_time_limit if process.is_new else 0.0
         answer = process.ask(line, time_limit=self._time_limit + start_seconds)
-        self._is_new = False
         try:
             return json.loads(answer)
         except (ValueError, RecursionError) as error:
@@ -224,5 +221,4 @@ class Command(System):
         if self._process is not None:
             self._process.close()
         self._process = LineProcess(self._words, directory=self.directory, log=self._log)
-        self._is_new = True
         return self._process

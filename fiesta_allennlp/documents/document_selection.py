@@ -4,11 +4,10 @@ import os
 import re
 import secrets
 import sys
-import threading
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Sequence
@@ -26,7 +25,7 @@ from fiesta_allennlp.core.settings.defaults import CONFIDENCE, num_cores
 from fiesta_allennlp.core.settings.jsonnet import read_jsonnet
 from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.documents import command_system  # noqa: F401  # it registers itself
-from fiesta_allennlp.documents.choice import DocumentsSetup, answers_path, build_task
+from fiesta_allennlp.documents.choice import DocumentsSetup, build_task
 from fiesta_allennlp.documents.document_file import DocumentFile, parse_field_names, read_documents
 from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.documents.queries import AnswerStore, CachedSystem, DocumentQueries, ThreadExecutor, read_charges
@@ -99,7 +98,7 @@ NUM_PROGRESS_LINES = 20
 @dataclass(frozen=True)
 class DocumentSelection(SelectionFamily):
     """A selection among trained systems, whose runs ask one of them about a document, or a batch. `run` is the name
-    under which answers are paid for."""
+    under which answers are paid for, and `answers` the file that keeps them."""
 
     name = "documents"
     settings_class = DocumentSettings
@@ -112,6 +111,7 @@ class DocumentSelection(SelectionFamily):
     candidate_by_name: Mapping[str, Candidate]
     systems: Mapping[str, System]
     directory: RunDirectory
+    answers: Path
     run: str
 
     @classmethod
@@ -128,10 +128,12 @@ class DocumentSelection(SelectionFamily):
             settings.include_package, lambda: DocumentsSetup.of(settings, task, document_file.facts, list(candidates))
         )
         systems = build_with_packages(settings.include_package, lambda: build_systems(candidates, document_file, task))
-        run = stored.meta.run or secrets.token_hex(16)
-        selection = cls(settings, setup, document_file, candidates, systems, stored.directory, run)
-        _check_unchanged(selection, stored)
-        return selection
+        for name, candidate in candidates.items():
+            candidates[name] = replace(candidate, facts={"fingerprint": systems[name].fingerprint()})
+        _check_unchanged(document_file, candidates, stored)
+        directory, run = stored.directory, stored.meta.run or secrets.token_hex(16)
+        answers = Path(settings.answers or directory.answers)
+        return cls(settings, setup, document_file, candidates, systems, directory, answers, run)
 
     @contextmanager
     def prepare_runs(self, directory: RunDirectory, console: Console) -> Iterator[None]:
@@ -154,15 +156,8 @@ class DocumentSelection(SelectionFamily):
                     system.close()
 
     @property
-    def answers(self) -> Path:
-        return answers_path(self.settings, self.directory)
-
-    @property
     def candidates(self) -> List[Candidate]:
-        return [
-            Candidate(name, candidate.source, candidate.config, {"fingerprint": self.systems[name].fingerprint()})
-            for name, candidate in self.candidate_by_name.items()
-        ]
+        return list(self.candidate_by_name.values())
 
     @property
     def meta(self) -> Mapping[str, Any]:
@@ -174,29 +169,32 @@ class DocumentSelection(SelectionFamily):
         settings, setup = self.settings, self.setup
         runs_per_line = -(-setup.num_batches // NUM_PROGRESS_LINES)
         with closing(AnswerStore(self.answers, run=self.run)) as answers:
-            stopping = threading.Event()
             evaluator = DocumentQueries(
                 documents=self.document_file.documents,
                 task=setup.task,
                 orders=setup.orders(list(self.systems), seed),
                 batch_size=settings.batch_size,
-                cached_systems={n: CachedSystem(n, system, answers, stopping) for n, system in self.systems.items()},
+                cached_systems={name: CachedSystem(name, system, answers) for name, system in self.systems.items()},
             )
-
             make_forecast = LiveForecast()
 
             def make_result(history: History, decision: Decision) -> Result:
-                forecast = make_forecast(setup.strategy, history, decision, seed=seed, workers=settings.workers)
-                metric = Metric.parse(setup.task.metric)
-                own: Dict[str, Any] = {"collapsed": (), "lead": None, "forecast": forecast, "running": True}
-                own["target"] = setup.strategy.confidence or CONFIDENCE
-                return Result.from_decision(history, decision, metric, **own)
+                return Result.from_decision(
+                    history,
+                    decision,
+                    Metric.parse(setup.task.metric),
+                    target=setup.strategy.confidence or CONFIDENCE,
+                    forecast=make_forecast(setup.strategy, history, decision, seed=seed, workers=settings.workers),
+                    collapsed=(),
+                    lead=None,
+                    running=True,
+                )
 
             with display(console, report_every=runs_per_line, make_result=make_result) as progress:
                 yield SelectionLoop(
                     strategy=setup.strategy,
                     evaluators=defaultdict(lambda: evaluator),
-                    executor=ThreadExecutor(self.directory, workers=settings.workers, on_stop=stopping.set),
+                    executor=ThreadExecutor(self.directory, workers=settings.workers, on_stop=answers.stopping.set),
                     listeners=[progress],
                     store=store,
                     directory=self.directory,
@@ -210,19 +208,19 @@ class DocumentSelection(SelectionFamily):
         return self.setup.result(history, decision, seed=seed, charges=charges)
 
 
-def _check_unchanged(selection: DocumentSelection, stored: StoredState) -> None:
+def _check_unchanged(file: DocumentFile, candidates: Mapping[str, Candidate], stored: StoredState) -> None:
     """Refuse to resume with other documents or changed systems; new systems may join."""
     root = stored.directory.root
-    if stored.meta.documents not in (None, selection.document_file.fingerprint):
-        changed = f"{selection.document_file.path} has changed since the selection in {root} began"
+    if stored.meta.documents not in (None, file.fingerprint):
+        changed = f"{file.path} has changed since the selection in {root} began"
         raise ConfigError(f"{changed}. Undo the change, or start over elsewhere with --answers.")
     for candidate in stored.candidates:
         name = candidate.name
-        if name not in selection.systems:
+        if name not in candidates:
             missing = f"system '{name}' ({candidate.source}) of the selection in {root} is missing"
             raise ConfigError(f"{missing}. Pass all of its systems, or none to take them from the store.")
-        if selection.systems[name].fingerprint() != candidate.facts["fingerprint"]:
-            changed = f"system '{name}' ({selection.candidate_by_name[name].source}) has changed"
+        if candidates[name].facts != candidate.facts:
+            changed = f"system '{name}' ({candidates[name].source}) has changed"
             raise ConfigError(f"{changed} since the selection in {root} began. Undo the change, or rename it.")
 
 

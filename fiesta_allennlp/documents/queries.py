@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
@@ -29,9 +29,6 @@ from fiesta_allennlp.running.machine import origin_here
 from fiesta_allennlp.selecting.database import connect_read_only
 
 MAX_LABEL_LENGTH = 60  # characters
-
-Charge = Tuple[int, float]
-"""The number of questions asked and their cost."""
 
 VERSION = 1
 DATABASE_TIMEOUT_SECONDS = 60.0
@@ -61,12 +58,11 @@ class Answer:
 
 class AnswerStore:
     """Answers by system and question, written by any thread, and by several selections at once. `run` names the
-    selection that pays for new answers."""
+    selection that pays for new answers, which makes none once `stopping` is set."""
 
     def __init__(self, path: Path, *, run: str) -> None:
-        self._path = path
-        self._run = run
-        self._lock = threading.Lock()
+        self._path, self._run = path, run
+        self._lock, self.stopping = threading.Lock(), threading.Event()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(
@@ -95,8 +91,8 @@ class AnswerStore:
         """Record an answer and its cost; `asker` is the selection's name for the system."""
         self._execute(
             "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            *(system, sha256_key(question), self._run, asker),
-            *(json.dumps(answer.value), cost, answer.seconds, answer.asked_at),
+            *(system, sha256_key(question), self._run, asker, json.dumps(answer.value)),
+            *(cost, answer.seconds, answer.asked_at),
         )
 
     def _execute(self, statement: str, *values: Any) -> Any:
@@ -111,7 +107,7 @@ class AnswerStore:
         return StoreError(f"cannot use the answers file {self._path}: {error}. Fix it, or pass another with --answers.")
 
 
-def read_charges(path: Path, *, run: str) -> Optional[Dict[str, Charge]]:
+def read_charges(path: Path, *, run: str) -> Optional[Dict[str, Tuple[int, float]]]:
     """Return how many questions a selection, finished or running, asked and their cost, by asker, without changing the
     file; None if it cannot be read. Kept answers do not count."""
     if not path.is_file():
@@ -132,12 +128,11 @@ def sha256_key(identity_or_question: Any) -> str:
 @dataclass(eq=False)
 class CachedSystem:
     """An open system at work, with its key among the kept answers. It is asked one question at a time, and none once
-    `stopping` is set; a question under way continues, because it may be paid for."""
+    `answers.stopping` is set; a question under way continues, because it may be paid for."""
 
     name: str
     system: System
     answers: AnswerStore
-    stopping: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self._key = sha256_key(self.system.identity())
@@ -150,7 +145,7 @@ class CachedSystem:
             kept_answer = self.answers.find_answer(self._key, question) if keeps else None
             if kept_answer is not None:
                 return kept_answer
-            if self.stopping.is_set():
+            if self.answers.stopping.is_set():
                 raise Unanswered(STOP_REASON)
             asked_at, start = datetime.now(timezone.utc), time.monotonic()
             value = self.system.ask(question)
@@ -178,9 +173,9 @@ class DocumentQueries(Evaluator):
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         """Ask about every document of the batch, or take the kept answer, and count."""
         system = self.cached_systems[request.candidate]
-        counts: Dict[str, float] = {}
-        received: List[Answer] = []
+        counts: Any = Counter()  # of floats
         unknown: "Counter[str]" = Counter()
+        received: List[Answer] = []
         start = request.replicate * self.batch_size
         for position in self.orders[request.candidate][start : start + self.batch_size]:
             document = self.documents[position]
@@ -191,8 +186,7 @@ class DocumentQueries(Evaluator):
                 raise type(error)(f"system '{request.candidate}', document '{document.id}': {error}.") from error
             received += raw_answers
             unknown.update(shorten(label, MAX_LABEL_LENGTH) for label in self.task.unknown_labels(answers))
-            for name, number in self.task.counts([item.gold for item in document.items], answers).items():
-                counts[name] = counts.get(name, 0.0) + number
+            counts.update(self.task.counts([item.gold for item in document.items], answers))
         return Evaluation(
             request=request,
             score=self.task.score(counts),
@@ -215,9 +209,7 @@ class ThreadExecutor(Executor):
     def __init__(
         self, directory: RunDirectory, *, workers: int = 1, on_stop: Callable[[], None] = lambda: None
     ) -> None:
-        self.slots = workers
-        self._directory = directory
-        self._on_stop = on_stop
+        self.slots, self._directory, self._on_stop = workers, directory, on_stop
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="fiesta-query")
         self._futures: Dict[Request, "Future[Outcome]"] = {}
         self._abandoned: "List[Future[Outcome]]" = []
@@ -254,11 +246,11 @@ class ThreadExecutor(Executor):
 
     def _evaluate(self, evaluator: Evaluator, request: Request) -> Outcome:
         """Return the outcome. A `StoreError` ends the selection, because nothing can be written down any more."""
-        started_run = ActiveRun(request, origin_here())
+        run = ActiveRun(request, origin_here())
         try:
-            evaluation = evaluator.evaluate(request, self._directory.evaluation(request.name))
-            return replace(evaluation, origin=started_run.origin)
+            directory = self._directory.evaluation(request.name)
+            return replace(evaluator.evaluate(request, directory), origin=run.origin)
         except StoreError:
             raise
         except Exception as error:
-            return started_run.failure("timeout" if isinstance(error, TimeoutError) else "error", describe(error))
+            return run.failure("timeout" if isinstance(error, TimeoutError) else "error", describe(error))

@@ -180,25 +180,20 @@ def _split_by_item(value: Any, task: Task, num_items: int) -> List[Any]:
 
 def render_body(body: Any, fields: Mapping[str, Any]) -> Any:
     """Replace every `${name}` in the body by the field's value. Raise a `DataError` if a field is missing."""
-
-    def field_of(match: "re.Match[str]") -> Any:
-        if match[1] not in fields:
-            hint = did_you_mean(match[1], fields)
-            raise DataError(f"no field '{match[1]}' for 'body'; the fields are {join_some(fields)}.{hint}")
-        return fields[match[1]]
-
-    def text_of(match: "re.Match[str]") -> str:
-        value = field_of(match)
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
     if isinstance(body, dict):
         return {key: render_body(value, fields) for key, value in body.items()}
     if isinstance(body, list):
         return [render_body(value, fields) for value in body]
     if not isinstance(body, str):
         return body
-    whole = FIELD_MARKER.fullmatch(body)
-    return field_of(whole) if whole else FIELD_MARKER.sub(text_of, body)
+    for name in FIELD_MARKER.findall(body):
+        if name not in fields:
+            hint = did_you_mean(name, fields)
+            raise DataError(f"no field '{name}' for 'body'; the fields are {join_some(fields)}.{hint}")
+    if whole := FIELD_MARKER.fullmatch(body):
+        return fields[whole[1]]
+    texts = {k: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for k, v in fields.items()}
+    return FIELD_MARKER.sub(lambda match: texts[match[1]], body)
 
 
 @System.register("predictions")

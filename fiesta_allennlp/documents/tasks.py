@@ -88,9 +88,8 @@ class Classification(Task):
         self.metric = metric or ("macro_f1" if positive_label is None else "f_measure")
         allowed = ("macro_f1" if positive_label is None else "f_measure", "accuracy")
         if self.metric not in allowed:
-            preposition = "without" if positive_label is None else "with"
-            names = " or ".join(allowed)
-            raise ConfigError(f"--metric must be {names} {preposition} --positive-label but is '{self.metric}'.")
+            rule = f"must be {' or '.join(allowed)} {'without' if positive_label is None else 'with'} --positive-label"
+            raise ConfigError(f"--metric {rule} but is '{self.metric}'.")
         self._positive = positive_label
         self._labels: List[str] = []
 
@@ -138,11 +137,8 @@ class Classification(Task):
         if self.metric == "accuracy":
             return sum(num_right.values()) / sum(gold_totals.values())
         answer_totals = {a: sum(counts[f"{COUNT}{g}>{a}"] for g in labels) for a in labels}
-        f_measures = []
-        for label in labels:
-            if gold_totals[label] or answer_totals[label]:
-                tp = num_right[label]
-                f_measures.append(_f_measure(tp, answer_totals[label] - tp, gold_totals[label] - tp))
+        totals = {label: gold_totals[label] + answer_totals[label] for label in labels}
+        f_measures = [2 * num_right[label] / total for label, total in totals.items() if total]
         return sum(f_measures) / len(f_measures)
 
 
