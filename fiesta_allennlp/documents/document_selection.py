@@ -1,4 +1,4 @@
-"""Selections among trained systems by documents, which `fiesta documents` calls: their systems, checks and dry run."""
+"""Selections among trained systems by documents, the family of `fiesta documents`."""
 
 import os
 import re
@@ -8,7 +8,6 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
@@ -34,7 +33,7 @@ from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.selecting.listeners import Display
 from fiesta_allennlp.selecting.loop import SelectionLoop
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection
+from fiesta_allennlp.selecting.session import SelectionFamily, StoredState
 from fiesta_allennlp.selecting.store import RunStore
 
 ARCHIVE_SUFFIX = ".tar.gz"
@@ -222,22 +221,3 @@ def _check_unchanged(file: DocumentFile, candidates: Mapping[str, Candidate], st
         if candidates[name].facts != candidate.facts:
             changed = f"system '{name}' ({candidates[name].source}) has changed"
             raise ConfigError(f"{changed} since the selection in {root} began. Undo the change, or rename it.")
-
-
-select_system = partial(run_selection, DocumentSelection)
-"""Choose among systems, or resume that; the parameters are those of `run_selection`. `force` keeps the answers."""
-
-
-@dataclass(frozen=True)
-class DocumentPlan:
-    """The result of a dry run. `least` and `most` are numbers of queries."""
-
-    prepared: DocumentSelection
-    least: int
-    most: int
-
-
-def plan_documents(settings: DocumentSettings, console: Console) -> DocumentPlan:
-    """Check everything and open every system once, without asking or keeping anything."""
-    with dry_run(DocumentSelection, settings, console) as prepared:
-        return DocumentPlan(prepared, *prepared.setup.strategy.bounds(len(prepared.systems)))
