@@ -74,8 +74,16 @@ class LineProcess:
         timer.daemon = True
         timer.start()
         try:
-            self._send(line)
-            answer = self._receive()
+            if not self.is_running:
+                raise EOFError
+            if self._unread:
+                self.kill()
+                text = shorten(self._unread.decode(errors="replace").strip())
+                raise Unanswered(f"it printed an unexpected line: {text}. It must print one line of JSON for each line")
+            unsent = memoryview(line.encode("utf-8") + b"\n")
+            while unsent:
+                unsent = unsent[self._input.write(unsent) or 0 :]
+            answer = self._read_line()
             self.is_new = False
             return answer
         except (OSError, EOFError) as error:
@@ -104,18 +112,7 @@ class LineProcess:
         self._input.close()
         self._output.close()
 
-    def _send(self, line: str) -> None:
-        if not self.is_running:
-            raise EOFError
-        if self._unread:
-            self.kill()
-            text = shorten(self._unread.decode(errors="replace").strip())
-            raise Unanswered(f"it printed an unexpected line: {text}. It must print one line of JSON for each line")
-        unsent = memoryview(line.encode("utf-8") + b"\n")
-        while unsent:
-            unsent = unsent[self._input.write(unsent) or 0 :]
-
-    def _receive(self) -> str:
+    def _read_line(self) -> str:
         received = bytearray()
         while b"\n" not in received:
             chunk = self._read_chunk()

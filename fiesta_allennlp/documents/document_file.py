@@ -100,11 +100,9 @@ def _parse_document(record: Dict[str, Any], line: int, task: Task, aliases: Mapp
         return Document(str(id_), line, item.fields, (item,), has_items=False)
     records = fields.pop(items_field)
     if not isinstance(records, list) or not records or not all(isinstance(item, dict) for item in records):
-        raise DataError(
-            f"{where}: '{items_field}' must be a list of one or more objects but is {shown_value(records)}."
-        )
-    numbered = enumerate(records, start=1)
-    items = tuple(_parse_item(item, task, aliases, f"{where}, item {number}") for number, item in numbered)
+        rule = "must be a list of one or more objects but is"
+        raise DataError(f"{where}: '{items_field}' {rule} {shown_value(records)}.")
+    items = tuple(_parse_item(item, task, aliases, f"{where}, item {n}") for n, item in enumerate(records, start=1))
     for gold_field in task.gold_fields:
         fields.pop(aliases.get(gold_field, gold_field), None)
     fields["items"] = [dict(item.fields) for item in items]

@@ -19,7 +19,7 @@ import numpy as np
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError, describe
 from fiesta_allennlp.core.files import shorten
-from fiesta_allennlp.core.records import Evaluation, Outcome, Request
+from fiesta_allennlp.core.records import COUNT_PREFIX, Evaluation, Outcome, Request
 from fiesta_allennlp.documents.document_file import Document
 from fiesta_allennlp.documents.system import STOP_REASON, System, Unanswered
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
@@ -65,9 +65,8 @@ class AnswerStore:
         self._lock, self.stopping = threading.Lock(), threading.Event()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(
-                path, isolation_level=None, check_same_thread=False, timeout=DATABASE_TIMEOUT_SECONDS
-            )
+            options: Dict[str, Any] = {"isolation_level": None, "check_same_thread": False}
+            self._database = sqlite3.connect(path, timeout=DATABASE_TIMEOUT_SECONDS, **options)
             version, num_tables = self._database.execute(
                 "SELECT user_version, (SELECT COUNT(*) FROM sqlite_master) FROM pragma_user_version"
             ).fetchone()
@@ -173,7 +172,7 @@ class DocumentQueries(Evaluator):
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         """Ask about every document of the batch, or take the kept answer, and count."""
         system = self.cached_systems[request.candidate]
-        counts: Any = Counter()  # of floats
+        counts: "Counter[str]" = Counter()
         unknown: "Counter[str]" = Counter()
         received: List[Answer] = []
         start = request.replicate * self.batch_size
@@ -187,13 +186,14 @@ class DocumentQueries(Evaluator):
             received += raw_answers
             unknown.update(shorten(label, MAX_LABEL_LENGTH) for label in self.task.unknown_labels(answers))
             counts.update(self.task.counts([item.gold for item in document.items], answers))
+        metrics = {COUNT_PREFIX + cell: float(number) for cell, number in counts.items()}
         return Evaluation(
             request=request,
             score=self.task.score(counts),
             metric=self.task.metric,
             seconds=sum(answer.seconds for answer in received),
             started_at=min(answer.asked_at for answer in received),
-            metrics={**counts, **{UNKNOWN_PREFIX + label: float(number) for label, number in unknown.items()}},
+            metrics={**metrics, **{UNKNOWN_PREFIX + label: float(number) for label, number in unknown.items()}},
         )
 
 
@@ -231,9 +231,6 @@ class ThreadExecutor(Executor):
             future = self._futures.pop(request, None)
             if future is not None and not future.cancel():
                 self._abandoned.append(future)
-
-    def describe(self) -> str:
-        return f"{self.slots} at a time in this process"
 
     def close(self) -> None:
         """Wait briefly for the current and the abandoned runs, because an answer that arrives is kept and not paid for
