@@ -11,8 +11,8 @@ from scipy.special import gammaln
 from searchers.base import NUM_INITIAL, Points, Searcher, SearchHistory
 from searchers.covariances import pareto_front
 
+from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.seeding import replay_rng
-from fiesta_allennlp.core.settings.metrics import Metric
 
 SEARCH_STREAM = 7
 """The key of a trial's random points, among the streams of `core/seeding.py`."""

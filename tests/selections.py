@@ -6,10 +6,9 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.origin import Origin
-from fiesta_allennlp.core.records import Candidate, Evaluation, Failure
+from fiesta_allennlp.core.options import settings_to_json
+from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, Origin
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.core.settings.options import settings_to_json
 from fiesta_allennlp.selecting.store import RunStore
 
 METRIC = "f1"

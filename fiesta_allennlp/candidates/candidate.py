@@ -17,11 +17,10 @@ from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.directory import OUTCOME_FILE, RUN_FILE
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, MetricError, join_some, near_names
 from fiesta_allennlp.core.files import read_json, shown_value, write_json_file
-from fiesta_allennlp.core.origin import Origin
-from fiesta_allennlp.core.records import Evaluation, Request
+from fiesta_allennlp.core.metrics import Metric, checked_score, error_word
+from fiesta_allennlp.core.options import flag, option_words
+from fiesta_allennlp.core.records import Evaluation, Origin, Request
 from fiesta_allennlp.core.registry import Registrable
-from fiesta_allennlp.core.settings.metrics import Metric, checked_score, error_word
-from fiesta_allennlp.core.settings.options import flag, option_words
 from fiesta_allennlp.running.executor import Evaluator
 from fiesta_allennlp.running.machine import RUN_ORIGIN
 

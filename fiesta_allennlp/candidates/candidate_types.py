@@ -18,10 +18,10 @@ from fiesta_allennlp.candidates.programs import program  # noqa: F401, registers
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ALLENNLP_MISSING_MESSAGE, ConfigError
 from fiesta_allennlp.core.files import flatten
+from fiesta_allennlp.core.metrics import Metric
+from fiesta_allennlp.core.options import option_words
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.registry import build
-from fiesta_allennlp.core.settings.metrics import Metric
-from fiesta_allennlp.core.settings.options import option_words
 
 
 @CandidateRun.register("candidate_type")

@@ -14,9 +14,9 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from fiesta_allennlp.candidates.programs.program_run import PLACEHOLDER_PATTERN
 from fiesta_allennlp.core.errors import ConfigError, describe_as_sentence, join_some
 from fiesta_allennlp.core.files import read_jsonl, shown_value
-from fiesta_allennlp.core.names import FORBIDDEN_CHARACTERS, split_name
+from fiesta_allennlp.core.jsonnet import SURROGATE_PATTERN
 from fiesta_allennlp.core.records import Candidate
-from fiesta_allennlp.core.settings.jsonnet import SURROGATE_PATTERN
+from fiesta_allennlp.core.texts import FORBIDDEN_CHARACTERS, split_name
 
 MAX_NAME_BYTES = 60  # of a name that is made of values
 DIGEST_DIGITS = 8  # of the digest that ends a shortened name

@@ -28,10 +28,9 @@ from fiesta_allennlp.core.errors import (
     did_you_mean,
     join_some,
 )
+from fiesta_allennlp.core.metrics import METRIC, check_metric_sign
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.registry import build
-from fiesta_allennlp.core.settings.defaults import METRIC
-from fiesta_allennlp.core.settings.metrics import check_metric_sign
 from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.running.executor import Executor, option_value
 from fiesta_allennlp.running.machine import DEVICES_VARIABLE, is_gpu, visible_gpus

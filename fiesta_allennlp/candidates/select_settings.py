@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any, Callable, ClassVar, Dict, Optional, Tuple
 
 from fiesta_allennlp.candidates.pool import SET_NAMES, Division, check_ratios
+from fiesta_allennlp.core import choice_settings
 from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.core.files import refuse_repeated_keys
-from fiesta_allennlp.core.settings import choice_settings
-from fiesta_allennlp.core.settings.defaults import METRIC
-from fiesta_allennlp.core.settings.metrics import Metric
-from fiesta_allennlp.core.settings.options import RESOURCES_GROUP, SELECTION_GROUP, flag, option, resource_option
+from fiesta_allennlp.core.metrics import METRIC, Metric
+from fiesta_allennlp.core.options import RESOURCES_GROUP, SELECTION_GROUP, flag, option, resource_option
 from fiesta_allennlp.selecting.objections import allow_option
 
 SCORING_GROUP = "Data and scoring"

@@ -27,22 +27,22 @@ from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.forecast import LiveForecast
 from fiesta_allennlp.choosing.strategy import Strategy, build_strategy, translated_option_errors
+from fiesta_allennlp.core.choice_settings import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.metrics import check_metric_sign
 from fiesta_allennlp.core.records import Candidate, History, Outcome
 from fiesta_allennlp.core.registry import build_record, build_with_packages
 from fiesta_allennlp.core.seeding import fresh_seed, make_request
-from fiesta_allennlp.core.settings.defaults import CONFIDENCE
-from fiesta_allennlp.core.settings.metrics import check_metric_sign
 from fiesta_allennlp.running.executor import Executor
 from fiesta_allennlp.running.slurm import end_left_jobs
-from fiesta_allennlp.selecting.listeners import BestModelKeeper, BroughtUnits, Display, Listener
-from fiesta_allennlp.selecting.loop import SelectionLoop
+from fiesta_allennlp.selecting.loop import BroughtUnits, Display, Listener, SelectionLoop
 from fiesta_allennlp.selecting.objections import PRETRAINED, REMOVED, UNITS
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import judge
 from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run
 from fiesta_allennlp.selecting.store import RunStore
+from fiesta_allennlp.selecting.workspace import BestModelKeeper
 
 
 @dataclass

@@ -13,9 +13,9 @@ from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.probability.batch import ChooseAtOnce, Rules, num_units_of_pair
 from fiesta_allennlp.choosing.probability.leads import Leads
 from fiesta_allennlp.choosing.stopping_rules import BayesianStop, EarlyLooks, StoppingRule
+from fiesta_allennlp.core.choice_settings import CONFIDENCE, MAX_EVALUATIONS_PER_CANDIDATE
 from fiesta_allennlp.core.errors import ConfigError, OptionError
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.core.settings.defaults import CONFIDENCE, MAX_EVALUATIONS_PER_CANDIDATE
 
 
 class FixedConfidence(strategy.Strategy):

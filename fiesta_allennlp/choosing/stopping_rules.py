@@ -12,9 +12,9 @@ from fiesta_allennlp.choosing.beliefs.belief import Belief
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.probability import batch
 from fiesta_allennlp.choosing.probability.batch import NUM_STARTS
+from fiesta_allennlp.core.choice_settings import STOPPING_RULE
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable
-from fiesta_allennlp.core.settings.defaults import STOPPING_RULE
 
 PRIOR_PRECISION = 0.5
 """g: the effect size of the mixture is half-normal with variance 1/g. In a simulation with 1,500 sequences of normal

@@ -13,13 +13,12 @@ from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.probability import check_margin
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
+from fiesta_allennlp.core.choice_settings import BELIEF, ChoiceSettings
 from fiesta_allennlp.core.errors import ConfigError, OptionError, did_you_mean, join_some
 from fiesta_allennlp.core.files import shorten
+from fiesta_allennlp.core.options import deciding_options, flag
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable, build, convert_value
-from fiesta_allennlp.core.settings.choice_settings import ChoiceSettings
-from fiesta_allennlp.core.settings.defaults import BELIEF
-from fiesta_allennlp.core.settings.options import deciding_options, flag
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from fiesta_allennlp.core.errors import ConfigError, FiestaError, did_you_mean, 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fiesta_allennlp.core.settings.options import Option
+    from fiesta_allennlp.core.options import Option
     from fiesta_allennlp.selecting.results.result import Result
     from fiesta_allennlp.tables.run_table import RunTable
 
@@ -35,7 +35,7 @@ REMEDY_BY_ERRNO = {
     ),
     **dict.fromkeys(
         (errno.ELOOP, errno.EISDIR, errno.ENOTDIR),
-        "A link, file or directory that this selection did not create is in the way. Move or delete it.",
+        "A link, file or directory that this command did not create is in the way. Move or delete it.",
     ),
     **dict.fromkeys(
         (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
@@ -74,7 +74,7 @@ class FiestaCommand:
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add its arguments. Those that are settings have no default here, so that only what was typed is given."""
-        from fiesta_allennlp.core.settings.options import add_options, declared_options
+        from fiesta_allennlp.core.options import add_options, declared_options
 
         settings = import_dotted(self.settings_class_path)
         declared = dict(declared_options(settings))
@@ -89,7 +89,7 @@ class FiestaCommand:
 
     def declared_options(self) -> "Iterator[tuple[str, Option]]":
         """Yield the names and declarations of all settings that it has."""
-        from fiesta_allennlp.core.settings.options import declared_options
+        from fiesta_allennlp.core.options import declared_options
 
         for path in filter(None, (self.settings_class_path, *self.further_settings_paths)):
             yield from declared_options(import_dotted(path))
@@ -112,8 +112,8 @@ class FiestaCommand:
 
     def typed_settings(self, args: argparse.Namespace) -> dict[str, Any]:
         """Return the settings that were typed, and import the user's packages."""
+        from fiesta_allennlp.core.options import typed_options
         from fiesta_allennlp.core.registry import import_package
-        from fiesta_allennlp.core.settings.options import typed_options
 
         for package in getattr(args, "include_package", ()):
             import_package(package)

@@ -14,7 +14,7 @@ from fiesta_allennlp.confirming.confirm_settings import ConfirmSettings
 from fiesta_allennlp.confirming.confirmation import Confirmation
 from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.settings.options import RESOURCES_GROUP, takes_options
+from fiesta_allennlp.core.options import RESOURCES_GROUP, takes_options
 from fiesta_allennlp.documents.choice import DocumentsResult
 from fiesta_allennlp.documents.document_selection import DocumentSelection
 from fiesta_allennlp.documents.document_settings import DocumentSettings

@@ -82,7 +82,7 @@ class SimulationCommand(ChoiceCommand):
     interrupt_message = "Interrupted before the first repetition finished."
 
     def add_other_options(self, groups: Dict[str, Any]) -> None:
-        from fiesta_allennlp.core.settings.options import RESOURCES_GROUP
+        from fiesta_allennlp.core.options import RESOURCES_GROUP
 
         help = "write the result to this file"
         groups[RESOURCES_GROUP].add_argument("--output", type=Path, metavar="FILE.json", help=help)
@@ -139,7 +139,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
     positional_settings = (("scores", None), ("files", "*"))
 
     def add_other_options(self, groups: Dict[str, Any]) -> None:
-        from fiesta_allennlp.core.settings.options import RESOURCES_GROUP
+        from fiesta_allennlp.core.options import RESOURCES_GROUP
 
         command.add_require_decision(groups[RESOURCES_GROUP])
         groups[RESOURCES_GROUP].add_argument(

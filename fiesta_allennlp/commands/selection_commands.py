@@ -80,8 +80,8 @@ class SelectionCommand(command.FiestaCommand):
 
     def typed_settings(self, args: argparse.Namespace) -> Dict[str, Any]:
         """Return the settings that were typed, above those of the `--config` file."""
-        from fiesta_allennlp.core.settings.choice_settings import merge_settings, settings_from_file
-        from fiesta_allennlp.core.settings.options import typed_options
+        from fiesta_allennlp.core.choice_settings import merge_settings, settings_from_file
+        from fiesta_allennlp.core.options import typed_options
 
         settings_class = command.import_dotted(self.settings_class_path)
         file_settings = settings_from_file(args.config, settings_class) if args.config is not None else {}
@@ -142,7 +142,7 @@ selection with its original options."""
     positional_settings = (("candidates", "*"),)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from fiesta_allennlp.core.settings.options import add_options
+        from fiesta_allennlp.core.options import add_options
         from fiesta_allennlp.tables.table_settings import BroughtSettings
 
         super().add_arguments(parser)
@@ -151,7 +151,7 @@ selection with its original options."""
     def inputs(self, args: argparse.Namespace, settings: Dict[str, Any]) -> Dict[str, Any]:
         if not hasattr(args, "scores"):
             return {}
-        from fiesta_allennlp.core.settings.options import typed_options
+        from fiesta_allennlp.core.options import typed_options
         from fiesta_allennlp.selecting.session import StoredState
         from fiesta_allennlp.tables.table_reader import read_brought_runs
         from fiesta_allennlp.tables.table_settings import BroughtSettings
@@ -234,7 +234,7 @@ the resources that you change. --recover continues them after an interruption.""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         from fiesta_allennlp.candidates.select_settings import Settings
-        from fiesta_allennlp.core.settings.options import RESOURCES_GROUP, add_options
+        from fiesta_allennlp.core.options import RESOURCES_GROUP, add_options
 
         super().add_arguments(parser)
         add_options(parser, Settings, (RESOURCES_GROUP,))
@@ -244,7 +244,7 @@ the resources that you change. --recover continues them after an interruption.""
         `--require-decision` unless each verdict is `confirmed`; 130 interrupted or limited by --max-hours."""
         settings = self.build_settings(args)
         from fiesta_allennlp.candidates.select_settings import Settings
-        from fiesta_allennlp.core.settings.options import typed_options
+        from fiesta_allennlp.core.options import typed_options
         from fiesta_allennlp.reports.confirmation_report import confirm, plan_confirmation
         from fiesta_allennlp.reports.progress import LiveTable
         from fiesta_allennlp.selecting.results.candidate_table import show

@@ -5,20 +5,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Mapping, Optional, Tuple
 
 from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.core.choice_settings import MIN_FRESH_RUNS, POWER, seed_option
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
-from fiesta_allennlp.core.names import split_names
-from fiesta_allennlp.core.settings.choice_settings import seed_option
-from fiesta_allennlp.core.settings.defaults import MIN_FRESH_RUNS, NUM_FRESH_RUNS, POWER
-from fiesta_allennlp.core.settings.options import (
-    RESOURCES_GROUP,
-    check_options,
-    check_values,
-    declared_options,
-    flag,
-    option,
-)
+from fiesta_allennlp.core.options import RESOURCES_GROUP, check_options, check_values, declared_options, flag, option
+from fiesta_allennlp.core.texts import split_names
 
 CONFIRMATION_GROUP = "Confirmation"
+NUM_FRESH_RUNS = 10
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Literal, Optional, Tuple
 import numpy as np
 
 from fiesta_allennlp.choosing.t_tests import CONFIRMATION_LEVEL, INTERVAL_LEVEL, Interval, TTest, holm, run_to_run_sd
-from fiesta_allennlp.core.settings.choice_settings import SHARED
+from fiesta_allennlp.core.choice_settings import SHARED
 from fiesta_allennlp.selecting.results.candidate_table import Printable
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import SeenLead, paired_differences

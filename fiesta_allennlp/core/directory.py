@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import List, Set, Tuple
 
 from fiesta_allennlp.core.files import PART_SUFFIX
-from fiesta_allennlp.core.names import file_name
+from fiesta_allennlp.core.texts import file_name
 
 DATA_DIRECTORY, OUTPUT_DIRECTORY = "data", "output"
 """The entries of a program's run: the files of its sets, and the program's own directory."""

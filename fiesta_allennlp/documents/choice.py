@@ -15,12 +15,12 @@ from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.stopping_rules import BayesianStop, StoppingRule
 from fiesta_allennlp.choosing.strategy import RunLimit, build_strategy
 from fiesta_allennlp.choosing.t_tests import INTERVAL_LEVEL
+from fiesta_allennlp.core.choice_settings import CONFIDENCE
 from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import document_order
-from fiesta_allennlp.core.settings.defaults import CONFIDENCE
-from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.documents.document_file import DocumentFacts
 from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Dict, Optional, Tuple
 
+from fiesta_allennlp.core import choice_settings, options
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.settings import choice_settings, options
 
 DOCUMENTS_GROUP = "Documents and scoring"
 

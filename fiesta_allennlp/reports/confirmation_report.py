@@ -8,9 +8,9 @@ from fiesta_allennlp.confirming.confirm_settings import ConfirmSettings, check_r
 from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan, FreshComparison
 from fiesta_allennlp.confirming.fresh_runs import FinishedSelection, read_confirmation, resume_confirmation
 from fiesta_allennlp.core import texts
+from fiesta_allennlp.core.choice_settings import POWER
 from fiesta_allennlp.core.errors import StoreError
-from fiesta_allennlp.core.settings.defaults import POWER
-from fiesta_allennlp.selecting.listeners import Display
+from fiesta_allennlp.selecting.loop import Display
 from fiesta_allennlp.selecting.results.candidate_table import Columns, Table, TerminalLines, show
 from fiesta_allennlp.selecting.results.verdict import SeenLead
 

@@ -2,20 +2,21 @@
 
 import re
 import shlex
+from collections import defaultdict
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Tuple
 
 from fiesta_allennlp.candidates.candidate_types import stored_type_of
 from fiesta_allennlp.choosing.stopping_rules import StoppingRule
+from fiesta_allennlp.core.choice_settings import ChoiceSettings
 from fiesta_allennlp.core.errors import MAX_SHOWN, escape_invisible, join_some
 from fiesta_allennlp.core.files import file_digest
-from fiesta_allennlp.core.origin import package_source
-from fiesta_allennlp.core.settings.choice_settings import ChoiceSettings
-from fiesta_allennlp.core.settings.options import command_words, declared_options, flag
+from fiesta_allennlp.core.options import command_words, declared_options, flag
 from fiesta_allennlp.core.texts import count_text, duration_text, interval_text, number_text, probability_text
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.words import TEMPLATES_DIRECTORY, changes_in_words, join_pairs, min_score_in_words
 from fiesta_allennlp.running.machine import origin_here
+from fiesta_allennlp.selecting.provenance import package_source
 from fiesta_allennlp.selecting.results.facts import describe_errors
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.store import Meta
@@ -246,8 +247,12 @@ def _rows_of_selection(report: Report, meta: Meta) -> Iterator[Tuple[str, Any]]:
     yield "wall-clock time", duration_text(meta.working_seconds)
     yield "command to repeat it all", _repeat_command(settings, meta)
     if meta.kind != "documents":
-        for kind in dict.fromkeys(stored_type_of(candidate.config) for candidate in report.stored_candidates):
-            yield "command to repeat one run", kind.repeat_command(settings.include_package)
+        names_by_kind = defaultdict(list)
+        for candidate in report.stored_candidates:
+            names_by_kind[stored_type_of(candidate.config)].append(candidate.name)
+        for kind, names in names_by_kind.items():
+            whose = f" of {join_some(names)}" if len(names_by_kind) > 1 else ""
+            yield f"command to repeat one run{whose}", kind.repeat_command(settings.include_package)
 
 
 def _result_facts(result: Result) -> Iterator[Tuple[str, Any]]:

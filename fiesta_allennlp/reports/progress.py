@@ -23,7 +23,7 @@ from fiesta_allennlp.reports.report_sources import read_directory
 from fiesta_allennlp.reports.words import decision_in_words, failures_in_words
 from fiesta_allennlp.running.jobs import Attempt, JobStatus
 from fiesta_allennlp.running.slurm import SlurmUnavailable, query_jobs
-from fiesta_allennlp.selecting.listeners import Listener
+from fiesta_allennlp.selecting.loop import Listener
 from fiesta_allennlp.selecting.results.candidate_table import Table, candidate_table
 from fiesta_allennlp.selecting.results.facts import describe_collapsed_runs, describe_other_metrics, runs_left_text
 from fiesta_allennlp.selecting.results.result import Result

@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Union
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import LAYOUT_CHARACTERS, ConfigError, escape_invisible
 from fiesta_allennlp.core.files import atomic_replacement, to_csv_cell
-from fiesta_allennlp.core.settings.options import check_setting_names, list_to_tuple
+from fiesta_allennlp.core.options import check_setting_names, list_to_tuple
 from fiesta_allennlp.core.texts import interval_text, number_text
 from fiesta_allennlp.reports.confirmation_report import confirmation_table
 from fiesta_allennlp.reports.paper import build_checklist, collect_bibtex, compose_appendix, compose_paragraph

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Optional, Tuple
 
-from fiesta_allennlp.core.settings.choice_settings import CONFIG_METAVAR, ChoiceSettings, splits_option
-from fiesta_allennlp.core.settings.defaults import BELIEF, MAX_FAILURES
-from fiesta_allennlp.core.settings.options import check_options, option, restated_option
+from fiesta_allennlp.core.choice_settings import BELIEF, CONFIG_METAVAR, MAX_FAILURES, ChoiceSettings, splits_option
+from fiesta_allennlp.core.options import check_options, option, restated_option
 from fiesta_allennlp.tables.table_settings import SCORES_GROUP, TABLE_OPTIONS, NextSettings, TableSettings
 
 REPORT_GROUP, FOLLOW_GROUP = "Report", "Following"

@@ -15,12 +15,11 @@ from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Margin, analyse, build_strategy
 from fiesta_allennlp.confirming.fresh_runs import read_confirmation, read_confirmations
+from fiesta_allennlp.core.choice_settings import BELIEF, CONFIDENCE, MAX_FAILURES, OFFICIAL, to_config
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.registry import build, build_record, packages_named_in_errors
-from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, to_config
-from fiesta_allennlp.core.settings.defaults import BELIEF, CONFIDENCE, MAX_FAILURES
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report_settings import UNRECORDED_OPTIONS, ReportSettings
 from fiesta_allennlp.selecting.database import translated_store_errors

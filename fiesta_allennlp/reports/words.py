@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Collection, Dict, Iterator, List, Mapping
 from fiesta_allennlp.choosing.beliefs import Belief
 from fiesta_allennlp.choosing.forecast import TimeForecast
 from fiesta_allennlp.core.errors import MAX_SHOWN, escape_invisible, join_some
-from fiesta_allennlp.core.settings.options import flag
+from fiesta_allennlp.core.options import flag
 from fiesta_allennlp.core.texts import chance_text, count_text, duration_text, names_text, number_text, probability_text
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun, missed_text
 from fiesta_allennlp.selecting.results.candidate_table import TerminalLines, candidate_table, show

@@ -16,8 +16,7 @@ from typing import Any, Collection, Deque, Dict, Iterator, Optional, Sequence, T
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, describe
 from fiesta_allennlp.core.files import atomic_replacement, delete, shorten_log
-from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, Origin
-from fiesta_allennlp.core.records import Failure, Outcome, Request
+from fiesta_allennlp.core.records import UNKNOWN_ORIGIN, Failure, Origin, Outcome, Request
 from fiesta_allennlp.core.registry import Registrable, to_plain_data
 from fiesta_allennlp.running.worker import Evaluator, RunTask, WorkerSettings
 

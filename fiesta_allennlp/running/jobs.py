@@ -24,10 +24,9 @@ from urllib.parse import unquote
 from fiesta_allennlp.core.directory import LOG_FILE, RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, check_private, delete, read_json, write_json_file
-from fiesta_allennlp.core.names import file_name
-from fiesta_allennlp.core.origin import Origin
-from fiesta_allennlp.core.records import Failure, Outcome, Request, outcome_from_data
+from fiesta_allennlp.core.records import Failure, Origin, Outcome, Request, outcome_from_data
 from fiesta_allennlp.core.registry import build_record, to_plain_data
+from fiesta_allennlp.core.texts import file_name
 from fiesta_allennlp.running.executor import ActiveRun, QueueingExecutor
 from fiesta_allennlp.running.fork_server import end_all_workers, start_fork_server, unset_safe_path
 from fiesta_allennlp.running.machine import DEVICES_VARIABLE

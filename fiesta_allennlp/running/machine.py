@@ -12,8 +12,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.core.origin import UNKNOWN_ORIGIN, Origin
-from fiesta_allennlp.core.settings.defaults import num_cores
+from fiesta_allennlp.core.records import UNKNOWN_ORIGIN, Origin
 from fiesta_allennlp.version import __version__
 
 PACKAGES = ("allennlp", "allennlp-models", "torch", "transformers", "spacy", "scikit-learn", "numpy", "scipy", "ray")
@@ -39,6 +38,11 @@ NUM_ID_CHARACTERS = 12  # of the name of a card: CUDA takes any beginning that n
 def with_interpreter(command: Sequence[str]) -> List[str]:
     """Return a program and its arguments, where a plain `python` is this interpreter."""
     return [sys.executable if word == PYTHON else word for word in command[:1]] + list(command[1:])
+
+
+def num_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache

@@ -10,13 +10,11 @@ from typing import Any, Callable, Collection, Dict, List, Optional, Tuple, Union
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE
-from fiesta_allennlp.core.origin import Origin
-from fiesta_allennlp.core.records import Failure, Outcome, Request
-from fiesta_allennlp.core.settings.defaults import num_cores
+from fiesta_allennlp.core.records import Failure, Origin, Outcome, Request
 from fiesta_allennlp.running import fork_server
 from fiesta_allennlp.running.executor import ActiveRun, Executor, QueueingExecutor
 from fiesta_allennlp.running.fork_server import ProcessCall, ProcessDied
-from fiesta_allennlp.running.machine import origin_here
+from fiesta_allennlp.running.machine import num_cores, origin_here
 from fiesta_allennlp.running.process_tree import end_orphaned_trees, end_tree
 from fiesta_allennlp.running.worker import Evaluator, RunTask, WorkerSettings, call_logged, evaluate_task
 

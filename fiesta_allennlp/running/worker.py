@@ -21,8 +21,7 @@ from typing import Any, Callable, Mapping, Optional, Tuple
 from fiesta_allennlp.core.directory import LOG_FILE
 from fiesta_allennlp.core.errors import FiestaError, PackageError, ProgramError, ReaderError, describe_with_line
 from fiesta_allennlp.core.files import shorten_log
-from fiesta_allennlp.core.origin import Origin
-from fiesta_allennlp.core.records import Evaluation, Failure, Outcome, Request
+from fiesta_allennlp.core.records import Evaluation, Failure, Origin, Outcome, Request
 from fiesta_allennlp.core.registry import Registrable, build, import_package
 from fiesta_allennlp.running.machine import DEVICES_VARIABLE, RUN_ORIGIN, origin_here
 from fiesta_allennlp.running.process_tree import become_root, die_with_parent, end_this_tree

@@ -9,13 +9,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Type, TypeVar, Union
 
+from fiesta_allennlp.core.choice_settings import ChoiceSettingsType
 from fiesta_allennlp.core.errors import ConfigError, StoreError, describe
 from fiesta_allennlp.core.files import atomic_replacement, check_format, shorten
-from fiesta_allennlp.core.origin import Origin, PackageSource
-from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
+from fiesta_allennlp.core.metrics import Metric
+from fiesta_allennlp.core.records import Evaluation, Failure, History, Origin, Request
 from fiesta_allennlp.core.registry import build_record, convert_value
-from fiesta_allennlp.core.settings.choice_settings import ChoiceSettingsType
-from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.selecting.provenance import PackageSource
 from fiesta_allennlp.version import __version__
 
 OutcomeRecord = TypeVar("OutcomeRecord", Evaluation, Failure)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.errors import DataError, StoreError
+from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
-from fiesta_allennlp.core.settings.metrics import Metric
 
 RETRY_PAUSES = (10.0, 60.0, 300.0, 1800.0)
 """Seconds before the second try, the third and so on; the last one again and again."""

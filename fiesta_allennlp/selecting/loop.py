@@ -7,18 +7,20 @@ import platform
 import shlex
 import shutil
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import List, Mapping, Optional, Sequence, Set
+from typing import Any, Callable, ContextManager, Iterator, List, Mapping, Optional, Sequence, Set
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError, full_command, join_some, raise_if_interrupted
+from fiesta_allennlp.core.metrics import have_two_units
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.running.executor import Evaluator, Executor
 from fiesta_allennlp.selecting.failures import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
-from fiesta_allennlp.selecting.listeners import Listener
+from fiesta_allennlp.selecting.objections import UNITS
 from fiesta_allennlp.selecting.store import RunStore
 
 logger = logging.getLogger(__name__)
@@ -28,6 +30,41 @@ SECONDS_BETWEEN_SAVES = 60.0
 SECONDS_BETWEEN_CHECKS = 1.0
 """Between two checks that no signal came and that the directory still belongs to the selection: its runs write there
 too."""
+
+
+class Listener:
+    """An observer of a selection, such as a progress display. A subclass leaves out what it does not observe."""
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        """Called after every change of what is finished or pending."""
+
+    def on_outcome(self, outcome: Outcome) -> None:
+        """Called for every finished run and failure once it is recorded."""
+
+
+Display = Callable[..., ContextManager[Listener]]
+"""Opens the display of a running selection, such as the live table, from its arguments."""
+
+
+@contextmanager
+def no_display(*args: Any, **options: Any) -> Iterator[Listener]:
+    """Show nothing."""
+    yield Listener()
+
+
+class BroughtUnits(Listener):
+    """Ends a selection if the first new run of a candidate has another unit than the runs that were made before."""
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        brought = [run.score for run in history.evaluations if run.request.is_brought]
+        for name in history.candidates if brought else ():
+            own = [run for run in history.evaluations_of(name) if not run.request.is_brought]
+            if len(own) == 1 and have_two_units([*brought, own[0].score]):
+                raise FiestaError(
+                    f"{own[0].request.name}: the score is {own[0].score:g}, but those of --scores are from "
+                    f"{min(brought):g} to {max(brought):g}: percents among fractions? No run is lost. Correct the "
+                    f"table and start again, or continue with --recover --allow {UNITS.name}."
+                )
 
 
 class WorkingTime:

@@ -5,8 +5,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Callable, Collection, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.settings.metrics import have_two_units
-from fiesta_allennlp.core.settings.options import option
+from fiesta_allennlp.core.metrics import have_two_units
+from fiesta_allennlp.core.options import option
 
 if TYPE_CHECKING:
     from fiesta_allennlp.core.records import Evaluation, History  # --help does without

@@ -1,22 +1,53 @@
-"""Where the runs of a selection come from: its sessions, with directory and code; the machines; and runs that were
-made before it began."""
+"""Where the runs of a selection come from: this package; its sessions, with directory and code; the machines; and runs
+that were made before it began."""
 
 import hashlib
+import json
 import os
 import platform
 import shlex
+import subprocess
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import ConfigError, StoreError, join_some
 from fiesta_allennlp.core.files import file_digest
-from fiesta_allennlp.core.origin import Origin
-from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome
+from fiesta_allennlp.core.records import Evaluation, Failure, History, Origin, Outcome
 from fiesta_allennlp.core.texts import count_text
+
+GIT_TIMEOUT_SECONDS = 5.0
+CLONE = Path(__file__).resolve().parent.parent.parent
+
+
+@dataclass(frozen=True)
+class PackageSource:
+    """The commit of the package, with a plus if files were changed after it, and the URL of its repository. Each is
+    empty where it is unknown, as for a package from an index, which its version identifies."""
+
+    commit: str = ""
+    url: str = ""
+
+
+@lru_cache(maxsize=1)
+def package_source() -> PackageSource:
+    """Return the source that pip recorded (PEP 610), or the commit of the clone that the package is in."""
+    with suppress(PackageNotFoundError, ValueError, LookupError, TypeError, AttributeError):
+        recorded = json.loads(distribution("fiesta-allennlp").read_text("direct_url.json") or "{}")
+        if "vcs_info" in recorded:
+            return PackageSource(str(recorded["vcs_info"]["commit_id"])[:10], str(recorded["url"]))
+    if not (CLONE / ".git").exists():
+        return PackageSource()
+    command = ["git", "-C", str(CLONE), "describe", "--always", "--abbrev=10", "--exclude=*", "--dirty=+"]
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_TIMEOUT_SECONDS, check=True)
+        return PackageSource(done.stdout.strip())
+    return PackageSource()
 
 
 def describe_environment(packages: Iterable[str] = (), files: Iterable[str] = ()) -> Dict[str, Any]:

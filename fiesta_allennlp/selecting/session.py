@@ -11,19 +11,18 @@ from typing import Any, ClassVar, ContextManager, Iterator, Mapping, Optional, S
 from rich.console import Console
 
 from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.core.choice_settings import SelectionSettings
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, check_private, delete
-from fiesta_allennlp.core.origin import package_source
+from fiesta_allennlp.core.options import changed_options, settings_to_json
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.seeding import fresh_seed
-from fiesta_allennlp.core.settings.choice_settings import SelectionSettings
-from fiesta_allennlp.core.settings.options import changed_options, settings_to_json
 from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.selecting import provenance, workspace
-from fiesta_allennlp.selecting.listeners import Display, no_display
-from fiesta_allennlp.selecting.loop import SelectionLoop
+from fiesta_allennlp.selecting.loop import Display, SelectionLoop, no_display
 from fiesta_allennlp.selecting.objections import REMOVED, kept_allowances
+from fiesta_allennlp.selecting.provenance import package_source
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.store import COMMAND_BY_KIND, Meta, RunStore, check_store_not_lost
 from fiesta_allennlp.selecting.workspace import write_csv

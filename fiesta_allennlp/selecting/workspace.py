@@ -5,13 +5,17 @@ import json
 import logging
 import os
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence
 
+from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError, StoreError, describe
 from fiesta_allennlp.core.files import atomic_replacement, delete, to_csv_cell
+from fiesta_allennlp.core.records import History, Outcome
 from fiesta_allennlp.selecting.lock import DirectoryLock
+from fiesta_allennlp.selecting.loop import Listener
 from fiesta_allennlp.selecting.store import RunStore, check_store_not_lost, open_for_reading
 
 logger = logging.getLogger(__name__)
@@ -152,3 +156,30 @@ def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
             writer.writerow(
                 [to_csv_cell(value) for value in (*map(values.get, CSV_COLUMNS), *map(run_metrics.get, names))]
             )
+
+
+@dataclass(frozen=True)
+class BestModelKeeper(Listener):
+    """Deletes the model of every run that is not the best of its candidate: the archive of an AllenNLP run, or the
+    directory `model` of a program. `sign` is -1 if the lowest score is the best."""
+
+    directory: RunDirectory
+    sign: int = 1
+
+    def on_state(self, history: History, decision: Decision) -> None:
+        self.keep_only(history.candidates, history)
+
+    def keep_only(self, candidates: Collection[Optional[str]], history: History) -> None:
+        """Delete all models except the best one of each of these candidates."""
+        for name in history.candidates:
+            runs = [evaluation for evaluation in history.evaluations if evaluation.request.candidate == name]
+            runs_with_models = [run for run in runs if any(path.exists() for path in self._models(run))]
+            best = max(runs_with_models, key=lambda run: self.sign * run.score, default=None)
+            unused_runs = [f for f in history.failures if f.kind == "score" and f.request.candidate == name]
+            other_runs: List[Outcome] = [run for run in runs_with_models if run is not best or name not in candidates]
+            for run in [*unused_runs, *other_runs]:
+                for path in self._models(run):
+                    delete(path)
+
+    def _models(self, run: Outcome) -> List[Path]:
+        return [self.directory.archive(run.request.name), self.directory.model(run.request.name)]

@@ -5,9 +5,9 @@ import re
 from collections import defaultdict
 from typing import Any, DefaultDict, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
+from fiesta_allennlp.core.choice_settings import OFFICIAL
 from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, escape_invisible, join_some, near_names
-from fiesta_allennlp.core.names import comparison_key, split_names
-from fiesta_allennlp.core.settings.choice_settings import OFFICIAL
+from fiesta_allennlp.core.texts import comparison_key, split_names
 from fiesta_allennlp.tables.corrections import (
     Change,
     TableError,

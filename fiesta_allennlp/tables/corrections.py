@@ -10,8 +10,8 @@ from typing import Any, DefaultDict, Dict, Iterable, List, Mapping, Optional, Se
 
 from fiesta_allennlp.core.errors import MAX_CHOICES, TYPED_WORDS, DataError, escape_invisible, full_command, join_some
 from fiesta_allennlp.core.files import shorten
-from fiesta_allennlp.core.names import join_names
-from fiesta_allennlp.core.settings.options import flag, option_words
+from fiesta_allennlp.core.options import flag, option_words
+from fiesta_allennlp.core.texts import join_names
 
 MAX_COMMAND_CHARACTERS = 2000
 """The length of the longest command in a message, which is complete or left out."""

@@ -16,12 +16,11 @@ from fiesta_allennlp.choosing.gate import make_gate
 from fiesta_allennlp.choosing.probability.batch import NUM_STARTS
 from fiesta_allennlp.choosing.probability.task_leads import choose_task
 from fiesta_allennlp.choosing.strategy import Strategy, build_strategy, have_units
+from fiesta_allennlp.core.choice_settings import CONFIDENCE, OFFICIAL, SHARED
 from fiesta_allennlp.core.errors import ConfigError, join_some
+from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
-from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
-from fiesta_allennlp.core.settings.defaults import CONFIDENCE
-from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.core.texts import number_text
 from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.selecting.results.candidate_table import Printable

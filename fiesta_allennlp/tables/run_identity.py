@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any, DefaultDict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import DataError, join_some
-from fiesta_allennlp.core.settings.metrics import Metric, have_two_units
+from fiesta_allennlp.core.metrics import Metric, have_two_units
 from fiesta_allennlp.selecting.objections import UNITS
 from fiesta_allennlp.tables.columns import NAMES, TIME, Roles
 from fiesta_allennlp.tables.corrections import Change, TableError, keep_rows, shown_cell, shown_cells, without_lines

@@ -11,9 +11,8 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Seq
 
 from fiesta_allennlp.core.errors import DataError, join_some
 from fiesta_allennlp.core.files import atomic_replacement, shorten, to_csv_cell
-from fiesta_allennlp.core.origin import Origin
-from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
-from fiesta_allennlp.core.settings.metrics import Metric
+from fiesta_allennlp.core.metrics import Metric
+from fiesta_allennlp.core.records import Evaluation, Failure, History, Origin, Request
 from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.selecting.provenance import BroughtRuns
 from fiesta_allennlp.tables.columns import NAMES

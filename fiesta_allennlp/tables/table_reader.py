@@ -8,12 +8,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from fiesta_allennlp.core.choice_settings import INDEPENDENT, OFFICIAL, SHARED
 from fiesta_allennlp.core.errors import ConfigError, DataError, escape_invisible, join_some
 from fiesta_allennlp.core.files import file_digest, shorten
-from fiesta_allennlp.core.names import comparison_key
+from fiesta_allennlp.core.metrics import UNNAMED, Metric, error_word, find_longer_names
 from fiesta_allennlp.core.records import MAX_SCORE
-from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT, OFFICIAL, SHARED
-from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric, error_word, find_longer_names
+from fiesta_allennlp.core.texts import comparison_key
 from fiesta_allennlp.selecting.provenance import BroughtRuns
 from fiesta_allennlp.tables import table_files
 from fiesta_allennlp.tables.columns import NAMES, Roles, cell_score

@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Dict, Iterable, Mapping, Optional, Sequence, Tuple
 
+from fiesta_allennlp.core import choice_settings, options
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean, join_some
-from fiesta_allennlp.core.names import join_names, split_names
-from fiesta_allennlp.core.settings import choice_settings, options
+from fiesta_allennlp.core.texts import join_names, split_names
 from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED, allow_option
 
 SCORES_GROUP = "Scores"

@@ -34,10 +34,10 @@ from real_problems import last_history
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.t_tests import CONFIRMATION_LEVEL, t_test_power
+from fiesta_allennlp.confirming.confirm_settings import NUM_FRESH_RUNS
 from fiesta_allennlp.confirming.confirmation import FreshComparison, compare_with_rivals
+from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Evaluation, History, Request
-from fiesta_allennlp.core.settings.defaults import NUM_FRESH_RUNS
-from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import SeenLead

@@ -37,8 +37,8 @@ from real_problems import SeededProblem, group_problems
 from real_results import SETS
 from real_tables import interval
 
-from fiesta_allennlp.core.settings.defaults import CONFIDENCE
-from fiesta_allennlp.core.settings.metrics import UNNAMED
+from fiesta_allennlp.core.choice_settings import CONFIDENCE
+from fiesta_allennlp.core.metrics import UNNAMED
 from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED, find_questions
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import (

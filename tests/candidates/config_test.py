@@ -25,8 +25,8 @@ from fiesta_allennlp.candidates.points import CandidateSpec
 from fiesta_allennlp.candidates.pool import Division
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError, DataChangedError
+from fiesta_allennlp.core.jsonnet import apply_overrides, read_jsonnet
 from fiesta_allennlp.core.records import Request
-from fiesta_allennlp.core.settings.jsonnet import apply_overrides, read_jsonnet
 from tests.conftest import classifier_config
 
 REQUEST = Request("a", 3, split_seed=11, random_seed=12, numpy_seed=13, pytorch_seed=14)

@@ -12,11 +12,11 @@ from fiesta_allennlp.choosing.fixed_budget import FixedBudget
 from fiesta_allennlp.choosing.strategy import build_strategy
 from fiesta_allennlp.confirming.confirmation import ConfirmationPlan
 from fiesta_allennlp.confirming.fresh_runs import FinishedSelection
+from fiesta_allennlp.core.choice_settings import PRESETS, ChoiceSettings
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.options import deciding_options, flag
 from fiesta_allennlp.core.records import Candidate
-from fiesta_allennlp.core.settings.choice_settings import PRESETS, ChoiceSettings
-from fiesta_allennlp.core.settings.options import deciding_options, flag
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.store import Meta
 from fiesta_allennlp.tables.simulation.planning import plan

@@ -16,8 +16,8 @@ from fiesta_allennlp.candidates.config import Config
 from fiesta_allennlp.candidates.points import MAX_NAME_BYTES, Point, Trial, plain_points, read_trials
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
-from fiesta_allennlp.core.names import FORBIDDEN_CHARACTERS
 from fiesta_allennlp.core.records import Candidate
+from fiesta_allennlp.core.texts import FORBIDDEN_CHARACTERS
 
 READS_LR = "import 'rest.libsonnet'"
 REST = "(import 'plain.jsonnet') + { trainer+: { optimizer: { type: std.extVar('opt'), lr: %s } } }"

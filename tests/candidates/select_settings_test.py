@@ -19,17 +19,11 @@ from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.choosing import StoppingRule
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.strategy import build_strategy
+from fiesta_allennlp.core.choice_settings import settings_from_file
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.options import add_options, changed_options, command_words, settings_to_json, typed_options
 from fiesta_allennlp.core.records import Candidate
-from fiesta_allennlp.core.settings.choice_settings import settings_from_file
-from fiesta_allennlp.core.settings.options import (
-    add_options,
-    changed_options,
-    command_words,
-    settings_to_json,
-    typed_options,
-)
 
 TYPED = {"confidence": 0.95, "belief": "moderated_t", "stop": "early_looks", "margin": 0.0, "workers": 7}
 

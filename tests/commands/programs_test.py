@@ -33,8 +33,9 @@ def test_programs_and_a_config_share_a_selection_and_its_report(
     made = report(run)
     parameters = {candidate.name: candidate.num_parameters for candidate in made.result.candidates}
     assert parameters["able"] is None and parameters["stock"] > 0
-    commands = [command for name, command in build_checklist(made) if name == "command to repeat one run"]
-    assert len(commands) == 2 and "programs.repeat" in commands[0]
+    commands = {name: command for name, command in build_checklist(made) if "to repeat one run" in name}
+    assert list(commands) == ["command to repeat one run of able, blind", "command to repeat one run of stock"]
+    assert "programs.repeat" in commands["command to repeat one run of able, blind"]
 
 
 def test_each_way_to_fail_is_told_and_the_others_go_on(selections: Selections, write_program: Write, run: Path) -> None:

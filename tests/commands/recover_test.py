@@ -14,8 +14,8 @@ import pytest
 
 from fiesta_allennlp import select
 from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.options import settings_to_json
 from fiesta_allennlp.core.records import Failure, Outcome
-from fiesta_allennlp.core.settings.options import settings_to_json
 from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.reports.progress import LiveTable
 from fiesta_allennlp.selecting.store import RunStore, open_for_reading

@@ -9,8 +9,8 @@ from scipy import stats
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan
+from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.confirmation_report import confirmation_in_words
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import SeenLead

@@ -1,8 +1,19 @@
-from typing import Optional
+from pathlib import Path
+from typing import Dict, Optional
 
 import pytest
 
-from fiesta_allennlp.core.texts import cost_text, duration_text, number_text, probability_text
+from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.texts import (
+    check_names,
+    check_no_similar_names,
+    cost_text,
+    duration_text,
+    number_text,
+    probability_text,
+    split_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,3 +43,49 @@ def test_a_small_cost_has_two_significant_digits() -> None:
         "0.025",
         "12.50",
     ]
+
+
+def named(*texts: str) -> Dict[str, str]:
+    places = [(name or "", place) for name, place in map(split_name, texts)]
+    check_names(places, noun="system", min_count=1, remedy="Give one.")
+    return dict(places)
+
+
+def test_a_name_of_any_script_with_blanks_inside_is_allowed() -> None:
+    assert named("模型 ünïcode ☃=x", "a.b-c=d=x") == {"模型 ünïcode ☃": "x", "a.b-c": "d=x"}
+
+
+def test_a_name_with_a_slash_has_one_directory_of_its_own(tmp_path: Path) -> None:
+    assert named("org/model=x", "org%2Fmodel=y") == {"org/model": "x", "org%2Fmodel": "y"}
+    directory = RunDirectory(tmp_path)
+    paths = [directory.evaluation(f"{name}-0") for name in ("org/model", "org%2Fmodel", "org/../model")]
+    assert len(set(paths)) == 3 and {path.parent for path in paths} == {tmp_path / "evaluations"}
+    assert directory.failure_log("org/model-0", 1).parent == tmp_path / "failures"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "'=x': a name must not be empty"),
+        ("a:b", "'a:b=x'"),
+        ("a\nb", r"system 'a\\nb=x'"),
+        ("\x1b[2J", r"'\\x1b\[2J=x'"),
+        ("a\u202eb", r"'a\\u202eb=x'"),
+        ("a\udcff", r"'a\\udcff=x'"),
+        (".", "system '.=x'"),
+        (" a", "system ' a=x'"),
+        ("a\u00a0", "system 'a\u00a0=x'"),
+        ("n" * 111, "must not be longer than 110 bytes"),
+        ("ü" * 56, "must not be longer than 110 bytes"),
+    ],
+)
+def test_a_name_that_breaks_paths_or_output_is_refused(name: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        named(f"{name}=x")
+
+
+@pytest.mark.parametrize(("first", "second"), [("Aa", "aA"), ("\u00e9", "e\u0301"), ("\u00c9", "e\u0301"), ("ß", "SS")])
+def test_names_that_some_systems_take_for_one_are_refused(first: str, second: str) -> None:
+    with pytest.raises(ConfigError, match=f"systems '{first}' and '{second}' differ only in case"):
+        named(f"{first}=x", f"{second}=y")
+    check_no_similar_names(["a", "á", "a1"], noun="system")

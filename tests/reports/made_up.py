@@ -7,9 +7,9 @@ import numpy as np
 
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.strategy import Margin, analyse
+from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.registry import build
-from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.documents.choice import DocumentsResult, SystemResult
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult

@@ -112,7 +112,7 @@ def test_workers_import_nothing_of_ours_from_the_current_directory(tmp_path: Pat
 
 def test_the_environment_of_the_calling_python_is_as_before() -> None:
     before = dict(os.environ)
-    inside = start_call(fork_server.start_fork_server(3, ["fiesta_allennlp.core.names"]), _environment).result()
+    inside = start_call(fork_server.start_fork_server(3, ["fiesta_allennlp.core.texts"]), _environment).result()
     assert dict(os.environ) == before
     assert inside["FIESTA_SESSION"] and inside["FIESTA_PARENT"] == str(os.getpid())
 

@@ -18,14 +18,12 @@ from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError, FiestaError, StoreError
-from fiesta_allennlp.core.origin import Origin
-from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Origin, Outcome, Request
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.running.executor import Evaluator, Executor
 from fiesta_allennlp.selecting.failures import RETRY_PAUSES, Retries
-from fiesta_allennlp.selecting.listeners import Listener
-from fiesta_allennlp.selecting.loop import SelectionLoop
+from fiesta_allennlp.selecting.loop import Listener, SelectionLoop
 from fiesta_allennlp.selecting.store import RunStore
 
 MEANS = {"a": 0.60, "b": 0.64, "c": 0.55}

@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from fiesta_allennlp.core.errors import StoreError
-from fiesta_allennlp.core.origin import Origin
-from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome
+from fiesta_allennlp.core.records import Evaluation, Failure, History, Origin, Outcome
 from fiesta_allennlp.selecting.provenance import (
     MachineRuns,
     append_environment,

@@ -10,10 +10,10 @@ from fiesta_allennlp.choosing.decision import ClassErrors, Decision, GateDecisio
 from fiesta_allennlp.choosing.forecast import Forecast
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
 from fiesta_allennlp.choosing.probability.collapsed_runs import CollapsedRuns, find_collapsed_runs
+from fiesta_allennlp.core.choice_settings import CONFIDENCE
 from fiesta_allennlp.core.errors import join_some
+from fiesta_allennlp.core.metrics import find_longer_names
 from fiesta_allennlp.core.records import Evaluation, History
-from fiesta_allennlp.core.settings.defaults import CONFIDENCE
-from fiesta_allennlp.core.settings.metrics import find_longer_names
 from fiesta_allennlp.core.texts import chance_text, count_text, probability_text
 from fiesta_allennlp.selecting.results import task_standing
 from fiesta_allennlp.selecting.results.candidate_table import num_decimals

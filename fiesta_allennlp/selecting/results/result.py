@@ -9,14 +9,13 @@ import numpy as np
 
 from fiesta_allennlp.choosing.decision import DECIDED_REASONS, Decision
 from fiesta_allennlp.choosing.t_tests import find_tiers
+from fiesta_allennlp.core.choice_settings import CONFIDENCE, OFFICIAL
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.core.files import check_format, read_json, write_json_file
+from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build_record
-from fiesta_allennlp.core.settings.choice_settings import OFFICIAL
-from fiesta_allennlp.core.settings.defaults import CONFIDENCE
-from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.selecting.provenance import MachineRuns, count_machine_runs
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.candidate_table import JSON, Printable, candidate_values

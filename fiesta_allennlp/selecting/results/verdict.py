@@ -21,9 +21,9 @@ from fiesta_allennlp.choosing.t_tests import (
     fresh_runs_power,
 )
 from fiesta_allennlp.choosing.thompson import TopTwo
+from fiesta_allennlp.core.choice_settings import CONFIDENCE, MIN_FRESH_RUNS, POWER
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.core.settings.defaults import CONFIDENCE, MIN_FRESH_RUNS, POWER
 from fiesta_allennlp.core.texts import count_text, duration_text, probability_text
 from fiesta_allennlp.selecting.objections import find_questions
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult

@@ -7,8 +7,8 @@ from typing import Any, List, Mapping, Optional, Tuple, cast
 
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import TimeForecast, count_runs
+from fiesta_allennlp.core.choice_settings import INDEPENDENT, SHARED
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.settings.choice_settings import INDEPENDENT, SHARED
 from fiesta_allennlp.selecting.results.candidate_table import Printable
 from fiesta_allennlp.selecting.results.verdict import fresh_runs_needed
 from fiesta_allennlp.tables.simulation.outlook import Outlook, find_best

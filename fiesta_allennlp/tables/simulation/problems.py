@@ -17,13 +17,12 @@ from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import draw_continuation
 from fiesta_allennlp.choosing.probability.leads import TwoWayModel
 from fiesta_allennlp.choosing.strategy import build_strategy
+from fiesta_allennlp.core.choice_settings import MAX_FAILURES, OFFICIAL, SHARED, ChoiceSettings
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, DataError, full_command
+from fiesta_allennlp.core.metrics import METRIC, UNNAMED, Metric
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import packages_named_in_errors
-from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED, ChoiceSettings
-from fiesta_allennlp.core.settings.defaults import MAX_FAILURES, METRIC
-from fiesta_allennlp.core.settings.metrics import UNNAMED, Metric
 from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.selecting.database import translated_store_errors
 from fiesta_allennlp.selecting.failures import ScoreThreshold

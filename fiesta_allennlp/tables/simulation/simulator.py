@@ -14,9 +14,8 @@ from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.probability.batch import Batch, Ends, OutOfScores, Rules
 from fiesta_allennlp.choosing.strategy import Margin, Strategy, build_strategy
 from fiesta_allennlp.core import seeding
+from fiesta_allennlp.core.choice_settings import MAX_FAILURES, OFFICIAL, SHARED
 from fiesta_allennlp.core.records import LOW_SCORES_PER_FINISHED_RUN, Evaluation, Failure, History
-from fiesta_allennlp.core.settings.choice_settings import OFFICIAL, SHARED
-from fiesta_allennlp.core.settings.defaults import MAX_FAILURES
 from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.tables.simulation import score_sources
 from fiesta_allennlp.tables.simulation.outlook import Outlook, Repetition, find_best

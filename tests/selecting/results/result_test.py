@@ -13,9 +13,9 @@ from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.forecast import Forecast
 from fiesta_allennlp.choosing.strategy import analyse
 from fiesta_allennlp.core.errors import StoreError
+from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.words import selection_in_words
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selecting.results.facts import LeadOverRival, describe_collapsed_runs

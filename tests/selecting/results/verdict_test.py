@@ -10,10 +10,10 @@ import pytest
 from fiesta_allennlp import next_runs, report
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.core.settings.metrics import Metric
 from fiesta_allennlp.reports.words import verdict_in_words
 from fiesta_allennlp.selecting.objections import UNSEEDED
 from fiesta_allennlp.selecting.results.result import Result

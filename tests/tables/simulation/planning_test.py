@@ -9,7 +9,7 @@ import pytest
 from fiesta_allennlp import plan
 from fiesta_allennlp.choosing.forecast import TimeForecast
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
-from fiesta_allennlp.core.settings.options import flag
+from fiesta_allennlp.core.options import flag
 from fiesta_allennlp.tables.simulation import simulator
 from fiesta_allennlp.tables.simulation.outlook import Repetition
 from fiesta_allennlp.tables.simulation.problems import prepare_plan

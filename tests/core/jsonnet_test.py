@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.settings.jsonnet import read_jsonnet
+from fiesta_allennlp.core.jsonnet import read_jsonnet
 
 
 def test_a_template_reads_its_point_before_the_environment(tmp_path: Path, monkeypatch: Any) -> None:

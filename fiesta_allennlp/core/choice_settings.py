@@ -9,17 +9,8 @@ from typing import Any, ClassVar, Dict, Iterator, Mapping, Optional, Sequence, T
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import refuse_repeated_keys
-from fiesta_allennlp.core.settings.defaults import (
-    BELIEF,
-    BUDGET_STRATEGY,
-    CONFIDENCE,
-    MAX_EVALUATIONS_PER_CANDIDATE,
-    MAX_FAILURES,
-    STOPPING_RULE,
-    STRATEGY,
-)
-from fiesta_allennlp.core.settings.jsonnet import read_jsonnet
-from fiesta_allennlp.core.settings.options import (
+from fiesta_allennlp.core.jsonnet import read_jsonnet
+from fiesta_allennlp.core.options import (
     SELECTION_GROUP,
     base_type,
     check_options,
@@ -34,6 +25,15 @@ from fiesta_allennlp.core.settings.options import (
     resource_option,
     selection_option,
 )
+
+STRATEGY, BUDGET_STRATEGY = "top_two", "sequential_halving"
+BELIEF = "moderated_t"
+STOPPING_RULE = "early_looks"
+CONFIDENCE = 0.95
+MAX_EVALUATIONS_PER_CANDIDATE = 50
+MAX_FAILURES = 3
+MIN_FRESH_RUNS, POWER = 3, 0.8
+"""Defaults, which help texts and code share."""
 
 SHARED, INDEPENDENT, OFFICIAL = "shared", "independent", "official"
 SPLITS = (SHARED, INDEPENDENT, OFFICIAL)

@@ -1,8 +1,8 @@
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.settings.metrics import Metric, check_metric_sign
-from fiesta_allennlp.core.settings.options import option_words
+from fiesta_allennlp.core.metrics import Metric, check_metric_sign
+from fiesta_allennlp.core.options import option_words
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,9 @@ from typing import Any, Mapping, Optional, Sequence, Tuple
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.files import shorten
 
+METRIC = "macro_f1"
+"""The default of `--metric`."""
+
 ERROR_PATTERN = re.compile(
     r"(?<!\S)(?:train|valid|validation|val|eval|test|dev|avg|mean|m)?(loss(?:es)?|logloss|bce|nll|perplexity|ppl|bp[bcd]|"
     r"bits per \w+|errors?|err|mae|mape|smape|wape|mase|mse|msle|rmse|rmsle|nrmse|rmspe|medae|wer|cer|ter|hter|eer|der|"
