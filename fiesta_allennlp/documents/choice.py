@@ -5,8 +5,6 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Dict, Mapping, Optional, Sequence, Tuple, Type
 
-import numpy as np
-
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.beliefs import Belief, MeasurePosterior
 from fiesta_allennlp.choosing.beliefs.dirichlet_f_measure import FMeasurePosterior
@@ -20,7 +18,6 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build
-from fiesta_allennlp.core.seeding import document_order
 from fiesta_allennlp.documents.document_file import DocumentFacts
 from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
@@ -39,10 +36,6 @@ RARE_KIND = 0.25
 
 NUM_STARTS = 3
 """Documents, or batches, that every system begins with."""
-
-DOCUMENT_WORDS = Words("system", "systems", "document", "documents", "answered documents", "system")
-
-BATCH_WORDS = Words("system", "systems", "batch", "batches", "answered batches", "system")
 
 
 @dataclass(frozen=True)
@@ -83,7 +76,8 @@ class DocumentsResult(Result):
 
     @property
     def words(self) -> Words:
-        return DOCUMENT_WORDS if self.documents.get("batch_size", 1) == 1 else BATCH_WORDS
+        noun, plural = ("document", "documents") if self.documents.get("batch_size", 1) == 1 else ("batch", "batches")
+        return Words("system", "systems", noun, plural, f"answered {plural}", "system")
 
     @property
     def compared(self) -> Tuple[Any, ...]:
@@ -132,7 +126,7 @@ class EnoughDocuments(BayesianStop):
 
 @dataclass(frozen=True)
 class DocumentsSetup:
-    """Task, strategy and orders of a selection by documents. The settings are complete and checked.
+    """Task and strategy of a selection by documents. The settings are complete and checked.
 
     The strategy stops when each system that could be the best has been through all `num_batches`, which are documents
     or batches of them.
@@ -150,19 +144,13 @@ class DocumentsSetup:
     def of(cls, settings: DocumentSettings, task: Task, facts: DocumentFacts, names: Sequence[str]) -> "DocumentsSetup":
         complete = settings.with_metric_defaults(task.metric)
         num_batches = -(-facts.num_documents // settings.batch_size)
-        run_limit = RunLimit(num_batches, task.measure)
-        strategy = build_strategy(complete, list(names), has_counts=True, run_limit=run_limit)
+        strategy = build_strategy(complete, list(names), has_counts=True, run_limit=RunLimit(num_batches, task.measure))
         if isinstance(strategy, FixedConfidence) and strategy.max_evaluations is None:
             strategy.max_evaluations = NO_LIMIT  # documents run out before
         if num_batches < strategy.num_starts:
             counts = f"at least {strategy.num_starts} documents or batches, but the file has only {num_batches}"
             raise ConfigError(f"the first queries need {counts}. Add documents or use a smaller --batch-size.")
         return cls(settings, facts, task, strategy, complete.strategy_params(), num_batches)
-
-    def orders(self, names: Sequence[str], seed: int) -> Dict[str, np.ndarray]:
-        """Return the order of the documents for every system. Shape of each: `(num_documents,)`."""
-        is_shared = self.settings.documents_order == "shared"
-        return {name: document_order(seed, self.facts.num_documents, None if is_shared else name) for name in names}
 
     def result(
         self, history: History, decision: Decision, *, seed: str, charges: Optional[Mapping[str, Tuple[int, float]]]

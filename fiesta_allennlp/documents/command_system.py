@@ -14,15 +14,13 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.files import file_digest, shorten
+from fiesta_allennlp.core.files import file_digest, last_line, shorten
 from fiesta_allennlp.documents.system import STOP_REASON, OutOfTime, ProcessDied, System, Unanswered
 from fiesta_allennlp.running import process_tree
 from fiesta_allennlp.running.machine import with_interpreter
 
 MAX_LINE_BYTES = 2**26  # bytes
 KILL_TIMEOUT_SECONDS = 5.0
-LOG_TAIL_BYTES = 2000
-"""The number of bytes at the end of the log in which to look for the last line of a process."""
 
 
 class LineProcess:
@@ -83,13 +81,13 @@ class LineProcess:
             unsent = memoryview(line.encode("utf-8") + b"\n")
             while unsent:
                 unsent = unsent[self._input.write(unsent) or 0 :]
-            answer = self._read_line()
-            self.is_new = False
-            return answer
+            return self._read_line()
         except (OSError, EOFError) as error:
             if time.monotonic() >= deadline:
                 raise OutOfTime(f"no answer within {time_limit:g} seconds, so it was killed") from error
-            raise ProcessDied(f"it exited without an answer{self._last_log_line()}") from error
+            text = last_line(self._log)
+            ending = f"The last line of {self._log} is: {shorten(text)}" if text else f"See {self._log}"
+            raise ProcessDied(f"it exited without an answer. {ending}") from error
         finally:
             timer.cancel()
 
@@ -127,13 +125,6 @@ class LineProcess:
 
     def _read_chunk(self) -> bytes:
         return os.read(self._output.fileno(), 2**16)
-
-    def _last_log_line(self) -> str:
-        with self._log.open("rb") as log:
-            log.seek(max(0, self._log.stat().st_size - LOG_TAIL_BYTES))
-            lines = log.read().decode("utf-8", errors="replace").split("\n")
-        texts = [line.strip() for line in lines if line.strip()]
-        return f". The last line of {self._log} is: {shorten(texts[-1])}" if texts else f". See {self._log}"
 
 
 @System.register("command")
@@ -206,6 +197,7 @@ class Command(System):
             process = self._start()
         start_seconds = self.start_time_limit if process.is_new else 0.0
         answer = process.ask(line, time_limit=self._time_limit + start_seconds)
+        process.is_new = False
         try:
             return json.loads(answer)
         except (ValueError, RecursionError) as error:

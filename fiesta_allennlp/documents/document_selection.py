@@ -22,6 +22,7 @@ from fiesta_allennlp.core.jsonnet import read_jsonnet
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.registry import build, build_with_packages
+from fiesta_allennlp.core.seeding import document_order
 from fiesta_allennlp.core.texts import check_names, split_name
 from fiesta_allennlp.documents import command_system  # noqa: F401  # it registers itself
 from fiesta_allennlp.documents.choice import DocumentsSetup, build_task
@@ -37,7 +38,6 @@ from fiesta_allennlp.selecting.session import SelectionFamily, StoredState
 from fiesta_allennlp.selecting.store import RunStore
 
 ARCHIVE_SUFFIX = ".tar.gz"
-ARCHIVE_SERVER = "fiesta_allennlp.documents.archive_server"
 ARCHIVE_START_SECONDS = 300.0
 SYSTEM_FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, or NAME=system.jsonnet"
 
@@ -82,7 +82,7 @@ def _system_config(name: str, source: str, packages: Sequence[str]) -> Dict[str,
         raise ConfigError(f"{where}: file not found. Check the path.")
     if source.endswith(ARCHIVE_SUFFIX):
         options = (f"--include-package={package}" for package in packages)
-        command = [sys.executable, "-m", ARCHIVE_SERVER, source, *options]
+        command = [sys.executable, "-m", "fiesta_allennlp.documents.archive_server", source, *options]
         return {"type": "command", "command": command, "each": "item", "start_time_limit": ARCHIVE_START_SECONDS}
     config = read_jsonnet(Path(source), label=where)
     if not isinstance(config, dict) or "type" not in config:
@@ -165,33 +165,27 @@ class DocumentSelection(SelectionFamily):
 
     @contextmanager
     def open_loop(self, store: RunStore, console: Console, display: Display, *, seed: int) -> Iterator[SelectionLoop]:
-        settings, setup = self.settings, self.setup
-        runs_per_line = -(-setup.num_batches // NUM_PROGRESS_LINES)
+        settings, setup, strategy = self.settings, self.setup, self.setup.strategy
+        num_documents, is_shared = len(self.document_file.documents), settings.documents_order == "shared"
+        metric, runs_per_line = Metric.parse(setup.task.metric), -(-setup.num_batches // NUM_PROGRESS_LINES)
+        target, make_forecast = strategy.confidence or CONFIDENCE, LiveForecast()
         with closing(AnswerStore(self.answers, run=self.run)) as answers:
             evaluator = DocumentQueries(
                 documents=self.document_file.documents,
                 task=setup.task,
-                orders=setup.orders(list(self.systems), seed),
+                orders={n: document_order(seed, num_documents, None if is_shared else n) for n in self.systems},
                 batch_size=settings.batch_size,
                 cached_systems={name: CachedSystem(name, system, answers) for name, system in self.systems.items()},
             )
-            make_forecast = LiveForecast()
 
             def make_result(history: History, decision: Decision) -> Result:
-                return Result.from_decision(
-                    history,
-                    decision,
-                    Metric.parse(setup.task.metric),
-                    target=setup.strategy.confidence or CONFIDENCE,
-                    forecast=make_forecast(setup.strategy, history, decision, seed=seed, workers=settings.workers),
-                    collapsed=(),
-                    lead=None,
-                    running=True,
-                )
+                forecast = make_forecast(strategy, history, decision, seed=seed, workers=settings.workers)
+                own: Dict[str, Any] = {"target": target, "forecast": forecast, "running": True}
+                return Result.from_decision(history, decision, metric, collapsed=(), lead=None, **own)
 
             with display(console, report_every=runs_per_line, make_result=make_result) as progress:
                 yield SelectionLoop(
-                    strategy=setup.strategy,
+                    strategy=strategy,
                     evaluators=defaultdict(lambda: evaluator),
                     executor=ThreadExecutor(self.directory, workers=settings.workers, on_stop=answers.stopping.set),
                     listeners=[progress],
@@ -199,12 +193,11 @@ class DocumentSelection(SelectionFamily):
                     directory=self.directory,
                     seed=seed,
                     max_failures=settings.max_failures,
-                    shared_splits=settings.documents_order == "shared",
+                    shared_splits=is_shared,
                 )
 
     def result(self, history: History, decision: Decision, *, seed: str) -> Result:
-        charges = read_charges(self.answers, run=self.run)
-        return self.setup.result(history, decision, seed=seed, charges=charges)
+        return self.setup.result(history, decision, seed=seed, charges=read_charges(self.answers, run=self.run))
 
 
 def _check_unchanged(file: DocumentFile, candidates: Mapping[str, Candidate], stored: StoredState) -> None:

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -31,7 +31,7 @@ from fiesta_allennlp.selecting.database import connect_read_only
 MAX_LABEL_LENGTH = 60  # characters
 
 VERSION = 1
-DATABASE_TIMEOUT_SECONDS = 60.0
+WAIT_SECONDS = 60.0
 """How long to wait for another selection that writes to the same file."""
 
 SCHEMA = f"""
@@ -63,18 +63,15 @@ class AnswerStore:
     def __init__(self, path: Path, *, run: str) -> None:
         self._path, self._run = path, run
         self._lock, self.stopping = threading.Lock(), threading.Event()
-        try:
+        with self._translated_errors():
             path.parent.mkdir(parents=True, exist_ok=True)
-            options: Dict[str, Any] = {"isolation_level": None, "check_same_thread": False}
-            self._database = sqlite3.connect(path, timeout=DATABASE_TIMEOUT_SECONDS, **options)
+            self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=WAIT_SECONDS)
             version, num_tables = self._database.execute(
                 "SELECT user_version, (SELECT COUNT(*) FROM sqlite_master) FROM pragma_user_version"
             ).fetchone()
             if version != VERSION and (version or num_tables):
                 raise StoreError(f"{path} is not an answers file of this version. Pass another with --answers.")
             self._database.executescript(SCHEMA)
-        except (OSError, sqlite3.Error) as error:
-            raise self._store_error(error) from error
 
     def close(self) -> None:
         with self._lock:
@@ -96,14 +93,16 @@ class AnswerStore:
 
     def _execute(self, statement: str, *values: Any) -> Any:
         """Execute a statement, and return its first row."""
-        with self._lock:
-            try:
-                return self._database.execute(statement, values).fetchone()
-            except sqlite3.Error as error:
-                raise self._store_error(error) from error
+        with self._lock, self._translated_errors():
+            return self._database.execute(statement, values).fetchone()
 
-    def _store_error(self, error: Exception) -> StoreError:
-        return StoreError(f"cannot use the answers file {self._path}: {error}. Fix it, or pass another with --answers.")
+    @contextmanager
+    def _translated_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            reason = f"cannot use the answers file {self._path}: {error}"
+            raise StoreError(f"{reason}. Fix it, or pass another with --answers.") from error
 
 
 def read_charges(path: Path, *, run: str) -> Optional[Dict[str, Tuple[int, float]]]:
@@ -141,8 +140,7 @@ class CachedSystem:
         """Return the kept answer, or a new one, which is kept before it is used, because it may have been paid for."""
         keeps = self.system.keeps_answers
         with self._lock:
-            kept_answer = self.answers.find_answer(self._key, question) if keeps else None
-            if kept_answer is not None:
+            if keeps and (kept_answer := self.answers.find_answer(self._key, question)) is not None:
                 return kept_answer
             if self.answers.stopping.is_set():
                 raise Unanswered(STOP_REASON)
@@ -206,9 +204,7 @@ class ThreadExecutor(Executor):
     `close` calls `on_stop`, which makes the current runs end soon.
     """
 
-    def __init__(
-        self, directory: RunDirectory, *, workers: int = 1, on_stop: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, directory: RunDirectory, *, workers: int, on_stop: Callable[[], None] = lambda: None) -> None:
         self.slots, self._directory, self._on_stop = workers, directory, on_stop
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="fiesta-query")
         self._futures: Dict[Request, "Future[Outcome]"] = {}

@@ -4,6 +4,8 @@ from abc import abstractmethod
 from collections import Counter
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, cast
 
+import numpy as np
+
 from fiesta_allennlp.core.errors import ConfigError, DataError, join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable
@@ -124,14 +126,11 @@ class Classification(Task):
             is_accuracy = self.metric == "accuracy"
             return (counts["tp"] + counts["tn"]) / sum(counts.values()) if is_accuracy else _f_measure(counts)
         labels = sorted({cell.partition(">")[0] for cell in counts})
-        num_right = {label: counts[f"{label}>{label}"] for label in labels}
-        gold_totals = {gold: sum(counts[f"{gold}>{answer}"] for answer in [*labels, UNKNOWN]) for gold in labels}
+        cells = np.array([[counts[f"{gold}>{answer}"] for answer in [*labels, UNKNOWN]] for gold in labels])
         if self.metric == "accuracy":
-            return sum(num_right.values()) / sum(gold_totals.values())
-        answer_totals = {a: sum(counts[f"{g}>{a}"] for g in labels) for a in labels}
-        totals = {label: gold_totals[label] + answer_totals[label] for label in labels}
-        f_measures = [2 * num_right[label] / total for label, total in totals.items() if total]
-        return sum(f_measures) / len(f_measures)
+            return float(cells.trace() / cells.sum())
+        totals = cells.sum(axis=1) + cells[:, :-1].sum(axis=0)
+        return float((2 * cells.diagonal()[totals > 0] / totals[totals > 0]).mean())
 
 
 @Task.register("spans")
