@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from contextlib import suppress
 from importlib.util import find_spec
@@ -175,10 +176,26 @@ def fork_fork_servers() -> None:
 
 
 def main() -> None:
-    """As Python does: a module after `-m`, code after `-c`, or else a file, and then its arguments."""
+    """As Python does: a module after `-m`, code after `-c`, or else a file, and then its arguments.
+
+    But for what Python does at the end: it would go through all that was imported, for half a second.
+    """
     kind, *arguments = serve(socket.socket(fileno=int(sys.argv[1])))
     fork_fork_servers()
     sys.path[1:1] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    status: Any = None
+    try:
+        _run(kind, arguments)
+    except SystemExit as ended:
+        if isinstance(status := ended.code, str):
+            raise
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    os._exit(status or 0)
+
+
+def _run(kind: str, arguments: Sequence[str]) -> None:
     if kind == "-c":
         sys.argv = ["-c", *arguments[1:]]
         exec(compile(arguments[0], "<string>", "exec"), {"__name__": "__main__"})
