@@ -162,5 +162,5 @@ def test_a_selection_survives_its_driver_and_a_node(
     killer.start()
     result = run_selection(TrainingSelection, {}, run, console=quiet, recover=True)
     killer.join()
-    assert (result.num_evaluations, result.num_failures) == (8, 0)
+    assert (result.num_evaluations, result.num_failures) == (6, 0)
     assert scores_of(run) == wanted_scores()

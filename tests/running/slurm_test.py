@@ -274,7 +274,7 @@ def test_a_selection_survives_its_command_in_a_job_of_its_own(slurm: LocalSlurm,
     os.kill(pids_in(tmp_path / "pid")[0], signal.SIGKILL)
     assert command.wait() == 128 + signal.SIGKILL
     result = run_selection(TrainingSelection, {}, run, console=Console(quiet=True), recover=True)
-    assert (result.num_evaluations, result.num_failures) == (8, 0)
+    assert (result.num_evaluations, result.num_failures) == (6, 0)
     assert scores_of(run) == wanted_scores()
 
 
