@@ -174,23 +174,18 @@ def takes_options(settings: Any, headings: Sequence[str] = ()) -> Callable[[Func
 # The parser.
 
 
-def add_options(parser: argparse.ArgumentParser, settings: Any, headings: Sequence[str] = ()) -> Dict[str, Any]:
+def add_options(parser: argparse.ArgumentParser, settings: Any, headings: Sequence[str] = ()) -> Dict[str, Option]:
     """Add every option of a settings class below the headings of its `GROUPS`, or only those below these `headings`,
-    and return argparse's groups by heading. The options have no defaults, so that the result has only what was
-    typed."""
+    and return their declarations. They have no defaults, so that the result has only what was typed."""
     groups = {title: parser.add_argument_group(title) for title in headings or settings.GROUPS}
     annotations = typing.get_type_hints(settings)
-    for name, declaration in declared_options(settings):
-        if declaration.group in groups:
-            flags = filter(None, (declaration.short, flag(name)))
-            groups[declaration.group].add_argument(
-                *flags,
-                dest=name,
-                default=argparse.SUPPRESS,
-                help=declaration.help,
-                **_argparse_arguments(declaration, base_type(annotations[name])),
-            )
-    return groups
+    declared = {name: declaration for name, declaration in declared_options(settings) if declaration.group in groups}
+    for name, declaration in declared.items():
+        arguments = _argparse_arguments(declaration, base_type(annotations[name]))
+        flags = filter(None, (declaration.short, flag(name)))
+        group = groups[declaration.group]
+        group.add_argument(*flags, dest=name, default=argparse.SUPPRESS, help=declaration.help, **arguments)
+    return declared
 
 
 def _argparse_arguments(declaration: Option, value_type: Any) -> Dict[str, Any]:
