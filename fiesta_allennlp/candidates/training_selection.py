@@ -40,7 +40,7 @@ from fiesta_allennlp.selecting.loop import BroughtUnits, Display, Listener, Sele
 from fiesta_allennlp.selecting.objections import PRETRAINED, REMOVED, UNITS
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import judge
-from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection
+from fiesta_allennlp.selecting.session import Plan, SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selecting.store import RunStore
 from fiesta_allennlp.selecting.workspace import BestModelKeeper
 
@@ -268,16 +268,7 @@ select = partial(run_selection, TrainingSelection)
 # Rehearsals, which keep nothing.
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The result of a dry run. `least` and `most` are numbers of runs."""
-
-    prepared: TrainingSelection
-    least: int
-    most: int
-
-
-def plan(settings: Settings, console: Console, beginning: Optional[StoredState] = None) -> Plan:
+def plan(settings: Settings, console: Console, beginning: Optional[StoredState] = None) -> Plan[TrainingSelection]:
     """Check everything and build every model once. Train nothing and keep nothing."""
     with dry_run(TrainingSelection, settings, console, beginning) as prepared:
         console.print(f"Would train {prepared.executor.describe()}.")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Collection, Dict, Iterator, Mapping, Optional,
 
 from fiesta_allennlp.core import files, jsonnet, options
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.options import SELECTION_GROUP, deciding_options, option, selection_option
+from fiesta_allennlp.core.options import SELECTION_GROUP, deciding_options, option, rule_option, selection_option
 
 STRATEGY, BUDGET_STRATEGY = "top_two", "sequential_halving"
 BELIEF = "moderated_t"
@@ -54,63 +54,46 @@ class ChoiceSettings:
     GROUPS: ClassVar[Tuple[str, ...]] = (SELECTION_GROUP,)
     default_stop: ClassVar[str] = STOPPING_RULE
 
-    strategy: Any = selection_option(
-        None,
+    strategy: Any = rule_option(
         f"sampling rule: {STRATEGY} (default), ttts, bts, thompson or non_adaptive_fc; with --budget: "
         f"{BUDGET_STRATEGY} (default) or non_adaptive_fb; or JSON with a `type`",
         metavar=CONFIG_METAVAR,
         decides="both",
-        is_rare=True,
     )
-    belief: Any = selection_option(
-        None,
+    belief: Any = rule_option(
         f"model of the scores: {BELIEF} (default), student_t or logit_student_t (both as in the paper); or a JSON "
         "object",
         metavar=CONFIG_METAVAR,
         decides="both",
-        is_rare=True,
     )
-    confidence: Optional[float] = selection_option(
-        None,
+    confidence: Optional[float] = rule_option(
         f"target confidence: stop once P(best) reaches it and the stopping rule agrees (default {CONFIDENCE})",
-        decides="confidence",
+        is_rare=False,
     )
-    stop: Any = selection_option(
-        None,
+    stop: Any = rule_option(
         f"stopping rule: {STOPPING_RULE} (default), bayesian (as in the paper) or glr (guaranteed error rate); or JSON",
         metavar=CONFIG_METAVAR,
-        decides="confidence",
-        is_rare=True,
     )
-    budget: Optional[int] = selection_option(
-        None, "make this many runs in total, then select the leader, whatever the confidence", decides="budget"
+    budget: Optional[int] = rule_option(
+        "make this many runs in total, then select the leader, whatever the confidence", decides="budget", is_rare=False
     )
-    margin: Any = selection_option(
-        None,
+    margin: Any = rule_option(
         "accept a candidate whose mean is within MARGIN of the best, in units of the score (default 0) or of the "
         "run-to-run sd, such as 0.25sd",
         metavar="MARGIN",
         parse=parse_margin,
-        decides="confidence",
-        is_rare=True,
     )
-    min_runs: Optional[int] = selection_option(
-        None,
+    min_runs: Optional[int] = rule_option(
         "require N runs of the winner and of its closest rival, for models that collapse at times (default 0)",
         metavar="N",
-        decides="confidence",
         least=0,
-        is_rare=True,
     )
-    max_evaluations: Optional[int] = selection_option(
-        None,
-        f"stop after this many runs (default {MAX_EVALUATIONS_PER_CANDIDATE} per candidate)",
-        decides="confidence",
-        is_rare=True,
+    max_evaluations: Optional[int] = rule_option(
+        f"stop after this many runs (default {MAX_EVALUATIONS_PER_CANDIDATE} per candidate)"
     )
 
     def __post_init__(self) -> None:
-        options.check_options(self)
+        options.check_values(vars(self), type(self))
 
     @classmethod
     def from_layers(cls: Type[ChoiceSettingsType], *layers: Mapping[str, Any]) -> ChoiceSettingsType:

@@ -100,11 +100,6 @@ class RunDirectory:
         return sorted(int(match[1] or 1) for match in matches if match)
 
     @property
-    def workplaces(self) -> List["RunDirectory"]:
-        """Where a command on this directory may make runs: here and in its confirmations."""
-        return [self, *map(self.confirmation, self.confirmation_numbers)]
-
-    @property
     def staging(self) -> "RunDirectory":
         """The directory in which a new selection is checked before it replaces this one."""
         return RunDirectory(self.root / "next")
@@ -113,8 +108,7 @@ class RunDirectory:
         """Everything here that a selection, or a report on it, made. Results come before the store, so that none is
         left without one."""
         names = "selection.json evaluations.csv store.sqlite store.sqlite-wal store.sqlite-shm selection.log"
-        names += " vectors checks evaluations failures systems tensorboard report next jobs"
-        names += " confirmation.json"
+        names += " vectors checks evaluations failures systems tensorboard report next jobs confirmation.json"
         paths = [*(self.root / name for name in names.split()), *self.root.glob(f".*{files.PART_SUFFIX}*")]
         paths += [self.confirmation(number).root for number in self.confirmation_numbers]
         return [path for path in paths if os.path.lexists(path)]

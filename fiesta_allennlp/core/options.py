@@ -76,6 +76,7 @@ RESOURCES_GROUP = "Resources"
 """Headings of options that several commands have."""
 
 selection_option, resource_option = partial(option, group=SELECTION_GROUP), partial(option, group=RESOURCES_GROUP)
+rule_option = partial(selection_option, None, decides="confidence", is_rare=True)  # of the strategies
 
 
 def mention_default(help: str, default: Any) -> str:
@@ -113,13 +114,9 @@ def flag(name: str) -> str:
 # The check.
 
 
-def check_options(settings: Any) -> None:
-    """Refuse a value that its option does not allow: of another kind, not a choice, or out of range."""
-    check_values(vars(settings), type(settings))
-
-
 def check_values(values: Mapping[str, Any], settings: type) -> None:
-    """Check some settings of a class, each alone, as `check_options` does. Defaults need no check."""
+    """Refuse a value that the option of this settings class does not allow: of another kind, not a choice, or out of
+    range. Each is checked alone, and defaults need no check."""
     annotations, defaults = typing.get_type_hints(settings), {f.name: f.default for f in fields(settings)}
     for name, declaration in declared_options(settings):
         if values.get(name, defaults[name]) is not defaults[name]:

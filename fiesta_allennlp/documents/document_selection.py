@@ -35,7 +35,7 @@ from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.running.machine import num_cores
 from fiesta_allennlp.selecting.loop import Display, SelectionLoop
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection
+from fiesta_allennlp.selecting.session import Plan, SelectionFamily, StoredState, dry_run, run_selection
 from fiesta_allennlp.selecting.store import RunStore
 
 ARCHIVE_SUFFIX = ".tar.gz"
@@ -230,16 +230,7 @@ select_system = partial(run_selection, DocumentSelection)
 """Choose among systems, or resume that; the parameters are those of `run_selection`. `force` keeps the answers."""
 
 
-@dataclass(frozen=True)
-class DocumentPlan:
-    """The result of a dry run. `least` and `most` are numbers of queries."""
-
-    prepared: DocumentSelection
-    least: int
-    most: int
-
-
-def plan_documents(settings: DocumentSettings, console: Console) -> DocumentPlan:
+def plan_documents(settings: DocumentSettings, console: Console) -> Plan[DocumentSelection]:
     """Check everything and open every system once, without asking or keeping anything."""
     with dry_run(DocumentSelection, settings, console) as prepared:
-        return DocumentPlan(prepared, *prepared.setup.strategy.bounds(len(prepared.systems)))
+        return Plan(prepared, *prepared.setup.strategy.bounds(len(prepared.systems)))

@@ -7,15 +7,14 @@ import platform
 import shlex
 import shutil
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, ContextManager, Iterator, List, Mapping, Optional, Sequence, Set
+from typing import Callable, ContextManager, List, Mapping, Optional, Sequence, Set
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.core import metrics, seeding
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import FiestaError, full_command, join_some, raise_if_interrupted
+from fiesta_allennlp.core.errors import FiestaError, full_command, join_some, received_signals
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.running.executor import Evaluator, Executor
 from fiesta_allennlp.selecting import failures, objections
@@ -42,12 +41,6 @@ class Listener:
 
 Display = Callable[..., ContextManager[Listener]]
 """Opens the display of a running selection, such as the live table, from its arguments."""
-
-
-@contextmanager
-def no_display(*args: Any, **options: Any) -> Iterator[Listener]:
-    """Show nothing."""
-    yield Listener()
 
 
 class BroughtUnits(Listener):
@@ -239,7 +232,8 @@ class SelectionLoop:
         if self._num_free_slots > 0:
             timeout = self.retries.seconds_to_next(timeout)
         while True:
-            raise_if_interrupted()
+            if received_signals:  # Python drops what a handler raises in a callback, such as a `__del__`
+                raise KeyboardInterrupt
             self.store.check_ownership()
             seconds, outcome = min(timeout, SECONDS_BETWEEN_CHECKS), None
             if self.active_requests:

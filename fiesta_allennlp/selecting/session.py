@@ -3,10 +3,10 @@
 import shlex
 import tempfile
 from abc import ABC, abstractmethod
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, ContextManager, Iterator, Mapping, Optional, Sequence, TypeVar, Union
+from typing import Any, ClassVar, ContextManager, Generic, Iterator, Mapping, Optional, Sequence, TypeVar, Union
 
 from rich.console import Console
 
@@ -18,7 +18,7 @@ from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
 from fiesta_allennlp.core.options import changed_options, settings_to_json
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.selecting import objections, provenance, workspace
-from fiesta_allennlp.selecting.loop import Display, SelectionLoop, no_display
+from fiesta_allennlp.selecting.loop import Display, Listener, SelectionLoop
 from fiesta_allennlp.selecting.provenance import package_source
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.store import COMMAND_BY_KIND, Meta, RunStore, check_store_not_lost
@@ -106,7 +106,7 @@ def run_selection(
     root: Path,
     *,
     console: Console,
-    display: Display = no_display,
+    display: Display = lambda *args, **options: nullcontext(Listener()),
     recover: bool = False,
     force: bool = False,
     beginning: Optional[StoredState] = None,
@@ -136,6 +136,15 @@ def run_selection(
         if not isinstance(settings, SelectionSettings):
             settings = family.settings_class.from_layers(settings)
         return session.start(settings, force=force, beginning=beginning)
+
+
+@dataclass(frozen=True)
+class Plan(Generic[Family]):
+    """The result of a dry run. `least` and `most` are numbers of runs."""
+
+    prepared: Family
+    least: int
+    most: int
 
 
 @contextmanager
