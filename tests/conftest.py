@@ -7,6 +7,7 @@ import secrets
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -52,12 +53,19 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput") and config.getoption("dist", "no") != "no":
         warm.start_server()
         config.option.dist = "loadgroup"  # else several processes start what the tests of a group share
+        config.option.tx = [f"popen//python={sys.executable} {warm.__file__}"] * len(config.option.tx)
     elif HAS_ALLENNLP:
         import fiesta_allennlp.candidates.allennlp.loaded  # noqa: F401
         from fiesta_allennlp.running.fork_server import start_call, start_fork_server
 
         _FORK_SERVER.ensure_running = _start_needed_server
         start_call(start_fork_server(1, PRELOADED), os.getpid)  # now, while this process has hardly any threads
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """A process more than cores, because many tests wait for jobs of a cluster, and for processes to end."""
+    return len(os.sched_getaffinity(0)) + 1
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,7 +1,7 @@
 """Starts commands as `python -m` and `python -c` do, but from a process that has AllenNLP loaded, which takes seconds.
 
-Each command is a process of its own, which ends as any Python program does. This file is both sides: the tests import
-it, and run it as the process that commands are forked from.
+Each command is a process of its own. This file is all sides: the tests import it; with the number of a socket it is the
+process that commands are forked from; and with the arguments of a command it stands for Python, as for pytest-xdist.
 """
 
 import atexit
@@ -16,12 +16,13 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from contextlib import suppress
 from importlib.util import find_spec
 from multiprocessing import util
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 REPOSITORY = Path(__file__).parent.parent
 MOST_BYTES = 2**18
@@ -38,11 +39,9 @@ class Command:
         self, arguments: Sequence[Any], *, own_session: bool = False, cwd: Any = REPOSITORY, **variables: str
     ) -> None:
         out, written = os.pipe()
-        told: Dict[str, Any] = {"arguments": list(map(str, arguments)), "environment": {**os.environ, **variables}}
-        told.update(own_session=own_session, cwd=str(cwd))
-        self._status = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._status.connect(os.environ.get(ADDRESS_VARIABLE) or start_server())
-        socket.send_fds(self._status, [json.dumps(told).encode()], [written])
+        with open(os.devnull) as nothing:
+            files = [nothing.fileno(), written, written]
+            self._status = _ask(arguments, files, {**os.environ, **variables}, own_session=own_session, cwd=str(cwd))
         os.close(written)
         self.stdout = os.fdopen(out)
         self.returncode: Optional[int] = None
@@ -80,6 +79,23 @@ class Command:
         self.send_signal(signal.SIGKILL)
 
 
+def _ask(arguments: Sequence[Any], files: Sequence[int], environment: Any, **told: Any) -> socket.socket:
+    """Ask for a command with these standard files. The socket tells the number of its process, then its status."""
+    status = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    status.connect(os.environ.get(ADDRESS_VARIABLE) or start_server())
+    told.update(arguments=list(map(str, arguments)), environment=dict(environment))
+    socket.send_fds(status, [json.dumps(told).encode()], files)
+    return status
+
+
+def forward(arguments: Sequence[str]) -> int:
+    """Stand for a command, with the files of this process, until it ends. Returns its status."""
+    status = _ask(arguments, [0, 1, 2], os.environ, own_session=False, cwd=os.getcwd())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command gets it too
+    status.recv(20)
+    return int(status.recv(20))
+
+
 def start_server() -> str:
     """Start what commands are asked of, which ends when this process does. Return its address, which the processes of
     pytest-xdist inherit, so that one serves them all."""
@@ -108,10 +124,9 @@ def serve(listening: socket.socket) -> List[str]:
         status, _ = listening.accept()
         if not os.fork():
             listening.close()
-            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            message, (out,), *_ = socket.recv_fds(status, MOST_BYTES, 1)
+            message, files, *_ = socket.recv_fds(status, MOST_BYTES, 3)
             told = json.loads(message)
-            _fork_and_wait(status.detach(), out)
+            _fork_and_wait(status.detach(), files)
             os.environ.clear()
             os.environ.update(told["environment"])
             os.chdir(told["cwd"])
@@ -122,7 +137,7 @@ def serve(listening: socket.socket) -> List[str]:
     os._exit(0)
 
 
-def _fork_and_wait(status: int, out: int) -> None:
+def _fork_and_wait(status: int, files: Sequence[int]) -> None:
     """Returns in the new process alone, and tells of its end.
 
     The new process heeds signals as one from a terminal does; those that run in a shell's background ignore some, and
@@ -134,12 +149,13 @@ def _fork_and_wait(status: int, out: int) -> None:
     command = os.fork()
     if not command:
         os.close(status)
-        os.dup2(out, 1)
-        os.dup2(out, 2)
-        os.close(out)
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+            os.close(file)
         return
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.close(out)
+    for file in files:
+        os.close(file)
     os.write(status, str(command).encode())
     _, ended = os.waitpid(command, 0)
     os.write(status, str(os.waitstatus_to_exitcode(ended)).encode())
@@ -175,10 +191,31 @@ def fork_fork_servers() -> None:
 
 
 def main() -> None:
-    """As Python does: a module after `-m`, code after `-c`, or else a file, and then its arguments."""
+    """As Python does: a module after `-m`, code after `-c`, or else a file, and then its arguments.
+
+    But for what Python does at the end: it would go through all that was imported, for half a second.
+    """
+    if not sys.argv[1].isdigit():
+        sys.exit(forward(sys.argv[1:]))
     kind, *arguments = serve(socket.socket(fileno=int(sys.argv[1])))
-    fork_fork_servers()
+    if kind == "-u":  # a process of pytest-xdist, whose fork servers are not all alike
+        kind, *arguments = arguments
+    else:
+        fork_fork_servers()
     sys.path[1:1] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    status: Any = None
+    try:
+        _run(kind, arguments)
+    except SystemExit as ended:
+        if isinstance(status := ended.code, str):
+            raise
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    os._exit(status or 0)
+
+
+def _run(kind: str, arguments: Sequence[str]) -> None:
     if kind == "-c":
         sys.argv = ["-c", *arguments[1:]]
         exec(compile(arguments[0], "<string>", "exec"), {"__name__": "__main__"})

@@ -1,13 +1,12 @@
 """A gate: whether candidates are no worse than a baseline, by more than a drop that is allowed."""
 
 from dataclasses import replace
-from typing import Any, Iterator, List, Literal, Optional, Sequence, Tuple
+from typing import Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.choosing.beliefs.belief import Posterior
 from fiesta_allennlp.choosing.decision import Decision, GateDecision, GateVerdict
-from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.probability.batch import Rules
 from fiesta_allennlp.choosing.probability.leads import Leads
 from fiesta_allennlp.choosing.strategy import Strategy, analyse
@@ -15,8 +14,7 @@ from fiesta_allennlp.choosing.thompson import TopTwo
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 from fiesta_allennlp.core.records import History
 
-GateWord = Literal["better", "no worse", "worse", "open"]
-WORDS: Sequence[GateWord] = ("open", "better", "no worse", "worse")
+WORDS = ("open", "better", "no worse", "worse")
 OPEN, BETTER, NO_WORSE, WORSE = range(4)
 
 
@@ -46,11 +44,26 @@ class Gate(TopTwo):
 
     Args:
         strategy: the settings of the selection.
+        candidates: the names of all candidates.
         against: the baseline.
         max_drop: the drop that is allowed, in units of the score.
+
+    Raises:
+        ConfigError: if the baseline is unknown, there is no drop, or the strategy has a budget, a margin, or a sampling
+            rule of its own.
     """
 
-    def __init__(self, strategy: FixedConfidence, *, against: str, max_drop: float) -> None:
+    def __init__(
+        self, strategy: Strategy, candidates: Sequence[str], *, against: str, max_drop: Optional[float]
+    ) -> None:
+        if against not in candidates:
+            raise ConfigError(f"--against: unknown candidate '{against}'.{did_you_mean(against, candidates)}")
+        if max_drop is None:
+            raise ConfigError("--against needs --max-drop, the drop that is allowed, in units of the score.")
+        if not isinstance(strategy, TopTwo) or strategy.rules(1, 1) is None or strategy.parsed_margin.size:
+            raise ConfigError(
+                "--against cannot be combined with --strategy, --stop glr, --budget, --margin or --preset."
+            )
         names = "belief", "confidence", "num_starts", "min_runs", "max_evaluations", "stop"
         super().__init__(**{name: getattr(strategy, name) for name in names})
         self.against, self.max_drop = against, max_drop
@@ -61,31 +74,28 @@ class Gate(TopTwo):
         return super()._analyse(history)
 
     def _complete(self, history: History, decision: Decision) -> Decision:
-        may_judge = decision.posterior is not None and self.may_stop(history, decision)
-        verdicts = tuple(self._judge(history, decision.posterior)) if decision.posterior and may_judge else ()
+        verdicts = tuple(self._judge(history, decision.posterior)) if self.may_stop(history, decision) else ()
         return replace(decision, gate=GateDecision(self.against, self.max_drop, verdicts))
 
-    def _judge(self, history: History, posterior: Posterior) -> Iterator[GateVerdict]:
-        leads = posterior.leads_of(history.active.index(self.against))
-        better, above = leads.tails()[0], leads.tails(-self.max_drop)[0]
-        for index, name in enumerate(history.active):
+    def _judge(self, history: History, posterior: Optional[Posterior]) -> Iterator[GateVerdict]:
+        assert posterior is not None
+        leads, names = posterior.leads_of(history.active.index(self.against)), history.active
+        rivals = np.arange(len(names))[:, None]
+        units = np.concatenate([self.num_units_of_pair(history, leads, rival) for rival in rivals])
+        allowed = self.stop.allowed_error(units, self.confidence)
+        codes = np.where(units >= self.to_win, judge_against(leads, self.max_drop, allowed[None])[0], OPEN)
+        numbers = -history.sign * leads.difference[0], leads.tails()[0], leads.tails(-self.max_drop)[0], allowed
+        for name, code, *own in zip(names, codes, *(each.tolist() for each in numbers), strict=True):
             if name != self.against:
-                units = self.num_units_of_pair(history, leads, np.array([index]))
-                allowed = self.stop.allowed_error(units, self.confidence)
-                code = judge_against(leads, self.max_drop, allowed[:, None])[0, index] if units >= self.to_win else OPEN
-                difference = -history.sign * float(leads.difference[0, index])
-                chances = float(better[index]), float(above[index]), float(allowed[0])
-                yield GateVerdict(name, WORDS[code], difference, *chances)
+                yield GateVerdict(name, WORDS[code], *own)
 
     def _missing_runs(self, history: History, decision: Decision) -> Optional[Tuple[str, ...]]:
         return () if decision.gate and decision.gate.verdicts and not decision.gate.open else None
 
     def _is_hopeless(self, history: History, decision: Decision, room: int) -> bool:
         """Return whether the runs that are left are too few to decide about any candidate that is open."""
-        pairs = (
-            replace(decision, best=self.against, rival=name, margin=-self.max_drop)
-            for name in (decision.gate.open if decision.gate else ())
-        )
+        names = decision.gate.open if decision.gate else ()
+        pairs = [replace(decision, best=self.against, rival=name, margin=-self.max_drop) for name in names]
         return all(super(Gate, self)._is_hopeless(history, pair, room) for pair in pairs)
 
     def rules(self, limit: int, num_slots: int) -> Optional[Rules]:
@@ -98,19 +108,3 @@ class Gate(TopTwo):
         num_left = np.array([[self.num_left(history, name) if name in is_open else 0 for name in names]])
         chances = np.array([[chance.get(name, 0.5) for name in names]])
         return self.choose_from(history, chances, names.index(self.against), num_left, slots)
-
-
-def make_gate(strategy: Strategy, candidates: Sequence[str], *, against: str, max_drop: Any) -> Gate:
-    """Return the gate with the settings of a strategy.
-
-    Raises:
-        ConfigError: if the baseline is unknown, there is no drop, or the strategy has a budget, a margin, or a sampling
-            rule of its own.
-    """
-    if against not in candidates:
-        raise ConfigError(f"--against: unknown candidate '{against}'.{did_you_mean(against, candidates)}")
-    if max_drop is None:
-        raise ConfigError("--against needs --max-drop, the drop that is allowed, in units of the score.")
-    if not isinstance(strategy, TopTwo) or strategy.rules(1, 1) is None or strategy.parsed_margin.size:
-        raise ConfigError("--against cannot be combined with --strategy, --stop glr, --budget, --margin or --preset.")
-    return Gate(strategy, against=against, max_drop=max_drop)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, ContextManager, Generic, Iterator, Mapping, Optional, Sequence, TypeVar, Union
+from typing import Any, ClassVar, ContextManager, Iterator, Mapping, Optional, Sequence, TypeVar, Union
 
 from rich.console import Console
 
@@ -136,15 +136,6 @@ def run_selection(
         if not isinstance(settings, SelectionSettings):
             settings = family.settings_class.from_layers(settings)
         return session.start(settings, force=force, beginning=beginning)
-
-
-@dataclass(frozen=True)
-class Plan(Generic[Family]):
-    """The result of a dry run. `least` and `most` are numbers of runs."""
-
-    prepared: Family
-    least: int
-    most: int
 
 
 @contextmanager

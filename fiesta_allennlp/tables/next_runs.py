@@ -12,7 +12,7 @@ from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import Forecast, forecast_selection
-from fiesta_allennlp.choosing.gate import make_gate
+from fiesta_allennlp.choosing.gate import Gate
 from fiesta_allennlp.choosing.probability.batch import NUM_STARTS
 from fiesta_allennlp.choosing.probability.task_leads import choose_task
 from fiesta_allennlp.choosing.strategy import Strategy, build_strategy, have_units
@@ -160,7 +160,7 @@ def _prepare_strategy(settings: NextSettings, table: RunTable, history: History)
             strategy.max_evaluations = history.total_started + limit
     check_tasks(settings, strategy, history)
     if settings.against is not None:
-        strategy = make_gate(strategy, names, against=settings.against, max_drop=settings.max_drop)
+        strategy = Gate(strategy, names, against=settings.against, max_drop=settings.max_drop)
     strategy.without_further_runs(settings.done, history)
     return strategy
 
@@ -228,16 +228,16 @@ def _assign_splits_and_seeds(
 def _choose_tasks(history: History, decision: Decision, names: Sequence[str], *, num_starts: int) -> List[str]:
     """Return the task of each of these runs: the one with the fewest units of a candidate until it has `num_starts` on
     each, and then the one on which a unit makes the variance of its lead fall most; see `task_leads.choose_task`."""
-    tasks, places, posterior = list(history.by_task), [history.active.index(name) for name in names], decision.posterior
-    units = np.array([[p.num_started_units(name) for p in history.by_task.values()] for name in history.active], float)
-    chosen: List[str] = []
-    for place in places:
-        task = int(units[place].argmin())
-        if posterior is not None and units[place].min() >= num_starts:
-            leads = posterior.leads
-            other = posterior.leader if place != posterior.leader else history.active.index(str(decision.rival))
-            rival = other if place == posterior.leader else place
-            task = int(choose_task(leads.task_variances[None, :, 0, rival], units[[place]], units[[other]])[0])
-        units[place, task] += 1
-        chosen.append(tasks[task])
+    parts, posterior, chosen = history.by_task, decision.posterior, []
+    units: Dict[Optional[str], np.ndarray] = {
+        name: np.array([[part.num_started_units(name) for part in parts.values()]], float) for name in history.active
+    }
+    for name in names:
+        task = int(units[name].argmin())
+        if posterior is not None and units[name].min() >= num_starts:
+            other, rival = (decision.rival,) * 2 if name == decision.best else (decision.best, name)
+            variances = posterior.leads.task_variances[None, :, 0, history.active.index(str(rival))]
+            task = int(choose_task(variances, units[name], units[other])[0])
+        units[name][0, task] += 1
+        chosen.append(list(parts)[task])
     return chosen

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.errors import DataError, join_some
@@ -180,13 +181,12 @@ class RunTable:
 
     def costs(self, column: str) -> Dict[str, float]:
         """Return the mean of a column of numbers over the finished runs of each candidate that has any."""
-        costs: Dict[str, float] = {}
-        for name, own in group_rows(self.rows, "candidate").items():
-            cells = [cell_number(row.record.cells.get(column, "")) for row in own if row.is_scored]
-            numbers = [number for number in cells if number is not None]
-            if numbers:
-                costs[name] = sum(numbers) / len(numbers)
-        return costs
+        numbers = defaultdict(list)
+        for row in self.rows:
+            number = cell_number(row.record.cells.get(column, ""))
+            if row.is_scored and number is not None:
+                numbers[row.candidate].append(number)
+        return {name: fmean(own) for name, own in numbers.items()}
 
     def refuse_tasks(self, command: str, remedy: str) -> None:
         """Refuse a table of several tasks for a command that compares candidates on one."""

@@ -174,10 +174,9 @@ def _scale_rows(rows: Sequence[RunRow], scale: Optional[str]) -> Sequence[RunRow
         raise ConfigError(f"--scale must be {UNSCALED} or {SD_FILE}FILE but got '{scale}'.")
     cells = [record.cells for record in table_files.read_file(scale.removeprefix(SD_FILE))]
     sds = {own.get("task", ""): table_files.cell_number(own.get("sd", "")) or 0.0 for own in cells}
-    if min(sds.values()) <= 0:
-        raise ConfigError(f"--scale {scale}: each row of the file must have a task and an sd, which is above 0.")
-    if missing := dict.fromkeys(row.task for row in rows if row.task not in sds):
-        raise ConfigError(f"--scale {scale}: the file has no sd of the task {join_some(list(missing))}.")
+    if wrong := dict.fromkeys(row.task for row in rows if sds.get(row.task, 0.0) <= 0):
+        problem = f"an sd above 0 of {join_some(list(wrong))} in the columns task and sd"
+        raise ConfigError(f"--scale {scale}: the file needs {problem}.")
     return [
         row._replace(outcome=row.outcome / sds[row.task]) if isinstance(row.outcome, float) else row for row in rows
     ]

@@ -137,8 +137,8 @@ def test_tasks_of_very_different_noise_need_a_scale(tmp_path: Path) -> None:
     path.write_text("task,sd\neasy,0.01\nwild,-1\n")
     missing = tmp_path / "missing.csv"
     missing.write_text("task,sd\neasy,0.01\n")
-    wrong = {f"sd={path}": "above 0", "sd=none.csv": "cannot be read", "range": "must be none or sd=FILE"}
-    for scale, reason in {**wrong, f"sd={missing}": "has no sd of the task wild"}.items():
+    wrong = {f"sd={path}": "an sd above 0 of wild", "sd=none.csv": "cannot be read", "range": "must be none or sd=FILE"}
+    for scale, reason in {**wrong, f"sd={missing}": "an sd above 0 of wild"}.items():
         with pytest.raises(FiestaError, match=reason):
             next_runs(rows, scale=scale, allow=["units"])
 

@@ -4,7 +4,7 @@ A task is a data set of a fixed list. All of them have equal weights, and each h
 """
 
 from dataclasses import replace
-from typing import Sequence
+from typing import Optional, Sequence
 
 import numpy as np
 from scipy.special import stdtr
@@ -109,14 +109,16 @@ def choose_task(variances: np.ndarray, own_units: np.ndarray, other_units: np.nd
     return np.asarray(falls.argmax(axis=1))
 
 
-def prob_on_new_task(differences: Sequence[float]) -> float:
+def prob_on_new_task(differences: Sequence[float]) -> Optional[float]:
     """Return the probability that a lead is above 0 on a further task of the same kind, from the leads D_t on T tasks,
-    2 or more::
+    None for fewer than 2::
 
         P(t_{T - 1} < mean(D) / (s sqrt(1 + 1 / T)))
 
     with s the standard deviation of the D_t. It is 1/2, 0 or 1 if all are equal.
     """
+    if len(differences) < 2:
+        return None
     mean, sd, number = float(np.mean(differences)), float(np.std(differences, ddof=1)), len(differences)
     if sd <= 1e-12 * abs(mean) or sd == 0:
         return 0.5 + 0.5 * float(np.sign(mean))

@@ -250,16 +250,14 @@ def _describe_gate(result: Any) -> Iterator[str]:
     """State the verdict about each candidate against the baseline."""
     main = result.gate and result.gate.against
     for each in result.gate.verdicts if result.gate else ():
-        name, drop = each.candidate, f"by more than {result.gate.max_drop:g}"
-        chance = f"{drop} with probability {probability_text(1 - each.prob_no_worse)}"
-        decides = (
-            f"{probability_text(each.allowed_error)} or less, or {probability_text(1 - each.allowed_error)} or more"
-        )
+        name, limits = each.candidate, (each.allowed_error, 1 - each.allowed_error)
+        decides = " or less, or ".join(map(probability_text, limits))
+        chance = f"by more than {result.gate.max_drop:g} with probability {probability_text(1 - each.prob_no_worse)}"
         texts = {
             "better": f"{name} is better than {main} with probability {probability_text(each.prob_better)}.",
             "no worse": f"{name} is no worse than {main} (worse {chance}).",
             "worse": f"{name} is worse than {main} {chance}.",
-            "open": f"Open: {name} is worse than {main} {chance}. After these runs, {decides} decides.",
+            "open": f"Open: {name} is worse than {main} {chance}. After these runs, {decides} or more decides.",
         }
         yield texts[each.verdict]
 
@@ -332,8 +330,8 @@ FACTS: List[Fact] = [
     Fact("lead", SHOWN, find_lead, _describe_lead),
     Fact("gate", frozenset({JSON, NEXT}), lambda history, decision: decision.gate, _describe_gate),
     Fact("preferred", SHOWN, sentences=describe_preference),
-    Fact("tasks", SHOWN, task_standing.find_tasks, task_standing.describe_tasks),
-    Fact("prob_on_new_task", SHOWN, task_standing.find_prob_on_new_task, task_standing.describe_new_task),
+    Fact("tasks", SHOWN, task_standing.find_tasks),
+    Fact("prob_on_new_task", SHOWN, task_standing.find_prob_on_new_task, task_standing.describe_tasks),
     Fact("varied", SHOWN, _has_varied, _describe_constant),
     Fact("gave_up", frozenset({JSON, NEXT}), lambda history, decision: decision.gave_up, _describe_open),
     Fact("unresolved", value=lambda history, decision: decision.unresolved),

@@ -18,8 +18,8 @@ MAX_MEANS = {TERMINAL: 3, HTML: 6}
 """The most candidates whose means the table of tasks shows: a terminal has 80 columns."""
 
 
-MAX_NAME, MAX_TASK_NAME = 7, 18
-"""The longest names, of candidates and of tasks, that fit into a line of 80 columns."""
+MAX_HEADING = 7
+"""The longest line of a name above its means that fits into 80 columns."""
 
 
 @dataclass(frozen=True)
@@ -44,24 +44,20 @@ class TaskStanding:
 def find_tasks(history: History, decision: Decision) -> Tuple[TaskStanding, ...]:
     """Return the standing on each task; empty without tasks, or while P(best) is unknown."""
     names, differences = history.active, _differences(history, decision)
-    if not differences or not isinstance(decision.posterior, ModeratedTPosterior):
+    if not isinstance(decision.posterior, ModeratedTPosterior):
         return ()
-    models, total = decision.posterior.model.tasks, sum(differences)
-    return tuple(
-        TaskStanding(
-            task,
-            {name: history.sign * float(part.scores(name).mean()) for name in names},
-            leader=names[int(TaskModel([model]).find_leader()[0])],
-            winner_without=names[int(TaskModel([each for each in models if each is not model]).find_leader()[0])],
-            share_of_lead=difference / total if total > 0 else None,
-        )
-        for (task, part), model, difference in zip(history.by_task.items(), models, differences, strict=True)
-    )
+    standings, models = [], decision.posterior.model.tasks
+    for (task, part), model, difference in zip(history.by_task.items(), models, differences, strict=False):
+        means = {name: history.sign * float(part.scores(name).mean()) for name in names}
+        others = [each for each in models if each is not model]
+        leader, winner_without = (names[int(TaskModel(own).find_leader()[0])] for own in ([model], others))
+        share = difference / sum(differences) if sum(differences) > 0 else None
+        standings.append(TaskStanding(task, means, leader, winner_without, share))
+    return tuple(standings)
 
 
 def find_prob_on_new_task(history: History, decision: Decision) -> Optional[float]:
-    differences = _differences(history, decision)
-    return prob_on_new_task(differences) if differences else None
+    return prob_on_new_task(_differences(history, decision))
 
 
 def _differences(history: History, decision: Decision) -> List[float]:
@@ -73,39 +69,28 @@ def _differences(history: History, decision: Decision) -> List[float]:
 
 
 def describe_tasks(result: Any) -> Iterator[str]:
-    """Name the tasks that make most of the lead, and those without which another candidate leads."""
+    """Name the tasks that make most of the lead, and those without which another candidate leads. State whether the
+    lead holds beyond the list of tasks, which decides nothing."""
     for each in result.tasks:
         if (each.share_of_lead or 0.0) > MOST_OF_LEAD:
             yield f"The task {each.task} makes {each.share_of_lead:.2f} of the lead of {result.leading}."
         if each.winner_without != result.leading:
             yield f"Without the task {each.task}, {each.winner_without} leads."
-
-
-def describe_new_task(result: Any) -> Iterator[str]:
-    """State whether the lead holds beyond the list of tasks, which decides nothing."""
     if result.prob_on_new_task is not None and result.lead is not None:
         pair = f"{result.leading} is better than {result.lead.rival}"
         yield f"On a new data set of this kind: {pair} with probability {probability_text(result.prob_on_new_task)}."
 
 
 def task_table(result: Any, output: str = TERMINAL) -> Table:
-    """Return a row for each task: means, the leader, the one without this task, and its share of the lead. On a
-    terminal, long tasks take several lines, and candidates with long names have numbers."""
-    names = [candidate.name for candidate in result.ranked if not candidate.withdrawn]
-    has_numbers = output == TERMINAL and any(len(name) > MAX_NAME for name in names)
-    labels = {name: str(place) if has_numbers else name for place, name in enumerate(names, 1)}
-    digits, shown = num_decimals(result.candidates), names[: MAX_MEANS[output]]
+    """Return a row for each task: means, the leader, the one without this task, and its share of the lead."""
+    names = [candidate.name for candidate in result.ranked if not candidate.withdrawn][: MAX_MEANS[output]]
+    digits, is_narrow = num_decimals(result.candidates), output == TERMINAL
+    means = [[number_text(each.means.get(name), digits) for name in names] for each in result.tasks]
     rows = [
-        [
-            "\n".join(wrap(each.task, MAX_TASK_NAME)) if output == TERMINAL else each.task,
-            *(number_text(each.means.get(name), digits) for name in shown),
-            labels[each.leader],
-            labels[each.winner_without],
-            number_text(each.share_of_lead, 2),
-        ]
-        for each in result.tasks
+        [each.task, *own_means, each.leader, each.winner_without, number_text(each.share_of_lead, 2)]
+        for each, own_means in zip(result.tasks, means, strict=True)
     ]
-    without = "without it" if output == TERMINAL else "winner without it"
-    headings = ["task", *(labels[name] for name in shown), "leader", without, "of the lead"]
-    title = "Tasks, with equal weights" + "; candidates are numbered in the order above" * has_numbers
-    return Table(headings, rows, title=title, wrapped=("leader", without))
+    without = "without it" if is_narrow else "winner without it"
+    above = ["\n".join(wrap(name, MAX_HEADING)) if is_narrow else name for name in names]
+    headings = ["task", *above, "leader", without, "of the lead"]
+    return Table(headings, rows, title="Tasks, with equal weights", wrapped=("leader", without))

@@ -132,8 +132,8 @@ COSTS = {"seconds": "mean_seconds", "parameters": "num_parameters"}
 
 @dataclass(frozen=True)
 class Preference:
-    """The candidate `name` with the lowest cost `by` which is good enough, and its `cost`. Both are None if nobody is
-    good enough yet."""
+    """The candidate `name` with the lowest `cost` which is good enough; both are None if nobody is good enough yet. The
+    cost is `by` seconds, parameters, or a column."""
 
     by: str
     name: Optional[str] = None
@@ -158,11 +158,10 @@ def with_preference(result: Any, by: Optional[str], costs: Mapping[str, float]) 
         raise ConfigError(f"--prefer {by} needs --margin, within which a candidate is as good as the best.")
     good = [c for c in result.candidates if not c.withdrawn and (c.prob_within_margin or 0.0) >= result.target]
     own: Dict[str, Any] = {c.name: costs.get(c.name, getattr(c, COSTS.get(by, ""), None)) for c in good}
-    unknown = [name for name, cost in own.items() if cost is None]
-    if unknown:
+    if unknown := [name for name, cost in own.items() if cost is None]:
         raise ConfigError(f"--prefer {by}: nothing tells '{by}' of {join_some(unknown)}. Name a column of numbers.")
-    name, cost = min(own.items(), key=lambda item: (item[1], item[0]), default=(None, None))
-    return replace(result, preferred=Preference(by, name, cost))
+    name = min(own, key=lambda name: (own[name], name), default=None)
+    return replace(result, preferred=Preference(by, name, own.get(str(name))))
 
 
 def describe_preference(result: Any) -> Iterator[str]:
@@ -170,10 +169,10 @@ def describe_preference(result: Any) -> Iterator[str]:
     chosen, within = result.preferred, f"within {result.margin:g} of the best"
     if chosen is not None and chosen.name is None:
         yield f"Nobody is {within} with the target probability yet."
-    elif chosen is not None:
-        chance = next(c.prob_within_margin for c in result.candidates if c.name == chosen.name)
-        how_good = f"{within} with probability {probability_text(chance)}"
-        yield f"Preferred by {chosen.by}: {chosen.name} ({chosen.cost:g}), {how_good}."
+    for candidate in result.candidates if chosen is not None else ():
+        if candidate.name == chosen.name:
+            chance = probability_text(candidate.prob_within_margin)
+            yield f"Preferred by {chosen.by}: {chosen.name} ({chosen.cost:g}), {within} with probability {chance}."
 
 
 def failed_notes(history: History) -> List[str]:

@@ -15,7 +15,6 @@ from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedTPosterior, numbers_by_unit
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import draw_continuation
-from fiesta_allennlp.choosing.probability.leads import TwoWayModel
 from fiesta_allennlp.choosing.strategy import build_strategy
 from fiesta_allennlp.core.choice_settings import MAX_FAILURES, OFFICIAL, SHARED, ChoiceSettings
 from fiesta_allennlp.core.directory import RunDirectory
@@ -138,22 +137,26 @@ class PosteriorScores(ScoreSource):
         return self.posterior.noise_sd
 
     def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
-        parts = zip(self.start.by_task.values(), self.posterior.model.tasks, strict=True)
-        return DrawnScores.of_tasks([self._draw_on_task(part, model, sampling, split_rng) for part, model in parts])
+        names, parts, length = self.start.active, self.start.by_task, sampling.length
+        drawn = [
+            draw_continuation(model, 1, length, split_rng, shares_units=sampling.shared_splits)
+            for model in self.posterior.model.tasks
+        ]
+        splits, scores = {}, {}
+        for place, name in enumerate(names):
+            for (task, part), new in zip(parts.items(), drawn, strict=True):
+                key = (name, task) if task else name
+                # New splits have negative seeds.
+                seeds = np.append(self._splits_of_tasks[task], -1 - np.arange(new.units.max() + 1))
+                splits[key] = np.append(part.split_seeds(name), seeds[new.units[place]])
+                scores[key] = np.append(part.scores(name), new.numbers[0, place])
+        means = np.mean([new.means[0] for new in drawn], axis=0)
+        return DrawnScores(splits, scores, self.name, dict(zip(names, means.tolist(), strict=True)), self.seconds)
 
-    def _draw_on_task(self, start: History, model: TwoWayModel, sampling: Sampling, rng: Generator) -> DrawnScores:
-        names = start.active
-        drawn = draw_continuation(model, 1, sampling.length, rng, shares_units=sampling.shared_splits)
-        seen = np.unique(np.concatenate([start.split_seeds(name) for name in names]))
-        # New splits have negative seeds.
-        seeds = np.concatenate([seen, -1 - np.arange(drawn.units.max() + 1)])[drawn.units]
-        return DrawnScores(
-            {n: np.concatenate([start.split_seeds(n), row]) for n, row in zip(names, seeds, strict=True)},
-            {n: np.concatenate([start.scores(n), row]) for n, row in zip(names, drawn.numbers[0], strict=True)},
-            self.name,
-            dict(zip(names, drawn.means[0].tolist(), strict=True)),
-            self.seconds,
-        )
+    @cached_property
+    def _splits_of_tasks(self) -> Dict[str, np.ndarray]:
+        parts = self.start.by_task.items()
+        return {task: np.unique(np.concatenate(list(map(part.split_seeds, part.active)))) for task, part in parts}
 
 
 BEST_MEAN = 0.5

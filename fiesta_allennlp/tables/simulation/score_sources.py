@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from numpy.random import Generator
@@ -33,83 +33,58 @@ class Sampling:
 
 
 @dataclass(frozen=True, eq=False)
-class FurtherRuns:
-    """The scores of further runs, NaN after the last one of a candidate, and the number of the unit of each.
-    Shape of both: `(num_candidates, num_runs)`."""
-
-    scores: np.ndarray
-    units: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
 class DrawnScores:
     """The scores of one repetition: replicate k of a candidate has the k-th of its scores in any order of evaluation.
 
-    `splits` and `scores` have shape `(num_replicates,)`, by candidate. `true_means` is None unless each repetition has
-    its own. `seconds` is the duration of each run of a candidate. `tasks` are the scores on each of several tasks, and
-    the others are then those of the first one."""
+    `splits` and `scores` have shape `(num_replicates,)`, by candidate, or over several tasks by candidate and task, the
+    tasks of a candidate one after another. `true_means` is None unless each repetition has its own. `seconds` is the
+    duration of each run of a candidate."""
 
-    splits: Mapping[str, np.ndarray]
-    scores: Mapping[str, np.ndarray]
+    splits: Mapping[Any, np.ndarray]
+    scores: Mapping[Any, np.ndarray]
     source: str
     true_means: Optional[Mapping[str, float]] = None
     seconds: Mapping[str, float] = field(default_factory=dict)
-    tasks: "Tuple[DrawnScores, ...]" = ()
-
-    @classmethod
-    def of_tasks(cls, tasks: "Sequence[DrawnScores]") -> "DrawnScores":
-        """Return the scores of a repetition on one or several tasks. A true mean is that of the true means on each."""
-        if len(tasks) == 1:
-            return tasks[0]
-        means = [each.true_means or {} for each in tasks]
-        true_means = {name: float(np.mean([each[name] for each in means])) for name in means[0]}
-        return replace(tasks[0], true_means=true_means, tasks=tuple(tasks))
 
     def run(self, candidate: str, replicate: int) -> Evaluation:
         """Return a run of a candidate. The split's number stands for its seed, and no other seed plays a part."""
         splits = self.splits[candidate]
         if replicate >= len(splits):
-            raise self.out_of_scores(candidate)
+            raise self.out_of_scores(candidate, len(splits))
         request = Request(candidate, replicate, int(splits[replicate]), random_seed=0, numpy_seed=0, pytorch_seed=0)
         score = float(self.scores[candidate][replicate])
         return Evaluation(request, score, UNNAMED.name, seconds=self.seconds.get(candidate, 0.0))
 
-    def out_of_scores(self, candidate: str) -> OutOfScoresError:
+    def out_of_scores(self, candidate: str, number: int) -> OutOfScoresError:
         return OutOfScoresError(
-            f"{self.source}: candidate '{candidate}' ran out of scores: all {len(self.splits[candidate])} have been "
-            "drawn. Reuse scores with --with-replacement, or stop earlier with --max-evaluations or a lower "
-            "--confidence."
+            f"{self.source}: candidate '{candidate}' ran out of scores: all {number} have been drawn. Reuse scores "
+            "with --with-replacement, or stop earlier with --max-evaluations or a lower --confidence."
         )
 
-    def further_runs(self, history: History) -> FurtherRuns:
-        """Return the scores that follow on a history, with the units of its splits first, in ascending order. With
-        several tasks, those of a candidate follow one another, and each has its own units."""
-        if self.tasks:
-            runs = [each.further_runs(part) for each, part in zip(self.tasks, history.by_task.values(), strict=True)]
-            return FurtherRuns(
-                interleave([each.scores for each in runs], np.nan), interleave([each.units for each in runs], -1)
-            )
-        names, num_done = history.active, [history.num_finished(name) for name in history.active]
-        rows = [
-            (self.scores[name][done:], self.splits[name][done:]) for name, done in zip(names, num_done, strict=True)
-        ]
-        shape = len(names), max(len(scores) for scores, _ in rows)
-        scores, splits = np.full(shape, np.nan), np.full(shape, -1)
-        for index, (own_scores, own_splits) in enumerate(rows):
-            scores[index, : len(own_scores)], splits[index, : len(own_splits)] = own_scores, own_splits
-        seen = np.unique(np.concatenate([history.split_seeds(name) for name in names]))
-        # Units are numbered by the order of runs, so that the first runs of all candidates have low numbers.
-        _, first, inverse = np.unique(np.concatenate([seen, splits.T.ravel()]), return_index=True, return_inverse=True)
-        unit_by_label = np.argsort(np.argsort(first))
-        return FurtherRuns(scores, unit_by_label[inverse[len(seen) :]].reshape(shape[::-1]).T)
+    def further_runs(self, history: History) -> Tuple[np.ndarray, np.ndarray]:
+        """Return the scores that follow on a history, NaN after the last one, and the unit of each, the splits of the
+        history on its task first, in ascending order. Shape of both: `(num_candidates * num_tasks, num_runs)`."""
+        names, parts = history.active, list(history.by_task.values())
+        num_done = [part.num_finished(name) for name in names for part in parts]
+        pairs = list(zip(self.scores.values(), self.splits.values(), num_done, strict=True))
+        scores = pad_rows([own[done:] for own, _, done in pairs], np.nan)
+        units = pad_rows([own[done:] for _, own, done in pairs], -1)
+        for place, part in enumerate(parts):
+            splits = units[place :: len(parts)]
+            seen = np.unique(np.concatenate([part.split_seeds(name) for name in names]))
+            # Units are numbered by the order of runs, so that the first runs of all candidates have low numbers.
+            labels = np.concatenate([seen, splits.T.ravel()])
+            _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+            units[place :: len(parts)] = np.argsort(np.argsort(first))[inverse[len(seen) :]].reshape(splits.T.shape).T
+        return scores, units
 
 
-def interleave(tables: Sequence[np.ndarray], missing: float) -> np.ndarray:
-    """Put the rows of tables in turn, each filled up to the longest. Shape: `(num_rows * num_tables, length)`, and of
-    the tables `(num_rows, ...)`."""
-    length = max(table.shape[1] for table in tables)
-    filled = [np.pad(table, ((0, 0), (0, length - table.shape[1])), constant_values=missing) for table in tables]
-    return np.stack(filled, axis=1).reshape(sum(map(len, tables)), length)
+def pad_rows(rows: Sequence[np.ndarray], missing: float) -> np.ndarray:
+    """Return rows, each filled up to the longest."""
+    table = np.full((len(rows), max(map(len, rows))), missing)
+    for row, values in zip(table, rows, strict=True):
+        row[: len(values)] = values
+    return table
 
 
 class ScoreSource(ABC):

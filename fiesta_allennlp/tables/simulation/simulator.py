@@ -143,19 +143,20 @@ class Simulator:
         tables = [scores.further_runs(history) for scores in drawn]
         starts = [count_on_units(part, names) for part in history.by_task.values()]
         batch = Batch(
-            history.sign * np.stack([table.scores for table in tables]),
-            np.stack([table.units for table in tables]),
+            history.sign * np.stack([scores for scores, _ in tables]),
+            np.stack([units for _, units in tables]),
             replace(rules[0], margin=margins, margin_share=margin_shares),
             is_open=np.array([name not in self.strategy.done for name in names]),
             start=(
-                score_sources.interleave([each[0] for each in starts], 0),
-                score_sources.interleave([each[1] for each in starts], np.nan),
+                score_sources.pad_rows([runs[place] for place in range(len(names)) for runs, _ in starts], 0),
+                score_sources.pad_rows([means[place] for place in range(len(names)) for _, means in starts], np.nan),
             ),
         )
         try:
             return batch.run()
         except OutOfScores as error:
-            raise drawn[0].out_of_scores(names[error.candidate]) from None
+            row = list(drawn[0].splits.values())[error.candidate * rules[0].num_tasks]
+            raise drawn[0].out_of_scores(names[error.candidate], len(row)) from None
 
     def simulate_alone(self, repetition: int) -> Repetition:
         """Simulate a repetition run by run."""

@@ -1,6 +1,7 @@
 """A real AllenNLP archive, a tiny one, through the whole command."""
 
 import json
+import sys
 from argparse import Namespace
 from pathlib import Path
 from tarfile import ReadError
@@ -15,6 +16,7 @@ from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.documents.archive_server import load_predictor, predict_annotation
 from fiesta_allennlp.documents.document_selection import parse_systems
 from fiesta_allennlp.documents.system import System
+from tests import warm
 from tests.commands.documents.conftest import DEFAULT
 from tests.conftest import classifier_config, write_all_reviews, write_reviews
 from tests.run_files import summary_of
@@ -32,6 +34,17 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory / "able" / "model.tar.gz"
 
 
+@pytest.fixture
+def warm_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Python that starts modules from the process that has AllenNLP loaded."""
+    python = tmp_path / "python"
+    command = f'exec {sys.executable} "$@"'
+    python.write_text(f"""#!/bin/sh\n[ $1 = -m ] && set '{warm.__file__}' "$@"\n{command}\n""")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+
+
+@pytest.mark.usefixtures("warm_python")
 def test_an_archive_is_asked_as_any_other_system(archive: Path, tmp_path: Path, call: Any) -> None:
     write_reviews(tmp_path / "reviews.jsonl", 80, seed=1)
     lines = [json.loads(line) for line in (tmp_path / "reviews.jsonl").read_text().splitlines()]
