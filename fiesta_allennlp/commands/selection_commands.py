@@ -12,6 +12,7 @@ from fiesta_allennlp.core.errors import ConfigError, full_command, join_some
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fiesta_allennlp.core.options import Option
     from fiesta_allennlp.selecting.results.result import Result
 
 LIMIT_OPTIONS = {"max_evaluations": "--max-evaluations N", "max_hours": "--max-hours HOURS"}
@@ -136,17 +137,15 @@ selection with its original options."""
       --metric f1 --splits official
   %(prog)s -s runs/first --recover"""
     settings_class_path = "fiesta_allennlp.candidates.select_settings.Settings"
-    further_settings_paths = ("fiesta_allennlp.tables.table_settings.BroughtSettings",)
     family_path = "fiesta_allennlp.candidates.training_selection.TrainingSelection"
     plan_view_path = "fiesta_allennlp.reports.coming_runs.show_training_plan"
     positional_settings = (("candidates", "*"),)
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: argparse.ArgumentParser) -> "Dict[str, Option]":
         from fiesta_allennlp.core.options import add_options
         from fiesta_allennlp.tables.table_settings import BroughtSettings
 
-        super().add_arguments(parser)
-        add_options(parser, BroughtSettings)
+        return {**super().add_arguments(parser), **add_options(parser, BroughtSettings)}
 
     def inputs(self, args: argparse.Namespace, settings: Dict[str, Any]) -> Dict[str, Any]:
         if not hasattr(args, "scores"):
@@ -222,7 +221,6 @@ the resources that you change. --recover continues them after an interruption.""
   %(prog)s runs/first --against bert,roberta
   %(prog)s runs/first --recover"""
     settings_class_path = "fiesta_allennlp.confirming.confirm_settings.ConfirmSettings"
-    further_settings_paths = ("fiesta_allennlp.candidates.select_settings.Settings",)
     starts_runs = True
     positional_settings = (("directory", None),)
 
@@ -232,12 +230,11 @@ the resources that you change. --recover continues them after an interruption.""
         parser.add_argument("--dry-run", action="store_true", help="print what these runs can show")
         command.add_require_decision(parser, decision="the winner was confirmed against every rival")
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: argparse.ArgumentParser) -> "Dict[str, Option]":
         from fiesta_allennlp.candidates.select_settings import Settings
         from fiesta_allennlp.core.options import RESOURCES_GROUP, add_options
 
-        super().add_arguments(parser)
-        add_options(parser, Settings, (RESOURCES_GROUP,))
+        return {**super().add_arguments(parser), **add_options(parser, Settings, (RESOURCES_GROUP,))}
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0 if all fresh runs have ended, whatever their verdict; 2 invalid input; 3 with

@@ -161,7 +161,7 @@ def test_the_best_is_found_by_keyed_seeds_and_not_searched_again(
 ) -> None:
     keys: List[int] = []
     rng = Mock(side_effect=lambda seed, key: (keys.append(key), strategy_rng(seed, key))[1])
-    monkeypatch.setattr("fiesta_allennlp.selecting.loop.strategy_rng", rng)
+    monkeypatch.setattr("fiesta_allennlp.selecting.loop.seeding.strategy_rng", rng)
     with caplog.at_level(logging.INFO, "fiesta_allennlp"):
         decision = run.go(slots=slots)
     assert (decision.best, decision.stopped_by, run.history.pending) == ("b", "confidence", ())
