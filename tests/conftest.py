@@ -62,6 +62,12 @@ def pytest_configure(config: pytest.Config) -> None:
         start_call(start_fork_server(1, PRELOADED), os.getpid)  # now, while this process has hardly any threads
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """A process more than cores, because many tests wait for jobs of a cluster, and for processes to end."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
     report: Any = yield

@@ -1,4 +1,4 @@
-"""Selections among configs and programs: the family of `fiesta select`; and their rehearsals, a dry run and a trial."""
+"""Selections among configs and programs: the family of `fiesta select`, and its trial."""
 
 import os
 import time
@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, ClassVar, Dict, Iterator, List, Mapping, Optional, Tuple, Type
+from typing import Any, Callable, ClassVar, Dict, Iterator, List, Mapping, Tuple, Type
 
 from rich.console import Console
 
@@ -40,7 +40,7 @@ from fiesta_allennlp.selecting.loop import BroughtUnits, Display, Listener, Sele
 from fiesta_allennlp.selecting.objections import PRETRAINED, REMOVED, UNITS
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import judge
-from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection
+from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run
 from fiesta_allennlp.selecting.store import RunStore
 from fiesta_allennlp.selecting.workspace import BestModelKeeper
 
@@ -259,31 +259,6 @@ def training_result(
         sets=tuple(next(iter(preparations.values())).pool.official),
         **further_fields,
     )
-
-
-select = partial(run_selection, TrainingSelection)
-"""Select the best of several candidates, or resume a selection. The parameters are those of `run_selection`."""
-
-
-# Rehearsals, which keep nothing.
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The result of a dry run. `least` and `most` are numbers of runs."""
-
-    prepared: TrainingSelection
-    least: int
-    most: int
-
-
-def plan(settings: Settings, console: Console, beginning: Optional[StoredState] = None) -> Plan:
-    """Check everything and build every model once. Train nothing and keep nothing."""
-    with dry_run(TrainingSelection, settings, console, beginning) as prepared:
-        console.print(f"Would train {prepared.executor.describe()}.")
-    if prepared.brought is not None:
-        console.print(*(f"Note: {sentence}" for sentence in prepared.brought.sentences))
-    return Plan(prepared, *prepared.strategy.bounds(len(prepared.candidate_set.active)))
 
 
 def trial(settings: Settings, console: Console) -> Iterator[Outcome]:

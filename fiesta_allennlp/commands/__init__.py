@@ -6,6 +6,7 @@ The commands are a table. Their parsers need only the standard library, so that 
 import argparse
 import os
 import sys
+from contextvars import copy_context
 from functools import partial
 from typing import Any, Dict, Optional
 
@@ -37,19 +38,16 @@ def add_command(
     commands.add_parser(command_name, help=command.help)
     shows_all = HELP_ALL in sys.argv if shows_all is None else shows_all
     parser = CommandParser(command, prog=f"{program} {command_name}", shows_all=shows_all)
-    parser.set_defaults(func=partial(_run_command, parser.prog.removesuffix(name)), command=name)
+    run = partial(_run_command, command, parser.prog.removesuffix(name))
+    parser.set_defaults(func=partial(copy_context().run, run), command=name)
     commands.choices[command_name] = parser
     return parser
 
 
-def _run_command(program_prefix: str, args: argparse.Namespace) -> None:
+def _run_command(command: FiestaCommand, program_prefix: str, args: argparse.Namespace) -> None:
     """Do the work and end the process with its status. `program_prefix` is for messages."""
-    command, prefix_token = COMMANDS[args.command], COMMAND_PREFIX.set(program_prefix)
-    words_token = TYPED_WORDS.set((args.command, *args.words))
+    COMMAND_PREFIX.set(program_prefix)
+    TYPED_WORDS.set((args.command, *args.words))
     if not command.starts_runs:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the arrays are small, and the threads cost 0.15 s
-    try:
-        run_and_exit(partial(command.run, args), debug=args.debug, interrupt_text=partial(command.interrupt_text, args))
-    finally:
-        COMMAND_PREFIX.reset(prefix_token)
-        TYPED_WORDS.reset(words_token)
+    run_and_exit(partial(command.run, args), debug=args.debug, interrupt_text=partial(command.interrupt_text, args))

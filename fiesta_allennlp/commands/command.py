@@ -27,24 +27,17 @@ EXIT_OPEN = 3
 EXIT_WORSE = 4
 EXIT_INTERRUPTED = 130
 
-REMEDY_BY_ERRNO = {
-    **dict.fromkeys(
-        (errno.EMFILE, errno.ENFILE),
-        "Raise the limit, for example with `ulimit -n 1024`, and run the command again. Finished runs are safe: "
-        "continue with --recover.",
-    ),
-    **dict.fromkeys(
-        (errno.ELOOP, errno.EISDIR, errno.ENOTDIR),
-        "A link, file or directory that this command did not create is in the way. Move or delete it.",
-    ),
-    **dict.fromkeys(
-        (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
-        "The disk is full. Free some space. Finished runs are safe: continue with --recover.",
-    ),
-    errno.ENAMETOOLONG: "Correct or shorten it.",
-    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Ask its owner for access, or use another directory."),
+REMEDIES = {
+    (errno.EMFILE, errno.ENFILE): "Raise the limit, for example with `ulimit -n 1024`, and run the command again. "
+    "Finished runs are safe: continue with --recover.",
+    (errno.ELOOP, errno.EISDIR, errno.ENOTDIR): "A link, file or directory that this command did not create is in "
+    "the way. Move or delete it.",
+    (errno.ENOSPC, errno.EDQUOT, errno.EFBIG): "The disk is full. Free some space. Finished runs are safe: continue "
+    "with --recover.",
+    (errno.ENAMETOOLONG,): "Correct or shorten it.",
+    (errno.EACCES, errno.EPERM, errno.EROFS): "Ask its owner for access, or use another directory.",
 }
-"""What to do about errors of the machine that can occur anywhere, by their number."""
+"""What to do about errors of the machine that can occur anywhere, by their numbers."""
 
 
 class FiestaCommand:
@@ -55,7 +48,6 @@ class FiestaCommand:
         description, examples: the beginning of its own help.
         settings_class_path: the dotted path of the class of its settings, which is imported when it is used. Empty if
             it has none.
-        further_settings_paths: the dotted paths of classes of which it has some or all options too.
         rare_modes: arguments that are no settings and that only `--help-all` lists.
         starts_runs: whether it starts runs, which inherit the environment.
         positional_settings: the settings that are positional arguments, each with argparse's number of values.
@@ -66,14 +58,14 @@ class FiestaCommand:
     description: ClassVar[str]
     examples: ClassVar[str]
     settings_class_path: ClassVar[str] = ""
-    further_settings_paths: ClassVar[tuple[str, ...]] = ()
     rare_modes: ClassVar[tuple[str, ...]] = ("debug",)
     starts_runs: ClassVar[bool] = False
     positional_settings: ClassVar[tuple[tuple[str, Optional[str]], ...]] = ()
     interrupt_message: ClassVar[str] = "Interrupted. Run the command again."
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add its arguments. Those that are settings have no default here, so that only what was typed is given."""
+    def add_arguments(self, parser: argparse.ArgumentParser) -> "dict[str, Option]":
+        """Add its arguments, and return the declarations of those that are settings. They have no default here, so that
+        only what was typed is given."""
         from fiesta_allennlp.core.options import add_options, declared_options
 
         settings = import_dotted(self.settings_class_path)
@@ -82,29 +74,11 @@ class FiestaCommand:
             kwargs: Any = {"type": declared[name].parse, "metavar": declared[name].metavar, "help": declared[name].help}
             parser.add_argument(name, nargs=nargs, default=argparse.SUPPRESS, **kwargs)
         self.add_mode_arguments(parser)
-        self.add_other_options(add_options(parser, settings))
+        add_options(parser, settings)
+        return declared
 
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add arguments that are no settings and stand before them."""
-
-    def declared_options(self) -> "Iterator[tuple[str, Option]]":
-        """Yield the names and declarations of all settings that it has."""
-        from fiesta_allennlp.core.options import declared_options
-
-        for path in filter(None, (self.settings_class_path, *self.further_settings_paths)):
-            yield from declared_options(import_dotted(path))
-
-    def hint(self, unknown_flag: str) -> str:
-        """Return what to write instead of a flag that other commands have; empty if that is unknown."""
-        remedies = (declaration.sought_as.get(unknown_flag) for _, declaration in self.declared_options())
-        return next((f" Did you mean '{remedy}'?" for remedy in remedies if remedy), "")
-
-    def rare_options(self) -> set[str]:
-        """Return the names of the options that only `--help-all` lists."""
-        return {*self.rare_modes, *(name for name, declaration in self.declared_options() if declaration.is_rare)}
-
-    def add_other_options(self, groups: dict[str, Any]) -> None:
-        """Add arguments that are no settings to groups of settings, by heading."""
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Run the command and return its exit status."""
@@ -155,12 +129,12 @@ class CommandParser(Parser):
         )
         self._command = command
         self._words: Sequence[str] = ()
-        command.add_arguments(self)
+        self._declared = command.add_arguments(self)
         positionals = self._get_positional_actions()
         positional_texts = (f"[{action.metavar} ...]" if action.nargs else action.metavar for action in positionals)
         self.usage = " ".join(["%(prog)s", *filter(None, map(str, positional_texts)), "[options]"])
         self.add_argument("--debug", action="store_true", help="show the traceback of an error")
-        rare_names = command.rare_options()
+        rare_names = {*command.rare_modes, *(name for name, option in self._declared.items() if option.is_rare)}
         rare_options = [action for action in self._actions if action.dest in rare_names]
         if rare_options:
             help = f"show this and the other {len(rare_options)} options"
@@ -173,7 +147,9 @@ class CommandParser(Parser):
         parsed_args, unrecognized = super().parse_known_args(args, namespace)
         if unrecognized:
             typed_flag = unrecognized[0].partition("=")[0]
-            hint = self._command.hint(typed_flag) or did_you_mean(typed_flag, list(self._option_string_actions))
+            remedies = (option.sought_as.get(typed_flag) for option in self._declared.values())
+            remedy = next((f" Did you mean '{words}'?" for words in remedies if words), "")
+            hint = remedy or did_you_mean(typed_flag, list(self._option_string_actions))
             self.error(f"unrecognized arguments: {join_some(unrecognized, ' ')}.{hint}")
         parsed_args.words = tuple(self._words)
         return parsed_args, unrecognized
@@ -181,18 +157,14 @@ class CommandParser(Parser):
     def error(self, message: str) -> NoReturn:
         if message.endswith("expected one argument"):
             message += ". For a value that begins with a minus, use an equals sign: --OPTION=-VALUE"
-        super().error(self._lone_placeholder_error() or message)
-
-    def _lone_placeholder_error(self) -> Optional[str]:
-        """Return the message about a command without quotes, which argparse takes for several arguments."""
         if self._command.starts_runs:
             from fiesta_allennlp.candidates.programs.program import check_no_lone_placeholder
 
-            try:
+            try:  # argparse takes a command without quotes for several arguments
                 check_no_lone_placeholder(self._words)
             except ConfigError as error:
-                return str(error)
-        return None
+                message = str(error)
+        super().error(message)
 
 
 def add_require_decision(parser: Any, *, decision: str = "a winner was named") -> None:
@@ -234,10 +206,11 @@ def run_and_exit(function: Callable[["Console"], int], *, debug: bool, interrupt
         except (FiestaError, OSError) as error:
             message = str(error)
             if isinstance(error, OSError) and not isinstance(error, FiestaError):
-                if error.errno not in REMEDY_BY_ERRNO:
+                remedy = next((text for numbers, text in REMEDIES.items() if error.errno in numbers), None)
+                if remedy is None:
                     raise
                 file = f"{error.filename}: " if error.filename else ""
-                message = f"{file}{error.strerror}. {REMEDY_BY_ERRNO[error.errno]}"
+                message = f"{file}{error.strerror}. {remedy}"
             if debug:
                 traceback.print_exc()
             PipeSafeConsole(stderr=True).print(f"error: {message}")

@@ -9,14 +9,14 @@ from rich.console import Console
 
 from fiesta_allennlp.candidates.points import plain_points
 from fiesta_allennlp.candidates.select_settings import Settings
-from fiesta_allennlp.candidates.training_selection import select as run_select
+from fiesta_allennlp.candidates.training_selection import TrainingSelection
 from fiesta_allennlp.confirming.confirm_settings import ConfirmSettings
 from fiesta_allennlp.confirming.confirmation import Confirmation
 from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.options import RESOURCES_GROUP, takes_options
 from fiesta_allennlp.documents.choice import DocumentsResult
-from fiesta_allennlp.documents.document_selection import select_system
+from fiesta_allennlp.documents.document_selection import DocumentSelection
 from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.reports import words  # noqa: F401  # it says how a result shows itself
 from fiesta_allennlp.reports.coming_runs import simulate
@@ -24,7 +24,7 @@ from fiesta_allennlp.reports.confirmation_report import confirm as run_confirmat
 from fiesta_allennlp.reports.progress import LiveTable
 from fiesta_allennlp.running.fork_server import check_main_guard
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.session import StoredState
+from fiesta_allennlp.selecting.session import StoredState, run_selection
 from fiesta_allennlp.tables import table_settings
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.next_runs import next_runs as find_next_runs
@@ -78,8 +78,8 @@ def select(
         table_values, content = table_settings.split_table_argument({}, scores, "scores")
         runs, _ = read_brought_runs(table_settings.BroughtSettings(**table_values), options, content)
         beginning = StoredState(brought=runs)
-    modes: Dict[str, Any] = {"recover": recover, "force": force}
-    run_select(options, path, console=_console(progress), display=LiveTable, beginning=beginning, **modes)
+    modes: Dict[str, Any] = {"display": LiveTable, "recover": recover, "force": force}
+    run_selection(TrainingSelection, options, path, console=_console(progress), beginning=beginning, **modes)
     return Result.read(path)
 
 
@@ -148,9 +148,9 @@ def choose_system(
         FiestaError: if a setting, a document, a system or the directory is invalid.
     """
     options = _to_options(settings, systems, candidates_option="systems")
-    path = Path(directory)
-    select_system(options, path, console=_console(progress), display=LiveTable, recover=recover, force=force)
-    return DocumentsResult.read(path)
+    modes: Dict[str, Any] = {"display": LiveTable, "recover": recover, "force": force}
+    run_selection(DocumentSelection, options, Path(directory), console=_console(progress), **modes)
+    return DocumentsResult.read(Path(directory))
 
 
 @takes_options(table_settings.ReplaySettings)

@@ -18,6 +18,8 @@ from fiesta_allennlp.core.files import atomic_replacement
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fiesta_allennlp.core.options import Option
+
 
 class StatusCommand(command.FiestaCommand):
     help = "show the progress of a selection, running or not"
@@ -81,11 +83,8 @@ class SimulationCommand(ChoiceCommand):
 
     interrupt_message = "Interrupted before the first repetition finished."
 
-    def add_other_options(self, groups: Dict[str, Any]) -> None:
-        from fiesta_allennlp.core.options import RESOURCES_GROUP
-
-        help = "write the result to this file"
-        groups[RESOURCES_GROUP].add_argument("--output", type=Path, metavar="FILE.json", help=help)
+    def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--output", type=Path, metavar="FILE.json", help="write the result to this file")
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         if args.output is not None and not args.output.parent.is_dir():
@@ -138,17 +137,15 @@ the selection is decided. Make these runs yourself and add a row for each. The c
     settings_class_path = "fiesta_allennlp.tables.table_settings.NextSettings"
     positional_settings = (("scores", None), ("files", "*"))
 
-    def add_other_options(self, groups: Dict[str, Any]) -> None:
-        from fiesta_allennlp.core.options import RESOURCES_GROUP
-
-        command.add_require_decision(groups[RESOURCES_GROUP])
-        groups[RESOURCES_GROUP].add_argument(
+    def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
+        command.add_require_decision(parser)
+        parser.add_argument(
             "--output",
             type=Path,
             metavar="FILE.csv",
             help="write the runs of the table with our own columns, for fiesta select --scores",
         )
-        groups[RESOURCES_GROUP].add_argument(
+        parser.add_argument(
             "--format",
             choices=("text", "json", "csv"),
             default="text",
@@ -193,8 +190,9 @@ browser if there is one."""
   %(prog)s
   %(prog)s scripts"""
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: argparse.ArgumentParser) -> "Dict[str, Option]":
         parser.add_argument("page", nargs="?", default="index", help="name of a page, such as cost (default: index)")
+        return {}
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         directory = next(filter(Path.is_dir, PAGES), None)
@@ -222,8 +220,9 @@ AllenNLP looks for plugins. A file that already contains the line is not changed
   %(prog)s
   %(prog)s --user"""
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: argparse.ArgumentParser) -> "Dict[str, Option]":
         parser.add_argument("--user", action="store_true", help="add it to ~/.allennlp/plugins, for every directory")
+        return {}
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         path = Path.home() / ".allennlp" / "plugins" if args.user else Path(".allennlp_plugins")

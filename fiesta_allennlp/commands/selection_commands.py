@@ -12,6 +12,7 @@ from fiesta_allennlp.core.errors import ConfigError, full_command, join_some
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fiesta_allennlp.core.options import Option
     from fiesta_allennlp.selecting.results.result import Result
 
 LIMIT_OPTIONS = {"max_evaluations": "--max-evaluations N", "max_hours": "--max-hours HOURS"}
@@ -22,8 +23,8 @@ class SelectionCommand(command.FiestaCommand):
     """A command that selects in a directory, or with `--dry-run` only checks and prints the plan.
 
     Attributes:
-        select_path, plan_path, plan_view_path: the dotted paths of its functions, which are imported when
-            they are used.
+        family_path, plan_view_path: the dotted paths of its family of selections, and of the function that shows what a
+            dry run prepared. They are imported when they are used.
         run_noun: the word for one run.
         interrupt_note: the end of a sentence about an interrupt.
         force_help, dry_run_help: help texts.
@@ -31,8 +32,7 @@ class SelectionCommand(command.FiestaCommand):
 
     starts_runs = True
     rare_modes = ("debug", "require_decision", "config")
-    select_path: ClassVar[str]
-    plan_path: ClassVar[str]
+    family_path: ClassVar[str]
     plan_view_path: ClassVar[str]
     run_noun: ClassVar[str] = "run"
     interrupt_note: ClassVar[str] = "no finished run is lost"
@@ -54,10 +54,12 @@ class SelectionCommand(command.FiestaCommand):
         with `--require-decision`."""
         settings = self.typed_settings(args)
         inputs = self.inputs(args, settings)
+        from fiesta_allennlp.selecting.session import dry_run, run_selection
+
+        family = command.import_dotted(self.family_path)
         if args.dry_run:
-            complete_settings = command.import_dotted(self.settings_class_path)(**settings)
-            plan = command.import_dotted(self.plan_path)(complete_settings, console, **inputs)
-            console.print(*command.import_dotted(self.plan_view_path)(plan))
+            with dry_run(family, family.settings_class(**settings), console, **inputs) as prepared:
+                console.print(*command.import_dotted(self.plan_view_path)(prepared))
             return 0
         if args.directory is None:
             raise ConfigError("-s is missing: pass the directory of the selection.")
@@ -66,8 +68,7 @@ class SelectionCommand(command.FiestaCommand):
         from fiesta_allennlp.selecting.results.candidate_table import candidate_table
 
         inputs.update(recover=args.recover, force=args.force)
-        select = command.import_dotted(self.select_path)
-        result = select(settings, args.directory, console=console, display=LiveTable, **inputs)
+        result = run_selection(family, settings, args.directory, console=console, display=LiveTable, **inputs)
         console.print(candidate_table(result, title=result.metric_text))
         print_failures(result, args, console)
         console.print(*selection_in_words(result))
@@ -136,18 +137,15 @@ selection with its original options."""
       --metric f1 --splits official
   %(prog)s -s runs/first --recover"""
     settings_class_path = "fiesta_allennlp.candidates.select_settings.Settings"
-    further_settings_paths = ("fiesta_allennlp.tables.table_settings.BroughtSettings",)
-    select_path = "fiesta_allennlp.candidates.training_selection.select"
-    plan_path = "fiesta_allennlp.candidates.training_selection.plan"
+    family_path = "fiesta_allennlp.candidates.training_selection.TrainingSelection"
     plan_view_path = "fiesta_allennlp.reports.coming_runs.show_training_plan"
     positional_settings = (("candidates", "*"),)
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: argparse.ArgumentParser) -> "Dict[str, Option]":
         from fiesta_allennlp.core.options import add_options
         from fiesta_allennlp.tables.table_settings import BroughtSettings
 
-        super().add_arguments(parser)
-        add_options(parser, BroughtSettings)
+        return {**super().add_arguments(parser), **add_options(parser, BroughtSettings)}
 
     def inputs(self, args: argparse.Namespace, settings: Dict[str, Any]) -> Dict[str, Any]:
         if not hasattr(args, "scores"):
@@ -202,8 +200,7 @@ resumes an interrupted selection with its original options."""
   %(prog)s a=a.tar.gz b=b.tar.gz c=service.jsonnet --documents gold.jsonl -s runs/first
   %(prog)s -s runs/first --recover"""
     settings_class_path = "fiesta_allennlp.documents.document_settings.DocumentSettings"
-    select_path = "fiesta_allennlp.documents.document_selection.select_system"
-    plan_path = "fiesta_allennlp.documents.document_selection.plan_documents"
+    family_path = "fiesta_allennlp.documents.document_selection.DocumentSelection"
     plan_view_path = "fiesta_allennlp.reports.coming_runs.show_documents_plan"
     positional_settings = (("systems", "*"),)
     run_noun = "query"
@@ -224,7 +221,6 @@ the resources that you change. --recover continues them after an interruption.""
   %(prog)s runs/first --against bert,roberta
   %(prog)s runs/first --recover"""
     settings_class_path = "fiesta_allennlp.confirming.confirm_settings.ConfirmSettings"
-    further_settings_paths = ("fiesta_allennlp.candidates.select_settings.Settings",)
     starts_runs = True
     positional_settings = (("directory", None),)
 
@@ -234,12 +230,11 @@ the resources that you change. --recover continues them after an interruption.""
         parser.add_argument("--dry-run", action="store_true", help="print what these runs can show")
         command.add_require_decision(parser, decision="the winner was confirmed against every rival")
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+    def add_arguments(self, parser: argparse.ArgumentParser) -> "Dict[str, Option]":
         from fiesta_allennlp.candidates.select_settings import Settings
         from fiesta_allennlp.core.options import RESOURCES_GROUP, add_options
 
-        super().add_arguments(parser)
-        add_options(parser, Settings, (RESOURCES_GROUP,))
+        return {**super().add_arguments(parser), **add_options(parser, Settings, (RESOURCES_GROUP,))}
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0 if all fresh runs have ended, whatever their verdict; 2 invalid input; 3 with

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Mapping, Optional, Tuple
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.choice_settings import MIN_FRESH_RUNS, POWER, seed_option
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
-from fiesta_allennlp.core.options import RESOURCES_GROUP, check_options, check_values, declared_options, flag, option
+from fiesta_allennlp.core.options import RESOURCES_GROUP, check_values, declared_options, flag, option
 from fiesta_allennlp.core.texts import split_names
 
 CONFIRMATION_GROUP = "Confirmation"
@@ -37,7 +37,7 @@ class ConfirmSettings:
     seed: Optional[int] = seed_option(CONFIRMATION_GROUP, "a confirmation (default: random, recorded)")
 
     def __post_init__(self) -> None:
-        check_options(self)
+        check_values(vars(self), type(self))
 
     def check_can_resume(self) -> None:
         """Refuse everything that was fixed when the confirmation began."""

@@ -5,26 +5,11 @@ import json
 import typing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
+from typing import Any, ClassVar, Collection, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
+from fiesta_allennlp.core import files, jsonnet, options
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.files import refuse_repeated_keys
-from fiesta_allennlp.core.jsonnet import read_jsonnet
-from fiesta_allennlp.core.options import (
-    SELECTION_GROUP,
-    base_type,
-    check_options,
-    check_setting_names,
-    check_values,
-    deciding_options,
-    declared_options,
-    flag,
-    list_to_tuple,
-    mention_default,
-    option,
-    resource_option,
-    selection_option,
-)
+from fiesta_allennlp.core.options import SELECTION_GROUP, deciding_options, option, rule_option, selection_option
 
 STRATEGY, BUDGET_STRATEGY = "top_two", "sequential_halving"
 BELIEF = "moderated_t"
@@ -69,63 +54,46 @@ class ChoiceSettings:
     GROUPS: ClassVar[Tuple[str, ...]] = (SELECTION_GROUP,)
     default_stop: ClassVar[str] = STOPPING_RULE
 
-    strategy: Any = selection_option(
-        None,
+    strategy: Any = rule_option(
         f"sampling rule: {STRATEGY} (default), ttts, bts, thompson or non_adaptive_fc; with --budget: "
         f"{BUDGET_STRATEGY} (default) or non_adaptive_fb; or JSON with a `type`",
         metavar=CONFIG_METAVAR,
         decides="both",
-        is_rare=True,
     )
-    belief: Any = selection_option(
-        None,
+    belief: Any = rule_option(
         f"model of the scores: {BELIEF} (default), student_t or logit_student_t (both as in the paper); or a JSON "
         "object",
         metavar=CONFIG_METAVAR,
         decides="both",
-        is_rare=True,
     )
-    confidence: Optional[float] = selection_option(
-        None,
+    confidence: Optional[float] = rule_option(
         f"target confidence: stop once P(best) reaches it and the stopping rule agrees (default {CONFIDENCE})",
-        decides="confidence",
+        is_rare=False,
     )
-    stop: Any = selection_option(
-        None,
+    stop: Any = rule_option(
         f"stopping rule: {STOPPING_RULE} (default), bayesian (as in the paper) or glr (guaranteed error rate); or JSON",
         metavar=CONFIG_METAVAR,
-        decides="confidence",
-        is_rare=True,
     )
-    budget: Optional[int] = selection_option(
-        None, "make this many runs in total, then select the leader, whatever the confidence", decides="budget"
+    budget: Optional[int] = rule_option(
+        "make this many runs in total, then select the leader, whatever the confidence", decides="budget", is_rare=False
     )
-    margin: Any = selection_option(
-        None,
+    margin: Any = rule_option(
         "accept a candidate whose mean is within MARGIN of the best, in units of the score (default 0) or of the "
         "run-to-run sd, such as 0.25sd",
         metavar="MARGIN",
         parse=parse_margin,
-        decides="confidence",
-        is_rare=True,
     )
-    min_runs: Optional[int] = selection_option(
-        None,
+    min_runs: Optional[int] = rule_option(
         "require N runs of the winner and of its closest rival, for models that collapse at times (default 0)",
         metavar="N",
-        decides="confidence",
         least=0,
-        is_rare=True,
     )
-    max_evaluations: Optional[int] = selection_option(
-        None,
-        f"stop after this many runs (default {MAX_EVALUATIONS_PER_CANDIDATE} per candidate)",
-        decides="confidence",
-        is_rare=True,
+    max_evaluations: Optional[int] = rule_option(
+        f"stop after this many runs (default {MAX_EVALUATIONS_PER_CANDIDATE} per candidate)"
     )
 
     def __post_init__(self) -> None:
-        check_options(self)
+        options.check_values(vars(self), type(self))
 
     @classmethod
     def from_layers(cls: Type[ChoiceSettingsType], *layers: Mapping[str, Any]) -> ChoiceSettingsType:
@@ -164,9 +132,9 @@ class ChoiceSettings:
             if name in params:
                 params[name] = to_config(params[name], f"--strategy: '{name}'")
         names = deciding_options(self, "confidence", "budget", "both")
-        options = {name: getattr(self, name) for name in names if name not in ("strategy", "belief")}
-        options["stop"] = None if self.stop is None else to_config(self.stop, "--stop")
-        fill_options(params, options, "--strategy")
+        values = {name: getattr(self, name) for name in names if name not in ("strategy", "belief")}
+        values["stop"] = None if self.stop is None else to_config(self.stop, "--stop")
+        fill_options(params, values, "--strategy")
         params.setdefault("belief", to_config(self.belief or BELIEF, "--belief"))
         return params
 
@@ -185,7 +153,7 @@ def min_score_option(group: str) -> Any:
 
 def splits_option(group: str, *, default: Optional[str] = SHARED) -> Any:
     """Declare the option `--splits`, below this heading."""
-    help = mention_default(
+    help = options.mention_default(
         "shared: run k of every candidate uses split k; independent: every run draws its own split, as in the paper; "
         "official: the config's own training, validation and test sets, so only seeds vary",
         SHARED,
@@ -210,7 +178,7 @@ def seed_option(group: str, purpose: str = "a selection (default: random, saved 
 
 
 def max_failures_option(candidate: str = "candidate", runs: str = "runs") -> Any:
-    return resource_option(
+    return options.resource_option(
         MAX_FAILURES, f"drop a {candidate} after this number of failed {runs}", least=1, is_rare=True
     )
 
@@ -227,7 +195,7 @@ def to_config(value: Any, option_name: str) -> Dict[str, Any]:
     """Return a registered name, a JSON text or an object as a config with a `type`."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
-            value = json.loads(value, object_pairs_hook=refuse_repeated_keys)
+            value = json.loads(value, object_pairs_hook=files.refuse_repeated_keys)
         except ValueError as error:
             raise ConfigError(f"{option_name}: '{value}' is not valid JSON: {error}") from error
     if isinstance(value, str):
@@ -237,13 +205,14 @@ def to_config(value: Any, option_name: str) -> Dict[str, Any]:
     return dict(value)
 
 
-def fill_options(params: Dict[str, Any], options: Mapping[str, Any], option_name: str) -> None:
+def fill_options(params: Dict[str, Any], values: Mapping[str, Any], option_name: str) -> None:
     """Fill given options into the config of their owner, which the option `option_name` gave. Refuse an entry that
     differs."""
-    for name, value in options.items():
+    for name, value in values.items():
         if value is not None:
             if name in params and params[name] != value:
-                raise ConfigError(f"{flag(name)} {value} contradicts '{name}': {params[name]} in {option_name}.")
+                given = f"{options.flag(name)} {value}"
+                raise ConfigError(f"{given} contradicts '{name}': {params[name]} in {option_name}.")
             params[name] = value
 
 
@@ -254,41 +223,30 @@ def merge_settings(*layers: Mapping[str, Any], settings_class: Type[ChoiceSettin
     executor removes the options of the one below. A list for an option that is a text is joined by commas, and one text
     for an option that can be repeated is a list.
     """
-    annotations, declarations = typing.get_type_hints(settings_class), dict(declared_options(settings_class))
+    annotations, declarations = typing.get_type_hints(settings_class), dict(options.declared_options(settings_class))
     settings: Dict[str, Any] = {}
-    exclusive_options = {
-        "budget": deciding_options(settings_class, "confidence"),
-        "confidence": deciding_options(settings_class, "budget"),
-    }
-    for layer in _with_presets(layers, settings_class):
-        replaced_options = [
-            name
-            for name in exclusive_options.keys() & layer.keys()
-            for name in exclusive_options[name]
-            if settings.get(name) is not None
-        ]
-        for name in [*replaced_options, "strategy"] if replaced_options else []:
-            settings.pop(name, None)
+    for layer in _with_presets(layers, declarations):
+        for new, other in (("budget", "confidence"), ("confidence", "budget")):
+            others = [name for name in deciding_options(settings_class, other) if settings.get(name) is not None]
+            for name in [*others, "strategy"] if new in layer and others else []:
+                settings.pop(name, None)
         if "executor" in settings and layer.get("executor", settings["executor"]) != settings["executor"]:
             for name in ("executor_option", "cuda_devices"):
                 settings.pop(name, None)
-        check_setting_names(list(layer), settings_class)
+        options.check_setting_names(list(layer), settings_class)
         for name, value in layer.items():
             if declarations[name].is_repeated and isinstance(value, str):
                 value = (value,)
-            is_joined = isinstance(value, (list, tuple)) and base_type(annotations[name]) is str
+            is_joined = isinstance(value, (list, tuple)) and options.base_type(annotations[name]) is str
             below = settings.get(name) if declarations[name].is_added else None
-            settings[name] = ",".join(map(str, value)) if is_joined else list_to_tuple(value)
+            settings[name] = ",".join(map(str, value)) if is_joined else options.list_to_tuple(value)
             if below:
                 settings[name] = tuple(dict.fromkeys((*below, *settings[name])))
     return settings
 
 
-def _with_presets(
-    layers: Sequence[Mapping[str, Any]], settings_class: Type[ChoiceSettings]
-) -> Iterator[Mapping[str, Any]]:
-    """Yield the layers, below each that names a preset the values of this preset."""
-    names = dict(declared_options(settings_class))
+def _with_presets(layers: Sequence[Mapping[str, Any]], names: Collection[str]) -> Iterator[Mapping[str, Any]]:
+    """Yield the layers, below each that names a preset the values of this preset for settings of these names."""
     for layer in layers:
         preset = PRESETS.get(layer.get("preset") or "", {})
         yield {name: value for name, value in preset.items() if name in names}
@@ -300,13 +258,13 @@ def settings_from_file(path: Path, settings_class: Type[ChoiceSettings]) -> Dict
     `settings_class` checks whether they go together once flags are laid over them."""
     if not path.is_file():
         raise ConfigError(f"--config {path}: no such file.")
-    values = read_jsonnet(path, label=f"--config {path}")
+    values = jsonnet.read_jsonnet(path, label=f"--config {path}")
     if not isinstance(values, dict):
         raise ConfigError(f"--config {path} must be a Jsonnet object such as {{ metric: 'accuracy', workers: 2 }}.")
     try:
         typed_names = {name.replace("-", "_"): value for name, value in values.items()}
         settings = merge_settings(typed_names, settings_class=settings_class)
-        check_values(settings, settings_class)
+        options.check_values(settings, settings_class)
     except ConfigError as error:
         raise ConfigError(f"--config {path}: {error}") from error
     return settings

@@ -5,8 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import List, Set, Tuple
 
-from fiesta_allennlp.core.files import PART_SUFFIX
-from fiesta_allennlp.core.texts import file_name
+from fiesta_allennlp.core import files, texts
 
 DATA_DIRECTORY, OUTPUT_DIRECTORY = "data", "output"
 """The entries of a program's run: the files of its sets, and the program's own directory."""
@@ -54,18 +53,18 @@ class RunDirectory:
 
     def check_log(self, candidate: str) -> Path:
         """The output of checking the candidate before its first run."""
-        return self.root / "checks" / f"{file_name(candidate)}.log"
+        return self.root / "checks" / f"{texts.file_name(candidate)}.log"
 
     def evaluation(self, name: str) -> Path:
         """The serialization directory of run ``<candidate>-<replicate>``."""
-        return self.root / "evaluations" / file_name(name)
+        return self.root / "evaluations" / texts.file_name(name)
 
     def evaluation_log(self, name: str) -> Path:
         return self.evaluation(name) / LOG_FILE
 
     def failure_log(self, name: str, attempt: int) -> Path:
         """The log of a failed attempt, kept when the run is tried again."""
-        return self.root / "failures" / f"{file_name(name)}.{attempt}.log"
+        return self.root / "failures" / f"{texts.file_name(name)}.{attempt}.log"
 
     def archive(self, name: str) -> Path:
         """The trained model of an AllenNLP run, if it was kept."""
@@ -83,7 +82,7 @@ class RunDirectory:
 
     def system_log(self, name: str) -> Path:
         """The standard error of a system."""
-        return self.root / "systems" / f"{file_name(name)}.log"
+        return self.root / "systems" / f"{texts.file_name(name)}.log"
 
     @property
     def preparation_paths(self) -> Tuple[Path, ...]:
@@ -101,11 +100,6 @@ class RunDirectory:
         return sorted(int(match[1] or 1) for match in matches if match)
 
     @property
-    def workplaces(self) -> List["RunDirectory"]:
-        """Where a command on this directory may make runs: here and in its confirmations."""
-        return [self, *map(self.confirmation, self.confirmation_numbers)]
-
-    @property
     def staging(self) -> "RunDirectory":
         """The directory in which a new selection is checked before it replaces this one."""
         return RunDirectory(self.root / "next")
@@ -114,9 +108,8 @@ class RunDirectory:
         """Everything here that a selection, or a report on it, made. Results come before the store, so that none is
         left without one."""
         names = "selection.json evaluations.csv store.sqlite store.sqlite-wal store.sqlite-shm selection.log"
-        names += " vectors checks evaluations failures systems tensorboard report next jobs"
-        names += " confirmation.json"
-        paths = [*(self.root / name for name in names.split()), *self.root.glob(f".*{PART_SUFFIX}*")]
+        names += " vectors checks evaluations failures systems tensorboard report next jobs confirmation.json"
+        paths = [*(self.root / name for name in names.split()), *self.root.glob(f".*{files.PART_SUFFIX}*")]
         paths += [self.confirmation(number).root for number in self.confirmation_numbers]
         return [path for path in paths if os.path.lexists(path)]
 
@@ -125,4 +118,4 @@ class RunDirectory:
         """The names of the runs that left an outcome here, whatever the store says; not those still arriving from
         another machine."""
         run_directories = (path.parent for path in (self.root / "evaluations").glob(f"*/{OUTCOME_FILE}"))
-        return {directory.name for directory in run_directories if directory.suffix != PART_SUFFIX}
+        return {directory.name for directory in run_directories if directory.suffix != files.PART_SUFFIX}

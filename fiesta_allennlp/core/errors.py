@@ -36,12 +36,6 @@ received_signals: List[int] = []
 or a `__del__`, so the loop of a selection asks again."""
 
 
-def raise_if_interrupted() -> None:
-    """Raise a `KeyboardInterrupt` if an ending signal has come."""
-    if received_signals:
-        raise KeyboardInterrupt
-
-
 class FiestaError(Exception):
     """Base class of the errors that a user can fix. The command line prints the message and exits with status 2.
     `kind` is the kind of failure of a run that ends with this error."""

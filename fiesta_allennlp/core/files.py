@@ -132,6 +132,14 @@ def delete(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def last_line(log: Path) -> str:
+    """Return the last line of a log that is not blank; empty if there is none, or no log."""
+    with suppress(OSError):
+        lines = log.read_text(errors="replace").splitlines()
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return ""
+
+
 def read_jsonl(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
     """Yield the objects of a JSONL file with their line numbers from 1, skipping empty lines. Refuse an object with a
     repeated key, of which JSON takes the last value. Raise a `DataError` with the line."""

@@ -78,14 +78,15 @@ def check_metric_sign(name: str) -> None:
 def checked_score(score: float, name: str) -> float:
     """Return a comparable score. Raise a `FiestaError` that begins with `name` if it is not finite, or above
     `MAX_SCORE`."""
-    from fiesta_allennlp.core.records import MAX_SCORE  # imports NumPy, which --help does without
-
     if not isinstance(score, int) and not math.isfinite(score):
         raise FiestaError(f"{name} = {score}, which is not a finite number.")
     if abs(score) > MAX_SCORE:  # an integer may be too large for a float
         raise FiestaError(f"{name} = {shorten(score)}, which is larger than {MAX_SCORE:g}: the run has diverged.")
     return float(score)
 
+
+MAX_SCORE = 1e100
+"""Squares of scores up to this size do not overflow."""
 
 MIN_UNIT_RATIO, MAX_UNIT_RATIO = 30.0, 300.0
 """The medians of percents and of fractions of one metric are about 100 times apart."""

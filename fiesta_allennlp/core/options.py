@@ -76,6 +76,7 @@ RESOURCES_GROUP = "Resources"
 """Headings of options that several commands have."""
 
 selection_option, resource_option = partial(option, group=SELECTION_GROUP), partial(option, group=RESOURCES_GROUP)
+rule_option = partial(selection_option, None, decides="confidence", is_rare=True)  # of the strategies
 
 
 def mention_default(help: str, default: Any) -> str:
@@ -113,13 +114,9 @@ def flag(name: str) -> str:
 # The check.
 
 
-def check_options(settings: Any) -> None:
-    """Refuse a value that its option does not allow: of another kind, not a choice, or out of range."""
-    check_values(vars(settings), type(settings))
-
-
 def check_values(values: Mapping[str, Any], settings: type) -> None:
-    """Check some settings of a class, each alone, as `check_options` does. Defaults need no check."""
+    """Refuse a value that the option of this settings class does not allow: of another kind, not a choice, or out of
+    range. Each is checked alone, and defaults need no check."""
     annotations, defaults = typing.get_type_hints(settings), {f.name: f.default for f in fields(settings)}
     for name, declaration in declared_options(settings):
         if values.get(name, defaults[name]) is not defaults[name]:
@@ -174,23 +171,18 @@ def takes_options(settings: Any, headings: Sequence[str] = ()) -> Callable[[Func
 # The parser.
 
 
-def add_options(parser: argparse.ArgumentParser, settings: Any, headings: Sequence[str] = ()) -> Dict[str, Any]:
+def add_options(parser: argparse.ArgumentParser, settings: Any, headings: Sequence[str] = ()) -> Dict[str, Option]:
     """Add every option of a settings class below the headings of its `GROUPS`, or only those below these `headings`,
-    and return argparse's groups by heading. The options have no defaults, so that the result has only what was
-    typed."""
+    and return their declarations. They have no defaults, so that the result has only what was typed."""
     groups = {title: parser.add_argument_group(title) for title in headings or settings.GROUPS}
     annotations = typing.get_type_hints(settings)
-    for name, declaration in declared_options(settings):
-        if declaration.group in groups:
-            flags = filter(None, (declaration.short, flag(name)))
-            groups[declaration.group].add_argument(
-                *flags,
-                dest=name,
-                default=argparse.SUPPRESS,
-                help=declaration.help,
-                **_argparse_arguments(declaration, base_type(annotations[name])),
-            )
-    return groups
+    declared = {name: declaration for name, declaration in declared_options(settings) if declaration.group in groups}
+    for name, declaration in declared.items():
+        arguments = _argparse_arguments(declaration, base_type(annotations[name]))
+        flags = filter(None, (declaration.short, flag(name)))
+        group = groups[declaration.group]
+        group.add_argument(*flags, dest=name, default=argparse.SUPPRESS, help=declaration.help, **arguments)
+    return declared
 
 
 def _argparse_arguments(declaration: Option, value_type: Any) -> Dict[str, Any]:

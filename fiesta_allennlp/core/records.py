@@ -91,14 +91,6 @@ class Counts:
         return np.array([columns.get(kind, absent) for kind in kinds]).T.reshape(len(self.values), len(kinds))
 
 
-def counts_from_metrics(metrics_by_run: Sequence[Mapping[str, float]]) -> Counts:
-    keys = sorted({key for metrics in metrics_by_run for key in metrics if key.startswith(COUNT_PREFIX)})
-    rows = [[metrics.get(key, 0) for key in keys] for metrics in metrics_by_run]
-    values = np.array(rows, dtype=float).reshape(len(metrics_by_run), len(keys))
-    num_without = sum(metrics.keys().isdisjoint(keys) for metrics in metrics_by_run)
-    return Counts(tuple(key[len(COUNT_PREFIX) :] for key in keys), values, num_runs_without_counts=num_without)
-
-
 @dataclass(frozen=True)
 class Candidate:
     """A candidate that takes part in a selection.
@@ -245,16 +237,14 @@ class History:
     @cached_property
     def by_task(self) -> Dict[str, "History"]:
         """The history of each task, in the order in which the tasks began. Without tasks, it is the whole one."""
-        names = dict.fromkeys(self.tasks.values())
-        return {name: self._of_task(name) for name in names} if names else {"": self}
 
-    def _of_task(self, task: str) -> "History":
-        parts: Dict[str, Any] = {
-            "evaluations": tuple(run for run in self.evaluations if self.tasks[run.request.split_seed] == task),
-            "pending": tuple(request for request in self.pending if self.tasks[request.split_seed] == task),
-            "failures": tuple(run for run in self.failures if self.tasks[run.request.split_seed] == task),
-        }
-        return replace(self, **parts, tasks={})
+        def of_task(task: str) -> "History":
+            evaluations = tuple(run for run in self.evaluations if self.tasks[run.request.split_seed] == task)
+            pending = tuple(request for request in self.pending if self.tasks[request.split_seed] == task)
+            failures = tuple(run for run in self.failures if self.tasks[run.request.split_seed] == task)
+            return replace(self, evaluations=evaluations, pending=pending, failures=failures, tasks={})
+
+        return {name: of_task(name) for name in dict.fromkeys(self.tasks.values())} or {"": self}
 
     def mean(self, candidate: str) -> Optional[float]:
         """Return the mean score of one candidate as the metric reports it: of several tasks, the mean of its means on
@@ -286,18 +276,13 @@ class History:
         candidate of which one run in twenty collapses is no broken one.
         """
         own_failures = [f for f in self.failures if f.request.candidate == candidate and f.kind != "machine"]
-        if not own_failures:
-            return 0
-        finished_requests = {e.request for e in self.evaluations_of(candidate)}
-        candidate_failures = [
-            f for f in own_failures if f.request not in finished_requests and self.machines.is_of_candidate(f)
-        ]
-        num_low_scores = sum(f.kind == "score" for f in candidate_failures)
+        finished = {e.request for e in self.evaluations_of(candidate)}
+        counted = [f for f in own_failures if f.request not in finished and self.machines.is_of_candidate(f)]
+        num_low_scores = sum(f.kind == "score" for f in counted)
         num_excess_low_scores = max(0, num_low_scores - LOW_SCORES_PER_FINISHED_RUN * self.num_finished(candidate))
-        num_errors = len({f.request for f in candidate_failures if f.kind not in ("score", "killed")})
-        deaths = Counter(f.request for f in candidate_failures if f.kind == "killed")
-        num_deaths = max(deaths.values(), default=0)
-        return num_excess_low_scores + max(num_errors, num_deaths)
+        num_errors = len({f.request for f in counted if f.kind not in ("score", "killed")})
+        deaths = Counter(f.request for f in counted if f.kind == "killed")
+        return num_excess_low_scores + max(num_errors, *deaths.values(), 0)
 
     @property
     def num_runs_of_removed(self) -> int:
@@ -374,9 +359,9 @@ class History:
     @cached_property
     def num_begun(self) -> Dict[str, int]:
         """The number of replicates of each candidate that have begun, failed ones included."""
-        ended_requests = [run.request for run in self.evaluations] + [failure.request for failure in self.failures]
         num_begun = dict.fromkeys(self.candidates, 0)
-        for request in (*ended_requests, *self.pending):
+        ended: Sequence[Outcome] = [*self.evaluations, *self.failures]
+        for request in (*(run.request for run in ended), *self.pending):
             num_begun[request.candidate] = max(num_begun[request.candidate], request.replicate + 1)
         return num_begun
 
@@ -462,13 +447,14 @@ class _FinishedRuns:
 
     @cached_property
     def counts(self) -> Counts:
-        return counts_from_metrics([evaluation.metrics for evaluation in self.by_replicate])
+        metrics_by_run = [run.metrics for run in self.by_replicate]
+        keys = sorted({key for metrics in metrics_by_run for key in metrics if key.startswith(COUNT_PREFIX)})
+        rows = [[metrics.get(key, 0) for key in keys] for metrics in metrics_by_run]
+        values = np.array(rows, dtype=float).reshape(len(rows), len(keys))
+        num_without = sum(metrics.keys().isdisjoint(keys) for metrics in metrics_by_run)
+        return Counts(tuple(key.removeprefix(COUNT_PREFIX) for key in keys), values, num_without)
 
 
 def _read_only(values: np.ndarray) -> np.ndarray:
     values.flags.writeable = False
     return values
-
-
-MAX_SCORE = 1e100
-"""Squares of scores up to this size do not overflow."""

@@ -16,39 +16,16 @@ from abc import ABC
 from collections import abc, defaultdict
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import (
-    Any,
-    Callable,
-    ClassVar,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Tuple,
-    Type,
-    TypeVar,
-    Union,
-)
+from typing import Any, Callable, ClassVar, Iterator, Mapping, Optional, Sequence, TypeVar, Union
 
-from fiesta_allennlp.core.errors import (
-    MAX_CHOICES,
-    ConfigError,
-    PackageError,
-    check_known_keys,
-    code_line_of,
-    describe,
-    did_you_mean,
-    join_some,
-)
-from fiesta_allennlp.core.files import shorten, shown_value
+from fiesta_allennlp.core import errors, files
+from fiesta_allennlp.core.errors import ConfigError
 
 Registered = TypeVar("Registered", bound="Registrable")
 RegisteredClass = TypeVar("RegisteredClass", bound=type)
 Record = TypeVar("Record")
 Built = TypeVar("Built")
-_cached_type_hints: Callable[[Any], Dict[str, Any]] = cache(typing.get_type_hints)
+_cached_type_hints: Callable[[Any], dict[str, Any]] = cache(typing.get_type_hints)
 
 SIMPLE_TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a string"}
 """The words of a message for each simple type."""
@@ -67,7 +44,7 @@ class Registrable(ABC):  # noqa: B024, each base names its own
     """
 
     default: ClassVar[Optional[str]] = None
-    _registered: ClassVar[Dict[type, Dict[str, type]]] = defaultdict(dict)
+    _registered: ClassVar[dict[type, dict[str, type]]] = defaultdict(dict)
 
     @classmethod
     def register(cls, name: str) -> Callable[[RegisteredClass], RegisteredClass]:
@@ -77,11 +54,8 @@ class Registrable(ABC):  # noqa: B024, each base names its own
 
         def add(registered_class: RegisteredClass) -> RegisteredClass:
             earlier_class = Registrable._registered[base].get(name, registered_class)
-            if (earlier_class.__module__, earlier_class.__qualname__) != (
-                registered_class.__module__,
-                registered_class.__qualname__,
-            ):
-                owner = f"{earlier_class.__module__}.{earlier_class.__qualname__}"
+            owner, own_path = (f"{c.__module__}.{c.__qualname__}" for c in (earlier_class, registered_class))
+            if owner != own_path:
                 raise ConfigError(f"'{name}' is already registered, by {owner}. Choose another name.")
             if not issubclass(registered_class, base):
                 raise ConfigError(f"'{name}': {registered_class.__name__} must be a subclass of {base.__name__}.")
@@ -93,19 +67,19 @@ class Registrable(ABC):  # noqa: B024, each base names its own
         return add
 
     @classmethod
-    def by_name(cls: Type[Registered], name: str) -> Type[Registered]:
+    def by_name(cls: type[Registered], name: str) -> type[Registered]:
         """Return the class that is registered as `name`. Raise a `ConfigError` with the near names if there is none."""
         registered_class = cls.find(name)
         if registered_class is None:
-            text, names = shorten(name), cls.available()
-            hint = did_you_mean(text, names) or f" Valid names: {join_some(names, limit=MAX_CHOICES)}."
-            raise ConfigError(
-                f"'type' is '{text}', not a registered name.{hint} Classes of your own need --include-package."
-            )
+            text, names = files.shorten(name), cls.available()
+            choices = errors.join_some(names, limit=errors.MAX_CHOICES)
+            hint = errors.did_you_mean(text, names) or f" Valid names: {choices}."
+            reason = f"'type' is '{text}', not a registered name.{hint}"
+            raise ConfigError(f"{reason} Classes of your own need --include-package.")
         return registered_class
 
     @classmethod
-    def find(cls: Type[Registered], name: Any) -> Optional[Type[Registered]]:
+    def find(cls: type[Registered], name: Any) -> Optional[type[Registered]]:
         """Return the class that is registered as `name`, or None. Raise a `PackageError` if a plugin is broken."""
         if not isinstance(name, str):
             return None
@@ -114,13 +88,13 @@ class Registrable(ABC):  # noqa: B024, each base names its own
         return Registrable._registered[cls].get(name)
 
     @classmethod
-    def classes(cls: Type[Registered]) -> Dict[str, Type[Registered]]:
+    def classes(cls: type[Registered]) -> dict[str, type[Registered]]:
         """Return all registered classes by name, in the order of their registration."""
         import_plugins()
         return dict(Registrable._registered[cls])
 
     @classmethod
-    def available(cls) -> List[str]:
+    def available(cls) -> list[str]:
         return sorted(cls.classes())
 
     @classmethod
@@ -135,20 +109,16 @@ class Registrable(ABC):  # noqa: B024, each base names its own
 def to_plain_data(value: Any) -> Any:
     """Return an object as data for JSON, a registered one with its `type`. `build` and `build_record` make it again.
     Raise a `ConfigError` if its class is not registered, or a `TypeError` if a registered class is not a dataclass."""
-    if isinstance(value, Registrable):
-        return {"type": value.registered_name(), **_plain_fields(value)}
-    if dataclasses.is_dataclass(value):
-        return _plain_fields(value)
+    if isinstance(value, Registrable) or dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value)]  # type: ignore[arg-type]
+        plain_fields = {name: to_plain_data(getattr(value, name)) for name in names}
+        return {"type": value.registered_name(), **plain_fields} if isinstance(value, Registrable) else plain_fields
     if isinstance(value, Mapping):
         return {key: to_plain_data(item) for key, item in value.items()}
     return [to_plain_data(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def _plain_fields(record: Any) -> Dict[str, Any]:
-    return {field.name: to_plain_data(getattr(record, field.name)) for field in dataclasses.fields(record)}
-
-
-def build(base: Type[Registered], mapping: Mapping[str, Any], **ready_arguments: Any) -> Registered:
+def build(base: type[Registered], mapping: Mapping[str, Any], **ready_arguments: Any) -> Registered:
     """Build the registered object that a mapping describes: its `type` and the arguments of its constructor.
 
     An argument whose annotation is a `Registrable` class is built from a mapping, or a name, as well. `ready_arguments`
@@ -160,7 +130,7 @@ def build(base: Type[Registered], mapping: Mapping[str, Any], **ready_arguments:
     parameters, has_kwargs = _constructor_parameters(built_class)
     if unknown := [] if has_kwargs else [key for key in values if key not in parameters]:
         valid_keys = [name for name in parameters if name not in ready_arguments]
-        check_known_keys(unknown, built_class.__name__, valid_keys)
+        errors.check_known_keys(unknown, built_class.__name__, valid_keys)
     hints = {key: parameter.annotation for key, parameter in parameters.items()}
     arguments = {key: convert_value(value, hints.get(key, Any), key) for key, value in values.items()}
     arguments.update({key: value for key, value in ready_arguments.items() if has_kwargs or key in parameters})
@@ -181,7 +151,7 @@ def import_package(name: str) -> None:
             importlib.import_module(module.name)
     except Exception as error:  # of the package's own code
         reason = _import_failure_reason(name, error)
-        raise PackageError(f"--include-package {name} cannot be imported: {reason}") from error
+        raise errors.PackageError(f"--include-package {name} cannot be imported: {reason}") from error
     finally:
         sys.path.remove("")
 
@@ -196,9 +166,9 @@ def import_plugins() -> None:
             try:
                 plugin.load()
             except Exception as error:  # of the plugin's own code
+                subject = f"the plugin {plugin.name} of the package {distribution.metadata['Name']}"
                 reason = _import_failure_reason(plugin.value, error)
-                package = distribution.metadata["Name"]
-                raise PackageError(f"the plugin {plugin.name} of the package {package} fails: {reason}") from error
+                raise errors.PackageError(f"{subject} fails: {reason}") from error
 
 
 def _import_failure_reason(name: str, error: Exception) -> str:
@@ -206,16 +176,16 @@ def _import_failure_reason(name: str, error: Exception) -> str:
     missing_module = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
     if missing_module and f"{name}.".startswith(f"{missing_module}."):
         return f"{error}. Run the command from the directory that contains it, or add that directory to PYTHONPATH."
-    reason = f"{describe(error).rstrip('.')}{code_line_of(error)}."
+    reason = f"{errors.describe(error).rstrip('.')}{errors.code_line_of(error)}."
     package = missing_module.partition(".")[0]
     is_dependency = package not in ("", name.partition(".")[0])
     return f"{reason} Install it, for example with `pip install {package}`." if is_dependency else reason
 
 
-def _constructor_parameters(built_class: type) -> Tuple[Dict[str, inspect.Parameter], bool]:
+def _constructor_parameters(built_class: type) -> tuple[dict[str, inspect.Parameter], bool]:
     """Return the parameters of a constructor, and of those above it that get its `**kwargs`; and whether the last one
     takes even more keys."""
-    parameters: Dict[str, inspect.Parameter] = {}
+    parameters: dict[str, inspect.Parameter] = {}
     has_kwargs = False
     for owner in built_class.__mro__:
         if "__init__" not in vars(owner) or owner is object:
@@ -261,7 +231,7 @@ def convert_value(value: Any, annotation: Any, key: str) -> Any:
     return value
 
 
-def build_record(record_class: Type[Record], values: Mapping[str, Any]) -> Record:
+def build_record(record_class: type[Record], values: Mapping[str, Any]) -> Record:
     """Return a dataclass from plain data, each value as its annotation describes it, without the keys that it does not
     have. Raise a `ConfigError` if a value has another type, or a `TypeError` if one is missing."""
     hints = _cached_type_hints(record_class)
@@ -273,7 +243,7 @@ def _check_type(value: Any, expected_type: Any, type_name: str, key: str) -> Any
     is_lookalike = any(isinstance(value, kind) and expected_type is not kind for kind in (bool, str))
     is_number = isinstance(value, (int, float)) and expected_type == (int, float)
     if is_lookalike or not isinstance(value, expected_type) or (is_number and not abs(value) <= sys.float_info.max):
-        raise ConfigError(f"{key} must be {type_name} but got {shown_value(value)}.")
+        raise ConfigError(f"{key} must be {type_name} but got {files.shown_value(value)}.")
     return value
 
 

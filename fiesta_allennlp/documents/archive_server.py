@@ -7,24 +7,14 @@ import argparse
 import json
 import os
 import sys
-from typing import Any, Dict, TextIO
+from typing import Any, Dict
 
 ANNOTATION_KEYS = ("label", "tags", "spans")
 
-PLUGIN = "fiesta_allennlp.plugin"
-
 
 def main() -> None:
-    answers = _redirect_output()
-    args = _parse_arguments()
-    os.environ["OMP_NUM_THREADS"] = str(args.num_threads)
-    predictor = load_predictor(args)
-    for line in sys.stdin:
-        answers.write(json.dumps(predict_annotation(predictor, json.loads(line))) + "\n")
-        answers.flush()
-
-
-def _parse_arguments() -> argparse.Namespace:
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # the standard output is for answers alone: all else that is printed goes to the standard error
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("archive", help="model.tar.gz, or a serialization directory")
     parser.add_argument("--predictor", help="registered name, if the model has no default one or to use another")
@@ -32,7 +22,11 @@ def _parse_arguments() -> argparse.Namespace:
     parser.add_argument("--cuda-device", type=int, default=-1, help="number of a GPU (default: the CPU)")
     parser.add_argument("--num-threads", type=int, default=1, help="torch threads")
     parser.add_argument("--include-package", action="append", default=[], help="package to import first")
-    return parser.parse_args()
+    args = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = str(args.num_threads)
+    predictor = load_predictor(args)
+    for line in sys.stdin:
+        print(json.dumps(predict_annotation(predictor, json.loads(line))), file=answers, flush=True)
 
 
 def load_predictor(args: argparse.Namespace) -> Any:
@@ -45,7 +39,7 @@ def load_predictor(args: argparse.Namespace) -> Any:
 
     torch.set_num_threads(args.num_threads)
     import_plugins()
-    for package in (PLUGIN, *args.include_package):
+    for package in ("fiesta_allennlp.plugin", *args.include_package):
         import_package(package)
     return Predictor.from_path(
         args.archive, predictor_name=args.predictor, cuda_device=args.cuda_device, overrides=args.overrides
@@ -62,13 +56,6 @@ def predict_annotation(predictor: Any, fields: Dict[str, Any]) -> Dict[str, Any]
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
     return {name: answer[name] for name in ANNOTATION_KEYS if name in answer} or dict(answer)
-
-
-def _redirect_output() -> TextIO:
-    """Return the standard output for answers alone: anything else that is printed goes to the standard error."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    return answers
 
 
 if __name__ == "__main__":

@@ -3,10 +3,7 @@
 import math
 from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any, ClassVar, Dict, Mapping, Optional, Sequence, Tuple, Type
-
-import numpy as np
 
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.beliefs import Belief, MeasurePosterior
@@ -17,15 +14,12 @@ from fiesta_allennlp.choosing.stopping_rules import BayesianStop, StoppingRule
 from fiesta_allennlp.choosing.strategy import RunLimit, build_strategy
 from fiesta_allennlp.choosing.t_tests import INTERVAL_LEVEL
 from fiesta_allennlp.core.choice_settings import CONFIDENCE
-from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build
-from fiesta_allennlp.core.seeding import document_order
 from fiesta_allennlp.documents.document_file import DocumentFacts
 from fiesta_allennlp.documents.document_settings import DocumentSettings
-from fiesta_allennlp.documents.queries import Charge
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
 from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
@@ -42,10 +36,6 @@ RARE_KIND = 0.25
 
 NUM_STARTS = 3
 """Documents, or batches, that every system begins with."""
-
-DOCUMENT_WORDS = Words("system", "systems", "document", "documents", "answered documents", "system")
-
-BATCH_WORDS = Words("system", "systems", "batch", "batches", "answered batches", "system")
 
 
 @dataclass(frozen=True)
@@ -86,7 +76,8 @@ class DocumentsResult(Result):
 
     @property
     def words(self) -> Words:
-        return DOCUMENT_WORDS if self.documents.get("batch_size", 1) == 1 else BATCH_WORDS
+        noun, plural = ("document", "documents") if self.documents.get("batch_size", 1) == 1 else ("batch", "batches")
+        return Words("system", "systems", noun, plural, f"answered {plural}", "system")
 
     @property
     def compared(self) -> Tuple[Any, ...]:
@@ -135,7 +126,7 @@ class EnoughDocuments(BayesianStop):
 
 @dataclass(frozen=True)
 class DocumentsSetup:
-    """Task, strategy and orders of a selection by documents. The settings are complete and checked.
+    """Task and strategy of a selection by documents. The settings are complete and checked.
 
     The strategy stops when each system that could be the best has been through all `num_batches`, which are documents
     or batches of them.
@@ -153,8 +144,7 @@ class DocumentsSetup:
     def of(cls, settings: DocumentSettings, task: Task, facts: DocumentFacts, names: Sequence[str]) -> "DocumentsSetup":
         complete = settings.with_metric_defaults(task.metric)
         num_batches = -(-facts.num_documents // settings.batch_size)
-        run_limit = RunLimit(num_batches, task.measure)
-        strategy = build_strategy(complete, list(names), has_counts=True, run_limit=run_limit)
+        strategy = build_strategy(complete, list(names), has_counts=True, run_limit=RunLimit(num_batches, task.measure))
         if isinstance(strategy, FixedConfidence) and strategy.max_evaluations is None:
             strategy.max_evaluations = NO_LIMIT  # documents run out before
         if num_batches < strategy.num_starts:
@@ -162,13 +152,8 @@ class DocumentsSetup:
             raise ConfigError(f"the first queries need {counts}. Add documents or use a smaller --batch-size.")
         return cls(settings, facts, task, strategy, complete.strategy_params(), num_batches)
 
-    def orders(self, names: Sequence[str], seed: int) -> Dict[str, np.ndarray]:
-        """Return the order of the documents for every system. Shape of each: `(num_documents,)`."""
-        is_shared = self.settings.documents_order == "shared"
-        return {name: document_order(seed, self.facts.num_documents, None if is_shared else name) for name in names}
-
     def result(
-        self, history: History, decision: Decision, *, seed: str, charges: Optional[Mapping[str, Charge]]
+        self, history: History, decision: Decision, *, seed: str, charges: Optional[Mapping[str, Tuple[int, float]]]
     ) -> DocumentsResult:
         """Return the result of a decision. `charges` is None if the file of answers is missing."""
         batch_size = self.settings.batch_size
@@ -188,38 +173,28 @@ class DocumentsSetup:
         if isinstance(decision.posterior, (FMeasurePosterior, MeasurePosterior)):  # those that are about the measure
             ends = decision.posterior.interval(INTERVAL_LEVEL)
             intervals = dict(zip(history.active, map(tuple, ends.tolist()), strict=True))
-        systems = (
-            self._complete(system, history, charges, interval=intervals.get(system.name))
-            for system in result.candidates
-        )
+        systems = []
+        for system in result.candidates:
+            evaluations = history.evaluations_of(system.name)
+            starts = [evaluation.request.replicate * batch_size for evaluation in evaluations]
+            unknown: "Counter[str]" = Counter()
+            for name, number in (metric for evaluation in evaluations for metric in evaluation.metrics.items()):
+                if name.startswith(UNKNOWN_PREFIX):
+                    unknown[name.removeprefix(UNKNOWN_PREFIX)] += int(number)
+            num_queries, cost = (None, None) if charges is None else charges.get(system.name, (0, 0.0))
+            complete = replace(
+                system,
+                interval=intervals.get(system.name),
+                measure=self.task.measure(history, system.name) if evaluations else None,
+                num_documents=sum(min(batch_size, self.facts.num_documents - start) for start in starts),
+                num_queries=num_queries,
+                cost=cost,
+                num_unknown=unknown.total(),
+                unknown_labels=dict(unknown.most_common(MAX_UNKNOWN_LABELS)),
+            )
+            systems.append(complete)
         return replace(result, candidates=tuple(systems))
-
-    def _complete(
-        self, system: SystemResult, history: History, charges: Optional[Mapping[str, Charge]], *, interval: Any
-    ) -> SystemResult:
-        """Return the system with its interval, and the numbers of what it was asked."""
-        name, batch_size, num_documents = system.name, self.settings.batch_size, self.facts.num_documents
-        replicates = [evaluation.request.replicate for evaluation in history.evaluations_of(name)]
-        unknown: "Counter[str]" = Counter()
-        for evaluation in history.evaluations_of(name):
-            numbers = {key: int(n) for key, n in evaluation.metrics.items() if key.startswith(UNKNOWN_PREFIX)}
-            unknown.update({key.removeprefix(UNKNOWN_PREFIX): number for key, number in numbers.items()})
-        num_queries, cost = (None, None) if charges is None else charges.get(name, (0, 0.0))
-        return replace(
-            system,
-            interval=interval,
-            measure=self.task.measure(history, name) if replicates else None,
-            num_documents=sum(min(batch_size, num_documents - replicate * batch_size) for replicate in replicates),
-            num_queries=num_queries,
-            cost=cost,
-            num_unknown=unknown.total(),
-            unknown_labels=dict(unknown.most_common(MAX_UNKNOWN_LABELS)),
-        )
 
 
 def build_task(settings: DocumentSettings) -> Task:
     return build(Task, {"type": settings.task}, positive_label=settings.positive_label, metric=settings.metric)
-
-
-def answers_path(settings: DocumentSettings, directory: RunDirectory) -> Path:
-    return directory.answers if settings.answers is None else Path(settings.answers)

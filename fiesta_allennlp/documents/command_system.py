@@ -14,15 +14,13 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.files import file_digest, shorten
+from fiesta_allennlp.core.files import file_digest, last_line, shorten
 from fiesta_allennlp.documents.system import STOP_REASON, OutOfTime, ProcessDied, System, Unanswered
 from fiesta_allennlp.running import process_tree
 from fiesta_allennlp.running.machine import with_interpreter
 
 MAX_LINE_BYTES = 2**26  # bytes
 KILL_TIMEOUT_SECONDS = 5.0
-LOG_TAIL_BYTES = 2000
-"""The number of bytes at the end of the log in which to look for the last line of a process."""
 
 
 class LineProcess:
@@ -33,9 +31,8 @@ class LineProcess:
     """
 
     def __init__(self, command: Sequence[str], *, directory: Optional[str], log: Path) -> None:
-        self._log = log
-        self._lock = threading.Lock()
-        self._unread = b""
+        self.is_new = True  # until its first answer
+        self._log, self._lock, self._unread = log, threading.Lock(), b""
         log.parent.mkdir(parents=True, exist_ok=True)
         read_end, self._guard_pipe = os.pipe()
         guarded_command = [sys.executable, process_tree.__file__, str(read_end), *command]
@@ -75,12 +72,22 @@ class LineProcess:
         timer.daemon = True
         timer.start()
         try:
-            self._send(line)
-            return self._receive()
+            if not self.is_running:
+                raise EOFError
+            if self._unread:
+                self.kill()
+                text = shorten(self._unread.decode(errors="replace").strip())
+                raise Unanswered(f"it printed an unexpected line: {text}. It must print one line of JSON for each line")
+            unsent = memoryview(line.encode("utf-8") + b"\n")
+            while unsent:
+                unsent = unsent[self._input.write(unsent) or 0 :]
+            return self._read_line()
         except (OSError, EOFError) as error:
             if time.monotonic() >= deadline:
                 raise OutOfTime(f"no answer within {time_limit:g} seconds, so it was killed") from error
-            raise ProcessDied(f"it exited without an answer{self._last_log_line()}") from error
+            text = last_line(self._log)
+            ending = f"The last line of {self._log} is: {shorten(text)}" if text else f"See {self._log}"
+            raise ProcessDied(f"it exited without an answer. {ending}") from error
         finally:
             timer.cancel()
 
@@ -103,40 +110,21 @@ class LineProcess:
         self._input.close()
         self._output.close()
 
-    def _send(self, line: str) -> None:
-        if not self.is_running:
-            raise EOFError
-        if self._unread:
-            self.kill()
-            text = shorten(self._unread.decode(errors="replace").strip())
-            raise Unanswered(f"it printed an unexpected line: {text}. It must print one line of JSON for each line")
-        unsent = memoryview(line.encode("utf-8") + b"\n")
-        while unsent:
-            unsent = unsent[self._input.write(unsent) or 0 :]
-
-    def _receive(self) -> str:
-        chunks: List[bytes] = [self._unread]
-        size = 0
-        while b"\n" not in chunks[-1]:
-            chunks.append(self._read_chunk())
-            size += len(chunks[-1])
-            if not chunks[-1]:
+    def _read_line(self) -> str:
+        received = bytearray()
+        while b"\n" not in received:
+            chunk = self._read_chunk()
+            if not chunk:
                 raise EOFError
-            if size > MAX_LINE_BYTES:
+            received += chunk
+            if len(received) > MAX_LINE_BYTES:
                 self.kill()
                 raise Unanswered(f"its answer is longer than {MAX_LINE_BYTES} bytes")
-        line, _, self._unread = b"".join(chunks).partition(b"\n")
+        line, _, self._unread = bytes(received).partition(b"\n")
         return line.decode("utf-8", errors="replace")
 
     def _read_chunk(self) -> bytes:
         return os.read(self._output.fileno(), 2**16)
-
-    def _last_log_line(self) -> str:
-        with self._log.open("rb") as log:
-            log.seek(max(0, self._log.stat().st_size - LOG_TAIL_BYTES))
-            lines = log.read().decode("utf-8", errors="replace").split("\n")
-        texts = [line.strip() for line in lines if line.strip()]
-        return f". The last line of {self._log} is: {shorten(texts[-1])}" if texts else f". See {self._log}"
 
 
 @System.register("command")
@@ -170,10 +158,8 @@ class Command(System):
             raise ConfigError(f"'directory' {self.directory} does not exist.")
         if not command or (shutil.which(command[0]) is None and not self._argument_path(command[0]).is_file()):
             raise ConfigError(f"'command' must start with an executable file or a program but is {command}.")
-        self._words = command
+        self._words, self._is_closed = command, False
         self._process: Optional[LineProcess] = None
-        self._is_new = True
-        self._is_closed = False
 
     def identity(self) -> Dict[str, Any]:
         files = map(self._argument_path, self.command)
@@ -209,9 +195,9 @@ class Command(System):
         process = self._process
         if process is None or not process.is_running:
             process = self._start()
-        start_seconds = self.start_time_limit if self._is_new else 0.0
+        start_seconds = self.start_time_limit if process.is_new else 0.0
         answer = process.ask(line, time_limit=self._time_limit + start_seconds)
-        self._is_new = False
+        process.is_new = False
         try:
             return json.loads(answer)
         except (ValueError, RecursionError) as error:
@@ -224,5 +210,4 @@ class Command(System):
         if self._process is not None:
             self._process.close()
         self._process = LineProcess(self._words, directory=self.directory, log=self._log)
-        self._is_new = True
         return self._process

@@ -12,6 +12,9 @@ from fiesta_allennlp.documents.tasks import Task
 FIELD_NAMES = ("id", "items", "label", "tags", "spans")
 """The names that have a meaning. Every other field is passed on to the systems unchanged."""
 
+Aliases = Mapping[str, str]
+"""The names of fields in the file, by those of `FIELD_NAMES`."""
+
 
 @dataclass(frozen=True)
 class Item:
@@ -55,25 +58,34 @@ class DocumentFile:
         return DocumentFacts(str(self.path), len(self.documents), sum(len(each.items) for each in self.documents))
 
 
-def read_documents(path: Path, task: Task, aliases: Mapping[str, str]) -> DocumentFile:
-    """Read and check a file. `aliases` maps names of `FIELD_NAMES` to those of the file. Raise a `DataError` with the
-    line."""
-    line_by_id: Dict[str, int] = {}
-    documents: List[Document] = []
-    for line, record in read_jsonl(path):
-        where = f"{path}, line {line}"
-        document = _parse_document(record, line, task, aliases, where)
-        if document.id in line_by_id:
-            raise DataError(f"{where}: the id '{document.id}' appears twice, first on line {line_by_id[document.id]}.")
-        line_by_id[document.id] = line
-        documents.append(document)
-    if not documents:
+def read_documents(path: Path, task: Task, aliases: Aliases) -> DocumentFile:
+    """Read and check a file. Raise a `DataError` with the line."""
+    records = read_by_id(path, aliases.get("id", "id"), "use --fields id=FIELD")
+    if not records:
         raise DataError(f"{path} contains no documents. Write one JSON object per line.")
+    documents: List[Document] = []
+    for key, (line, record) in records.items():
+        documents.append(_parse_document(key, line, record, task, aliases, f"{path}, line {line}"))
     try:
         task.check([item.gold for document in documents for item in document.items])
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
     return DocumentFile(path, tuple(documents), hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+def read_by_id(path: Path, id_field: str, remedy: str) -> Dict[str, Tuple[int, Dict[str, Any]]]:
+    """Return the lines of a JSONL file by their ids: the number of each, and the rest of its object. `remedy` is
+    what to do where the field of the ids has another name."""
+    records: Dict[str, Tuple[int, Dict[str, Any]]] = {}
+    for line, record in read_jsonl(path):
+        key = record.pop(id_field, None)
+        if isinstance(key, bool) or not isinstance(key, (str, int)) or not str(key).strip():
+            rule = f"'{id_field}' must be a string or a whole number but is {shorten(key)}"
+            raise DataError(f"{path}, line {line}: {rule}. Add it, or {remedy}.")
+        if str(key) in records:
+            raise DataError(f"{path}, line {line}: the id '{key}' appears twice, first on line {records[str(key)][0]}.")
+        records[str(key)] = line, record
+    return records
 
 
 def parse_field_names(text: str) -> Dict[str, str]:
@@ -87,31 +99,23 @@ def parse_field_names(text: str) -> Dict[str, str]:
     return names
 
 
-def _parse_document(record: Dict[str, Any], line: int, task: Task, aliases: Mapping[str, str], where: str) -> Document:
-    fields = dict(record)
-    id_field = aliases.get("id", "id")
-    id_ = fields.pop(id_field, None)
-    if isinstance(id_, bool) or not isinstance(id_, (str, int)) or not str(id_).strip():
-        rule = "must be a string or a whole number but is"
-        raise DataError(f"{where}: '{id_field}' {rule} {shorten(id_)}. Add it, or use --fields id=FIELD.")
+def _parse_document(key: str, line: int, fields: Dict[str, Any], task: Task, aliases: Aliases, where: str) -> Document:
     items_field = aliases.get("items", "items")
     if items_field not in fields:
         item = _parse_item(fields, task, aliases, where)
-        return Document(str(id_), line, item.fields, (item,), has_items=False)
+        return Document(key, line, item.fields, (item,), has_items=False)
     records = fields.pop(items_field)
     if not isinstance(records, list) or not records or not all(isinstance(item, dict) for item in records):
-        raise DataError(
-            f"{where}: '{items_field}' must be a list of one or more objects but is {shown_value(records)}."
-        )
-    numbered = enumerate(records, start=1)
-    items = tuple(_parse_item(item, task, aliases, f"{where}, item {number}") for number, item in numbered)
+        rule = "must be a list of one or more objects but is"
+        raise DataError(f"{where}: '{items_field}' {rule} {shown_value(records)}.")
+    items = tuple(_parse_item(item, task, aliases, f"{where}, item {n}") for n, item in enumerate(records, start=1))
     for gold_field in task.gold_fields:
         fields.pop(aliases.get(gold_field, gold_field), None)
     fields["items"] = [dict(item.fields) for item in items]
-    return Document(str(id_), line, fields, items, has_items=True)
+    return Document(key, line, fields, items, has_items=True)
 
 
-def _parse_item(record: Mapping[str, Any], task: Task, aliases: Mapping[str, str], where: str) -> Item:
+def _parse_item(record: Mapping[str, Any], task: Task, aliases: Aliases, where: str) -> Item:
     fields = dict(record)
     field_by_name = {name: aliases.get(name, name) for name in task.gold_fields}
     golds = {name: fields.pop(field) for name, field in field_by_name.items() if field in fields}

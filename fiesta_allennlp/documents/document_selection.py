@@ -1,15 +1,13 @@
-"""Selections among trained systems by documents, which `fiesta documents` calls: their systems, checks and dry run."""
+"""Selections among trained systems by documents, the family of `fiesta documents`."""
 
 import os
 import re
 import secrets
 import sys
-import threading
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
@@ -24,9 +22,10 @@ from fiesta_allennlp.core.jsonnet import read_jsonnet
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.registry import build, build_with_packages
+from fiesta_allennlp.core.seeding import document_order
 from fiesta_allennlp.core.texts import check_names, split_name
 from fiesta_allennlp.documents import command_system  # noqa: F401  # it registers itself
-from fiesta_allennlp.documents.choice import DocumentsSetup, answers_path, build_task
+from fiesta_allennlp.documents.choice import DocumentsSetup, build_task
 from fiesta_allennlp.documents.document_file import DocumentFile, parse_field_names, read_documents
 from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.documents.queries import AnswerStore, CachedSystem, DocumentQueries, ThreadExecutor, read_charges
@@ -35,11 +34,10 @@ from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.running.machine import num_cores
 from fiesta_allennlp.selecting.loop import Display, SelectionLoop
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.session import SelectionFamily, StoredState, dry_run, run_selection
+from fiesta_allennlp.selecting.session import SelectionFamily, StoredState
 from fiesta_allennlp.selecting.store import RunStore
 
 ARCHIVE_SUFFIX = ".tar.gz"
-ARCHIVE_SERVER = "fiesta_allennlp.documents.archive_server"
 ARCHIVE_START_SECONDS = 300.0
 SYSTEM_FORMS = "NAME=model.tar.gz, NAME=predictions.jsonl, or NAME=system.jsonnet"
 
@@ -84,7 +82,7 @@ def _system_config(name: str, source: str, packages: Sequence[str]) -> Dict[str,
         raise ConfigError(f"{where}: file not found. Check the path.")
     if source.endswith(ARCHIVE_SUFFIX):
         options = (f"--include-package={package}" for package in packages)
-        command = [sys.executable, "-m", ARCHIVE_SERVER, source, *options]
+        command = [sys.executable, "-m", "fiesta_allennlp.documents.archive_server", source, *options]
         return {"type": "command", "command": command, "each": "item", "start_time_limit": ARCHIVE_START_SECONDS}
     config = read_jsonnet(Path(source), label=where)
     if not isinstance(config, dict) or "type" not in config:
@@ -99,7 +97,7 @@ NUM_PROGRESS_LINES = 20
 @dataclass(frozen=True)
 class DocumentSelection(SelectionFamily):
     """A selection among trained systems, whose runs ask one of them about a document, or a batch. `run` is the name
-    under which answers are paid for."""
+    under which answers are paid for, and `answers` the file that keeps them."""
 
     name = "documents"
     settings_class = DocumentSettings
@@ -112,6 +110,7 @@ class DocumentSelection(SelectionFamily):
     candidate_by_name: Mapping[str, Candidate]
     systems: Mapping[str, System]
     directory: RunDirectory
+    answers: Path
     run: str
 
     @classmethod
@@ -128,10 +127,12 @@ class DocumentSelection(SelectionFamily):
             settings.include_package, lambda: DocumentsSetup.of(settings, task, document_file.facts, list(candidates))
         )
         systems = build_with_packages(settings.include_package, lambda: build_systems(candidates, document_file, task))
-        run = stored.meta.run or secrets.token_hex(16)
-        selection = cls(settings, setup, document_file, candidates, systems, stored.directory, run)
-        _check_unchanged(selection, stored)
-        return selection
+        for name, candidate in candidates.items():
+            candidates[name] = replace(candidate, facts={"fingerprint": systems[name].fingerprint()})
+        _check_unchanged(document_file, candidates, stored)
+        directory, run = stored.directory, stored.meta.run or secrets.token_hex(16)
+        answers = Path(settings.answers or directory.answers)
+        return cls(settings, setup, document_file, candidates, systems, directory, answers, run)
 
     @contextmanager
     def prepare_runs(self, directory: RunDirectory, console: Console) -> Iterator[None]:
@@ -154,15 +155,8 @@ class DocumentSelection(SelectionFamily):
                     system.close()
 
     @property
-    def answers(self) -> Path:
-        return answers_path(self.settings, self.directory)
-
-    @property
     def candidates(self) -> List[Candidate]:
-        return [
-            Candidate(name, candidate.source, candidate.config, {"fingerprint": self.systems[name].fingerprint()})
-            for name, candidate in self.candidate_by_name.items()
-        ]
+        return list(self.candidate_by_name.values())
 
     @property
     def meta(self) -> Mapping[str, Any]:
@@ -171,75 +165,52 @@ class DocumentSelection(SelectionFamily):
 
     @contextmanager
     def open_loop(self, store: RunStore, console: Console, display: Display, *, seed: int) -> Iterator[SelectionLoop]:
-        settings, setup = self.settings, self.setup
-        runs_per_line = -(-setup.num_batches // NUM_PROGRESS_LINES)
+        settings, setup, strategy = self.settings, self.setup, self.setup.strategy
+        num_documents, is_shared = len(self.document_file.documents), settings.documents_order == "shared"
+        metric, runs_per_line = Metric.parse(setup.task.metric), -(-setup.num_batches // NUM_PROGRESS_LINES)
+        target, make_forecast = strategy.confidence or CONFIDENCE, LiveForecast()
         with closing(AnswerStore(self.answers, run=self.run)) as answers:
-            stopping = threading.Event()
             evaluator = DocumentQueries(
                 documents=self.document_file.documents,
                 task=setup.task,
-                orders=setup.orders(list(self.systems), seed),
+                orders={n: document_order(seed, num_documents, None if is_shared else n) for n in self.systems},
                 batch_size=settings.batch_size,
-                cached_systems={n: CachedSystem(n, system, answers, stopping) for n, system in self.systems.items()},
+                cached_systems={name: CachedSystem(name, system, answers) for name, system in self.systems.items()},
             )
 
-            make_forecast = LiveForecast()
-
             def make_result(history: History, decision: Decision) -> Result:
-                forecast = make_forecast(setup.strategy, history, decision, seed=seed, workers=settings.workers)
-                metric = Metric.parse(setup.task.metric)
-                own: Dict[str, Any] = {"collapsed": (), "lead": None, "forecast": forecast, "running": True}
-                own["target"] = setup.strategy.confidence or CONFIDENCE
-                return Result.from_decision(history, decision, metric, **own)
+                forecast = make_forecast(strategy, history, decision, seed=seed, workers=settings.workers)
+                own: Dict[str, Any] = {"target": target, "forecast": forecast, "running": True}
+                return Result.from_decision(history, decision, metric, collapsed=(), lead=None, **own)
 
             with display(console, report_every=runs_per_line, make_result=make_result) as progress:
                 yield SelectionLoop(
-                    strategy=setup.strategy,
+                    strategy=strategy,
                     evaluators=defaultdict(lambda: evaluator),
-                    executor=ThreadExecutor(self.directory, workers=settings.workers, on_stop=stopping.set),
+                    executor=ThreadExecutor(self.directory, workers=settings.workers, on_stop=answers.stopping.set),
                     listeners=[progress],
                     store=store,
                     directory=self.directory,
                     seed=seed,
                     max_failures=settings.max_failures,
-                    shared_splits=settings.documents_order == "shared",
+                    shared_splits=is_shared,
                 )
 
     def result(self, history: History, decision: Decision, *, seed: str) -> Result:
-        charges = read_charges(self.answers, run=self.run)
-        return self.setup.result(history, decision, seed=seed, charges=charges)
+        return self.setup.result(history, decision, seed=seed, charges=read_charges(self.answers, run=self.run))
 
 
-def _check_unchanged(selection: DocumentSelection, stored: StoredState) -> None:
+def _check_unchanged(file: DocumentFile, candidates: Mapping[str, Candidate], stored: StoredState) -> None:
     """Refuse to resume with other documents or changed systems; new systems may join."""
     root = stored.directory.root
-    if stored.meta.documents not in (None, selection.document_file.fingerprint):
-        changed = f"{selection.document_file.path} has changed since the selection in {root} began"
+    if stored.meta.documents not in (None, file.fingerprint):
+        changed = f"{file.path} has changed since the selection in {root} began"
         raise ConfigError(f"{changed}. Undo the change, or start over elsewhere with --answers.")
     for candidate in stored.candidates:
         name = candidate.name
-        if name not in selection.systems:
+        if name not in candidates:
             missing = f"system '{name}' ({candidate.source}) of the selection in {root} is missing"
             raise ConfigError(f"{missing}. Pass all of its systems, or none to take them from the store.")
-        if selection.systems[name].fingerprint() != candidate.facts["fingerprint"]:
-            changed = f"system '{name}' ({selection.candidate_by_name[name].source}) has changed"
+        if candidates[name].facts != candidate.facts:
+            changed = f"system '{name}' ({candidates[name].source}) has changed"
             raise ConfigError(f"{changed} since the selection in {root} began. Undo the change, or rename it.")
-
-
-select_system = partial(run_selection, DocumentSelection)
-"""Choose among systems, or resume that; the parameters are those of `run_selection`. `force` keeps the answers."""
-
-
-@dataclass(frozen=True)
-class DocumentPlan:
-    """The result of a dry run. `least` and `most` are numbers of queries."""
-
-    prepared: DocumentSelection
-    least: int
-    most: int
-
-
-def plan_documents(settings: DocumentSettings, console: Console) -> DocumentPlan:
-    """Check everything and open every system once, without asking or keeping anything."""
-    with dry_run(DocumentSelection, settings, console) as prepared:
-        return DocumentPlan(prepared, *prepared.setup.strategy.bounds(len(prepared.systems)))

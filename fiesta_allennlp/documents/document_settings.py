@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Dict, Optional, Tuple
+from typing import Any, ClassVar, Optional, Tuple
 
 from fiesta_allennlp.core import choice_settings, options
 from fiesta_allennlp.core.errors import ConfigError
 
 DOCUMENTS_GROUP = "Documents and scoring"
 
-TASKS = ("classification", "spans")
-ORDERS = ("shared", "independent")
+TASKS, ORDERS = ("classification", "spans"), ("shared", "independent")
 
 DEFAULT_BELIEF = "paired_measure"
 DEFAULT_STOP = "enough_documents"
@@ -79,9 +78,14 @@ class DocumentSettings(choice_settings.SelectionSettings):
     include_package: Tuple[str, ...] = options.option((), "packages to import first")
 
     def with_metric_defaults(self, metric: str) -> "DocumentSettings":
-        """Return these settings with a belief about this metric, and with the stopping rule for documents."""
+        """Return these settings with a belief about this metric, and with the stopping rule for documents. Refuse a
+        belief that cannot model the metric."""
         strategy = choice_settings.to_config(self.strategy, "--strategy") if self.strategy else {}
-        belief = _belief_config(strategy.get("belief") or self.belief or DEFAULT_BELIEF, metric)
+        belief = choice_settings.to_config(strategy.get("belief") or self.belief or DEFAULT_BELIEF, "--belief")
+        if belief["type"] == PAPER_BELIEF and AVERAGE_BY_METRIC[metric] != "binary":
+            raise ConfigError(f"--belief {PAPER_BELIEF} needs --positive-label, whose F-measure it models.")
+        if belief["type"] == DEFAULT_BELIEF:
+            choice_settings.fill_options(belief, {"average": AVERAGE_BY_METRIC[metric]}, "--belief")
         if "belief" in strategy:
             strategy["belief"] = belief
         complete = replace(self, strategy=strategy or None, belief=belief)
@@ -91,13 +95,3 @@ class DocumentSettings(choice_settings.SelectionSettings):
         if stop["type"] == self.default_stop and self.batch_size > 1:
             choice_settings.fill_options(stop, {"batch_size": self.batch_size}, "--stop")
         return replace(complete, stop=stop)
-
-
-def _belief_config(belief: Any, metric: str) -> Dict[str, Any]:
-    """Return the config of a belief about this metric. Refuse one that cannot model it."""
-    average, config = AVERAGE_BY_METRIC[metric], choice_settings.to_config(belief, "--belief")
-    if config["type"] == PAPER_BELIEF and average != "binary":
-        raise ConfigError(f"--belief {PAPER_BELIEF} needs --positive-label, whose F-measure it models.")
-    if config["type"] == DEFAULT_BELIEF:
-        choice_settings.fill_options(config, {"average": average}, "--belief")
-    return config

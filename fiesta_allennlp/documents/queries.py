@@ -8,8 +8,8 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing
-from dataclasses import dataclass, field, replace
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
@@ -19,7 +19,7 @@ import numpy as np
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError, describe
 from fiesta_allennlp.core.files import shorten
-from fiesta_allennlp.core.records import Evaluation, Outcome, Request
+from fiesta_allennlp.core.records import COUNT_PREFIX, Evaluation, Outcome, Request
 from fiesta_allennlp.documents.document_file import Document
 from fiesta_allennlp.documents.system import STOP_REASON, System, Unanswered
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
@@ -30,11 +30,8 @@ from fiesta_allennlp.selecting.database import connect_read_only
 
 MAX_LABEL_LENGTH = 60  # characters
 
-Charge = Tuple[int, float]
-"""The number of questions asked and their cost."""
-
 VERSION = 1
-DATABASE_TIMEOUT_SECONDS = 60.0
+WAIT_SECONDS = 60.0
 """How long to wait for another selection that writes to the same file."""
 
 SCHEMA = f"""
@@ -61,25 +58,20 @@ class Answer:
 
 class AnswerStore:
     """Answers by system and question, written by any thread, and by several selections at once. `run` names the
-    selection that pays for new answers."""
+    selection that pays for new answers, which makes none once `stopping` is set."""
 
     def __init__(self, path: Path, *, run: str) -> None:
-        self._path = path
-        self._run = run
-        self._lock = threading.Lock()
-        try:
+        self._path, self._run = path, run
+        self._lock, self.stopping = threading.Lock(), threading.Event()
+        with self._translated_errors():
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(
-                path, isolation_level=None, check_same_thread=False, timeout=DATABASE_TIMEOUT_SECONDS
-            )
+            self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=WAIT_SECONDS)
             version, num_tables = self._database.execute(
                 "SELECT user_version, (SELECT COUNT(*) FROM sqlite_master) FROM pragma_user_version"
             ).fetchone()
             if version != VERSION and (version or num_tables):
                 raise StoreError(f"{path} is not an answers file of this version. Pass another with --answers.")
             self._database.executescript(SCHEMA)
-        except (OSError, sqlite3.Error) as error:
-            raise self._store_error(error) from error
 
     def close(self) -> None:
         with self._lock:
@@ -95,23 +87,25 @@ class AnswerStore:
         """Record an answer and its cost; `asker` is the selection's name for the system."""
         self._execute(
             "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            *(system, sha256_key(question), self._run, asker),
-            *(json.dumps(answer.value), cost, answer.seconds, answer.asked_at),
+            *(system, sha256_key(question), self._run, asker, json.dumps(answer.value)),
+            *(cost, answer.seconds, answer.asked_at),
         )
 
     def _execute(self, statement: str, *values: Any) -> Any:
         """Execute a statement, and return its first row."""
-        with self._lock:
-            try:
-                return self._database.execute(statement, values).fetchone()
-            except sqlite3.Error as error:
-                raise self._store_error(error) from error
+        with self._lock, self._translated_errors():
+            return self._database.execute(statement, values).fetchone()
 
-    def _store_error(self, error: Exception) -> StoreError:
-        return StoreError(f"cannot use the answers file {self._path}: {error}. Fix it, or pass another with --answers.")
+    @contextmanager
+    def _translated_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            reason = f"cannot use the answers file {self._path}: {error}"
+            raise StoreError(f"{reason}. Fix it, or pass another with --answers.") from error
 
 
-def read_charges(path: Path, *, run: str) -> Optional[Dict[str, Charge]]:
+def read_charges(path: Path, *, run: str) -> Optional[Dict[str, Tuple[int, float]]]:
     """Return how many questions a selection, finished or running, asked and their cost, by asker, without changing the
     file; None if it cannot be read. Kept answers do not count."""
     if not path.is_file():
@@ -132,12 +126,11 @@ def sha256_key(identity_or_question: Any) -> str:
 @dataclass(eq=False)
 class CachedSystem:
     """An open system at work, with its key among the kept answers. It is asked one question at a time, and none once
-    `stopping` is set; a question under way continues, because it may be paid for."""
+    `answers.stopping` is set; a question under way continues, because it may be paid for."""
 
     name: str
     system: System
     answers: AnswerStore
-    stopping: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
         self._key = sha256_key(self.system.identity())
@@ -147,10 +140,9 @@ class CachedSystem:
         """Return the kept answer, or a new one, which is kept before it is used, because it may have been paid for."""
         keeps = self.system.keeps_answers
         with self._lock:
-            kept_answer = self.answers.find_answer(self._key, question) if keeps else None
-            if kept_answer is not None:
+            if keeps and (kept_answer := self.answers.find_answer(self._key, question)) is not None:
                 return kept_answer
-            if self.stopping.is_set():
+            if self.answers.stopping.is_set():
                 raise Unanswered(STOP_REASON)
             asked_at, start = datetime.now(timezone.utc), time.monotonic()
             value = self.system.ask(question)
@@ -178,9 +170,9 @@ class DocumentQueries(Evaluator):
     def evaluate(self, request: Request, directory: Path) -> Evaluation:
         """Ask about every document of the batch, or take the kept answer, and count."""
         system = self.cached_systems[request.candidate]
-        counts: Dict[str, float] = {}
-        received: List[Answer] = []
+        counts: "Counter[str]" = Counter()
         unknown: "Counter[str]" = Counter()
+        received: List[Answer] = []
         start = request.replicate * self.batch_size
         for position in self.orders[request.candidate][start : start + self.batch_size]:
             document = self.documents[position]
@@ -191,15 +183,15 @@ class DocumentQueries(Evaluator):
                 raise type(error)(f"system '{request.candidate}', document '{document.id}': {error}.") from error
             received += raw_answers
             unknown.update(shorten(label, MAX_LABEL_LENGTH) for label in self.task.unknown_labels(answers))
-            for name, number in self.task.counts([item.gold for item in document.items], answers).items():
-                counts[name] = counts.get(name, 0.0) + number
+            counts.update(self.task.counts([item.gold for item in document.items], answers))
+        metrics = {COUNT_PREFIX + cell: float(number) for cell, number in counts.items()}
         return Evaluation(
             request=request,
             score=self.task.score(counts),
             metric=self.task.metric,
             seconds=sum(answer.seconds for answer in received),
             started_at=min(answer.asked_at for answer in received),
-            metrics={**counts, **{UNKNOWN_PREFIX + label: float(number) for label, number in unknown.items()}},
+            metrics={**metrics, **{UNKNOWN_PREFIX + label: float(number) for label, number in unknown.items()}},
         )
 
 
@@ -212,12 +204,8 @@ class ThreadExecutor(Executor):
     `close` calls `on_stop`, which makes the current runs end soon.
     """
 
-    def __init__(
-        self, directory: RunDirectory, *, workers: int = 1, on_stop: Callable[[], None] = lambda: None
-    ) -> None:
-        self.slots = workers
-        self._directory = directory
-        self._on_stop = on_stop
+    def __init__(self, directory: RunDirectory, *, workers: int, on_stop: Callable[[], None] = lambda: None) -> None:
+        self.slots, self._directory, self._on_stop = workers, directory, on_stop
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="fiesta-query")
         self._futures: Dict[Request, "Future[Outcome]"] = {}
         self._abandoned: "List[Future[Outcome]]" = []
@@ -240,9 +228,6 @@ class ThreadExecutor(Executor):
             if future is not None and not future.cancel():
                 self._abandoned.append(future)
 
-    def describe(self) -> str:
-        return f"{self.slots} at a time in this process"
-
     def close(self) -> None:
         """Wait briefly for the current and the abandoned runs, because an answer that arrives is kept and not paid for
         again."""
@@ -254,11 +239,11 @@ class ThreadExecutor(Executor):
 
     def _evaluate(self, evaluator: Evaluator, request: Request) -> Outcome:
         """Return the outcome. A `StoreError` ends the selection, because nothing can be written down any more."""
-        started_run = ActiveRun(request, origin_here())
+        run = ActiveRun(request, origin_here())
         try:
-            evaluation = evaluator.evaluate(request, self._directory.evaluation(request.name))
-            return replace(evaluation, origin=started_run.origin)
+            directory = self._directory.evaluation(request.name)
+            return replace(evaluator.evaluate(request, directory), origin=run.origin)
         except StoreError:
             raise
         except Exception as error:
-            return started_run.failure("timeout" if isinstance(error, TimeoutError) else "error", describe(error))
+            return run.failure("timeout" if isinstance(error, TimeoutError) else "error", describe(error))

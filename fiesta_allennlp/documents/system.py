@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, did_you_mean, join_some
-from fiesta_allennlp.core.files import read_jsonl, shorten, shown_value
+from fiesta_allennlp.core.files import shorten, shown_value
 from fiesta_allennlp.core.registry import Registrable
-from fiesta_allennlp.documents.document_file import Document, DocumentFile
+from fiesta_allennlp.documents.document_file import Document, DocumentFile, read_by_id
 from fiesta_allennlp.documents.tasks import Task
 
 QUERY_UNITS = ("document", "item")
@@ -140,7 +140,14 @@ class System(Registrable):
         """
         values = [self._extract_annotation(answer) for answer in raw]
         if self.each == "document" and document.has_items:
-            values = _split_by_item(values[0], task, len(document.items))
+            (value,), num_items = values, len(document.items)
+            if isinstance(value, dict):
+                keys = ["items", *(f"{field}s" for field in task.gold_fields), *task.gold_fields]
+                value = next((value[key] for key in keys if isinstance(value.get(key), list)), value)
+            if not isinstance(value, list) or len(value) != num_items:
+                rule = f"expected a list of {num_items} answers, one per item, but"
+                raise Unanswered(f"{rule} it answered {shorten(value)}")
+            values = value
         return [self._convert(value, item.gold, task) for value, item in zip(values, document.items, strict=True)]
 
     def _extract_annotation(self, answer: Any) -> Any:
@@ -169,36 +176,22 @@ class System(Registrable):
             raise Unanswered(f"{error} but is {shown_value(value)}") from error
 
 
-def _split_by_item(value: Any, task: Task, num_items: int) -> List[Any]:
-    if isinstance(value, dict):
-        keys = ["items", *(f"{field}s" for field in task.gold_fields), *task.gold_fields]
-        value = next((value[key] for key in keys if isinstance(value.get(key), list)), value)
-    if not isinstance(value, list) or len(value) != num_items:
-        raise Unanswered(f"expected a list of {num_items} answers, one per item, but it answered {shorten(value)}")
-    return value
-
-
 def render_body(body: Any, fields: Mapping[str, Any]) -> Any:
     """Replace every `${name}` in the body by the field's value. Raise a `DataError` if a field is missing."""
-
-    def field_of(match: "re.Match[str]") -> Any:
-        if match[1] not in fields:
-            hint = did_you_mean(match[1], fields)
-            raise DataError(f"no field '{match[1]}' for 'body'; the fields are {join_some(fields)}.{hint}")
-        return fields[match[1]]
-
-    def text_of(match: "re.Match[str]") -> str:
-        value = field_of(match)
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
     if isinstance(body, dict):
         return {key: render_body(value, fields) for key, value in body.items()}
     if isinstance(body, list):
         return [render_body(value, fields) for value in body]
     if not isinstance(body, str):
         return body
-    whole = FIELD_MARKER.fullmatch(body)
-    return field_of(whole) if whole else FIELD_MARKER.sub(text_of, body)
+    for name in FIELD_MARKER.findall(body):
+        if name not in fields:
+            hint = did_you_mean(name, fields)
+            raise DataError(f"no field '{name}' for 'body'; the fields are {join_some(fields)}.{hint}")
+    if whole := FIELD_MARKER.fullmatch(body):
+        return fields[whole[1]]
+    texts = {k: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for k, v in fields.items()}
+    return FIELD_MARKER.sub(lambda match: texts[match[1]], body)
 
 
 @System.register("predictions")
@@ -220,14 +213,8 @@ class Predictions(System):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._answers: Dict[str, Any] = {}
-        for line, record in read_jsonl(Path(self.path)):
-            key = record.pop(self.id, None)
-            if key is None:
-                raise DataError(f"{self.path}, line {line}: '{self.id}' is missing in {shorten(record)}.")
-            if str(key) in self._answers:
-                raise DataError(f"{self.path}, line {line}: the id '{key}' appears twice. Delete one of them.")
-            self._answers[str(key)] = record
+        records = read_by_id(Path(self.path), self.id, "set 'id' to the field that has it")
+        self._answers = {key: record for key, (_, record) in records.items()}
 
     def identity(self) -> Dict[str, Any]:
         return {**super().identity(), "type": "predictions", "answers": self._answers}

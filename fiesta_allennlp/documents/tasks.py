@@ -4,8 +4,9 @@ from abc import abstractmethod
 from collections import Counter
 from typing import Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple, cast
 
+import numpy as np
+
 from fiesta_allennlp.core.errors import ConfigError, DataError, join_some
-from fiesta_allennlp.core.records import COUNT_PREFIX as COUNT
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable
 
@@ -14,8 +15,6 @@ UNKNOWN = "?"
 
 UNKNOWN_PREFIX = "unknown:"
 """Begins the names of the metrics that count answers which are no gold label."""
-
-BINARY_CELLS = ("tp", "fp", "fn", "tn")
 
 Span = Tuple[int, int, str]
 
@@ -53,8 +52,8 @@ class Task(Registrable):
         """
 
     @abstractmethod
-    def counts(self, golds: Sequence[Any], answers: Sequence[Any]) -> Dict[str, float]:
-        """Count the cells of items, under names that begin with `count:`."""
+    def counts(self, golds: Sequence[Any], answers: Sequence[Any]) -> Dict[str, int]:
+        """Count items, or parts of them, by the cell of the confusion matrix that they belong to."""
 
     def unknown_labels(self, answers: Sequence[Any]) -> Sequence[str]:
         """Return the labels among these answers that are no gold label of the file."""
@@ -62,13 +61,13 @@ class Task(Registrable):
 
     @abstractmethod
     def score(self, counts: Mapping[str, float]) -> float:
-        """Compute the measure called `metric` from the counts of one or more documents. It needs no earlier `check`."""
+        """Compute the measure called `metric` from the counts of one or more documents, by cell. It needs no earlier
+        `check`."""
 
     def measure(self, history: History, name: str) -> float:
         """Score all counts of a candidate together, so that a document counts by its size."""
         counts = history.counts(name)
-        sums = counts.values.sum(axis=0).tolist()
-        return self.score({COUNT + kind: total for kind, total in zip(counts.kinds, sums, strict=True)})
+        return self.score(dict(zip(counts.kinds, counts.values.sum(axis=0).tolist(), strict=True)))
 
 
 @Task.register("classification")
@@ -88,9 +87,8 @@ class Classification(Task):
         self.metric = metric or ("macro_f1" if positive_label is None else "f_measure")
         allowed = ("macro_f1" if positive_label is None else "f_measure", "accuracy")
         if self.metric not in allowed:
-            preposition = "without" if positive_label is None else "with"
-            names = " or ".join(allowed)
-            raise ConfigError(f"--metric must be {names} {preposition} --positive-label but is '{self.metric}'.")
+            rule = f"must be {' or '.join(allowed)} {'without' if positive_label is None else 'with'} --positive-label"
+            raise ConfigError(f"--metric {rule} but is '{self.metric}'.")
         self._positive = positive_label
         self._labels: List[str] = []
 
@@ -114,36 +112,25 @@ class Classification(Task):
     def unknown_labels(self, answers: Sequence[str]) -> Sequence[str]:
         return [answer for answer in answers if answer not in self._labels]
 
-    def counts(self, golds: Sequence[str], answers: Sequence[str]) -> Dict[str, float]:
+    def counts(self, golds: Sequence[str], answers: Sequence[str]) -> Dict[str, int]:
         pairs = list(zip(golds, answers, strict=True))
         if self._positive is not None:
-            pair_counts = Counter((gold == self._positive, answer == self._positive) for gold, answer in pairs)
-            cells = zip(BINARY_CELLS, [(True, True), (False, True), (True, False), (False, False)], strict=True)
-            return {COUNT + name: float(pair_counts[pair]) for name, pair in cells}
-        labels = set(self._labels)
-        confusion = Counter((gold, answer if answer in labels else UNKNOWN) for gold, answer in pairs)
-        return {
-            f"{COUNT}{gold}>{label}": float(confusion[gold, label])
-            for gold in self._labels
-            for label in [*self._labels, UNKNOWN]
-        }
+            n = Counter((gold == self._positive, answer == self._positive) for gold, answer in pairs)
+            return {"tp": n[True, True], "fp": n[False, True], "fn": n[True, False], "tn": n[False, False]}
+        confusion = Counter((gold, answer if answer in self._labels else UNKNOWN) for gold, answer in pairs)
+        cells = ((gold, label) for gold in self._labels for label in [*self._labels, UNKNOWN])
+        return {f"{gold}>{label}": confusion[gold, label] for gold, label in cells}
 
     def score(self, counts: Mapping[str, float]) -> float:
         if self._positive is not None:
-            cells = [counts[COUNT + name] for name in BINARY_CELLS]
-            return (cells[0] + cells[3]) / sum(cells) if self.metric == "accuracy" else _f_measure(*cells[:3])
-        labels = sorted({name[len(COUNT) :].partition(">")[0] for name in counts})
-        num_right = {label: counts[f"{COUNT}{label}>{label}"] for label in labels}
-        gold_totals = {gold: sum(counts[f"{COUNT}{gold}>{answer}"] for answer in [*labels, UNKNOWN]) for gold in labels}
+            is_accuracy = self.metric == "accuracy"
+            return (counts["tp"] + counts["tn"]) / sum(counts.values()) if is_accuracy else _f_measure(counts)
+        labels = sorted({cell.partition(">")[0] for cell in counts})
+        cells = np.array([[counts[f"{gold}>{answer}"] for answer in [*labels, UNKNOWN]] for gold in labels])
         if self.metric == "accuracy":
-            return sum(num_right.values()) / sum(gold_totals.values())
-        answer_totals = {a: sum(counts[f"{COUNT}{g}>{a}"] for g in labels) for a in labels}
-        f_measures = []
-        for label in labels:
-            if gold_totals[label] or answer_totals[label]:
-                tp = num_right[label]
-                f_measures.append(_f_measure(tp, answer_totals[label] - tp, gold_totals[label] - tp))
-        return sum(f_measures) / len(f_measures)
+            return float(cells.trace() / cells.sum())
+        totals = cells.sum(axis=1) + cells[:, :-1].sum(axis=0)
+        return float((2 * cells.diagonal()[totals > 0] / totals[totals > 0]).mean())
 
 
 @Task.register("spans")
@@ -179,18 +166,18 @@ class Spans(Task):
         if not any(spans for _, spans in golds):
             raise DataError("no item has a span, so no system can be scored.")
 
-    def counts(self, golds: Sequence[Any], answers: Sequence[Any]) -> Dict[str, float]:
+    def counts(self, golds: Sequence[Any], answers: Sequence[Any]) -> Dict[str, int]:
         num_right = sum(len(gold & answer) for (_, gold), answer in zip(golds, answers, strict=True))
         num_gold, num_answered = sum(len(gold) for _, gold in golds), sum(map(len, answers))
-        cells = (num_right, num_answered - num_right, num_gold - num_right, 0)
-        return {COUNT + name: float(cell) for name, cell in zip(BINARY_CELLS, cells, strict=True)}
+        return {"tp": num_right, "fp": num_answered - num_right, "fn": num_gold - num_right, "tn": 0}
 
     def score(self, counts: Mapping[str, float]) -> float:
-        return _f_measure(*(counts[COUNT + name] for name in BINARY_CELLS[:3]))
+        return _f_measure(counts)
 
 
-def _f_measure(tp: float, fp: float, fn: float) -> float:
+def _f_measure(counts: Mapping[str, float]) -> float:
     """Compute 2 TP / (2 TP + FP + FN), and 1 if there was nothing to find and nothing was found."""
+    tp, fp, fn = counts["tp"], counts["fp"], counts["fn"]
     return 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else 1.0
 
 

@@ -2,7 +2,7 @@
 `fiesta plan` and `fiesta replay`."""
 
 from dataclasses import asdict
-from typing import Any, Dict, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from rich.console import Console
 
@@ -31,10 +31,9 @@ def trial_table(outcomes: Sequence[Outcome], metric: str) -> Table:
     return Table.of(columns, outcomes)
 
 
-def show_training_plan(plan: Any) -> TerminalLines:
+def show_training_plan(prepared: Any) -> TerminalLines:
     """Return what a dry run found: candidates, pool, split sizes, strategy, and the least and most runs."""
-    prepared, metrics_heading = plan.prepared, "metrics it reports"
-    preparations = prepared.preparations.items()
+    preparations, metrics_heading = prepared.preparations.items(), "metrics it reports"
     columns: Dict[str, Any] = {
         "candidate": lambda item: item[0],
         "parameters": lambda item: f"{item[1].num_parameters:,}" if item[1].num_parameters else words.MISSING_TEXT,
@@ -47,37 +46,40 @@ def show_training_plan(plan: Any) -> TerminalLines:
     scored_on = words.describe_scored_data(
         prepared.pool.official, is_official=division.is_official, scored=division.scored
     )
-    return _show_plan(table, plan, prepared.settings.strategy_params(), scored_on=scored_on)
+    bounds = prepared.strategy.bounds(len(prepared.candidate_set.active))
+    notes = [] if prepared.brought is None else [f"Note: {sentence}" for sentence in prepared.brought.sentences]
+    sentences = _plan_sentences(prepared, bounds, prepared.settings.strategy_params(), scored_on=scored_on)
+    return [f"Would train {prepared.executor.describe()}.", *notes, table, *sentences]
 
 
-def show_documents_plan(plan: Any) -> TerminalLines:
+def show_documents_plan(prepared: Any) -> TerminalLines:
     """Return the systems, documents and strategy that a dry run found, and the least and most evaluations."""
-    prepared = plan.prepared
     columns: Columns = {
         "system": lambda item: item[0],
         "type": lambda item: prepared.candidate_by_name[item[0]].config["type"],
         "cost of a query": lambda item: f"{item[1].cost:g}",
     }
     table = Table.of(columns, list(prepared.systems.items()), wrapped=("type",))
-    return _show_plan(table, plan, prepared.setup.strategy_params, prepared=prepared)
+    bounds = prepared.setup.strategy.bounds(len(prepared.systems))
+    return [table, *_plan_sentences(prepared, bounds, prepared.setup.strategy_params)]
 
 
-def _show_plan(
-    table: Table, plan: Any, params: Mapping[str, Any], *, prepared: Any = None, scored_on: str = ""
-) -> TerminalLines:
+def _plan_sentences(
+    prepared: Any, bounds: Tuple[int, int], params: Mapping[str, Any], *, scored_on: str = ""
+) -> Sequence[str]:
+    """Return the sentences of a dry run of a prepared selection. `bounds` are the least and most runs."""
     options = {key: value for key, value in params.items() if key not in ("type", "belief")}
     if "stop" in options:
         options["stop"] = options["stop"]["type"]
-    sentences = words.render_paragraphs(
+    return words.render_paragraphs(
         "dry_run.j2",
-        plan=plan,
+        bounds=bounds,
         prepared=prepared,
         strategy=params,
         options=words.join_pairs(options) or "defaults",
         plan_command=full_command("plan"),
         scored_on=scored_on,
     )
-    return [table, *sentences]
 
 
 def next_runs_data(answer: NextRuns) -> Dict[str, Any]:

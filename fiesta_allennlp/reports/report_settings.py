@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Optional, Tuple
 
 from fiesta_allennlp.core.choice_settings import BELIEF, CONFIG_METAVAR, MAX_FAILURES, ChoiceSettings, splits_option
-from fiesta_allennlp.core.options import check_options, option, restated_option
+from fiesta_allennlp.core.options import check_values, option, restated_option
 from fiesta_allennlp.tables.table_settings import SCORES_GROUP, TABLE_OPTIONS, NextSettings, TableSettings
 
 REPORT_GROUP, FOLLOW_GROUP = "Report", "Following"
@@ -30,7 +30,7 @@ class StatusSettings:
     every: float = option(10.0, "with --follow: seconds between tables", group=FOLLOW_GROUP, metavar="SECONDS", above=0)
 
     def __post_init__(self) -> None:
-        check_options(self)
+        check_values(vars(self), type(self))
 
 
 @dataclass(frozen=True)
@@ -70,4 +70,4 @@ class ReportSettings(TableSettings):
     )
 
     def __post_init__(self) -> None:
-        check_options(self)
+        check_values(vars(self), type(self))

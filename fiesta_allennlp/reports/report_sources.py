@@ -92,7 +92,7 @@ def _judging_of_runs(meta: Meta, candidates: Sequence[Candidate], directory: Run
 
 
 def _judging_of_documents(meta: Meta, candidates: Sequence[Candidate], directory: RunDirectory) -> Judging:
-    from fiesta_allennlp.documents.choice import DocumentsSetup, answers_path, build_task
+    from fiesta_allennlp.documents.choice import DocumentsSetup, build_task
     from fiesta_allennlp.documents.document_file import DocumentFacts
     from fiesta_allennlp.documents.document_settings import DocumentSettings
     from fiesta_allennlp.documents.queries import read_charges
@@ -103,7 +103,7 @@ def _judging_of_documents(meta: Meta, candidates: Sequence[Candidate], directory
     setup = DocumentsSetup.of(settings, build_task(settings), facts, [candidate.name for candidate in candidates])
 
     def make_result(history: History, decision: Decision) -> Result:
-        charges = read_charges(answers_path(settings, directory), run=str(meta.run))
+        charges = read_charges(Path(settings.answers or directory.answers), run=str(meta.run))
         return setup.result(history, decision, seed=str(meta.seed), charges=charges)
 
     return settings, setup.strategy, make_result

@@ -23,7 +23,7 @@ from urllib.parse import unquote
 
 from fiesta_allennlp.core.directory import LOG_FILE, RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, check_private, delete, read_json, write_json_file
+from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, check_private, delete, last_line, read_json, write_json_file
 from fiesta_allennlp.core.records import Failure, Origin, Outcome, Request, outcome_from_data
 from fiesta_allennlp.core.registry import build_record, to_plain_data
 from fiesta_allennlp.core.texts import file_name
@@ -127,13 +127,6 @@ class Attempt:
         """Make a network file system show the newest files: a change drops what it remembers of a directory."""
         with suppress(OSError):
             os.utime(self.directory)
-
-    def last_line(self) -> str:
-        """Return the last line that the job, or the engine in its name, wrote; empty if there is none."""
-        with suppress(OSError):
-            lines = self.log.read_text(errors="replace").splitlines()
-            return next((line.strip() for line in reversed(lines) if line.strip()), "")
-        return ""
 
     def discard(self) -> None:
         """Delete the folder as far as possible: its job may be writing yet."""
@@ -277,7 +270,7 @@ class JobExecutor(QueueingExecutor):
         outcome = attempt.read_outcome()
         verdict = verdict_on(status.state, attempt.has_begun, outcome)
         end = f"its job {attempt.job} ended with state {status.state or 'unknown'}"
-        reason = attempt.last_line() or status.reason
+        reason = last_line(attempt.log) or status.reason
         self._num_early = self._num_early + 1 if verdict == "early" else 0
         self._num_timeouts[run.request] += verdict == "timeout"
         if self._num_early >= MAX_EARLY_ENDS:

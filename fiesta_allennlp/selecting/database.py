@@ -9,13 +9,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Type, TypeVar, Union
 
+from fiesta_allennlp.core import files, registry
 from fiesta_allennlp.core.choice_settings import ChoiceSettingsType
 from fiesta_allennlp.core.errors import ConfigError, StoreError, describe
-from fiesta_allennlp.core.files import atomic_replacement, check_format, shorten
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Origin, Request
-from fiesta_allennlp.core.registry import build_record, convert_value
-from fiesta_allennlp.selecting.provenance import PackageSource
+from fiesta_allennlp.selecting import provenance
 from fiesta_allennlp.version import __version__
 
 OutcomeRecord = TypeVar("OutcomeRecord", Evaluation, Failure)
@@ -75,7 +74,7 @@ def create_database(path: Path) -> sqlite3.Connection:
             path.with_name(path.name + ending).unlink(missing_ok=True)
         for file in path.parent.glob(f".{path.name}.*"):  # of a start that was killed; the directory is locked
             file.unlink(missing_ok=True)
-        with atomic_replacement(path) as file, closing(sqlite3.connect(file)) as database:
+        with files.atomic_replacement(path) as file, closing(sqlite3.connect(file)) as database:
             database.executescript(SCHEMA)  # so a database that is there has its tables
     except (sqlite3.OperationalError, OSError) as error:
         raise StoreError(f"{path} cannot be created: {error}. Choose another directory with -s.") from error
@@ -95,7 +94,7 @@ def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
             database.execute("PRAGMA synchronous = FULL")
         (number,) = database.execute("PRAGMA user_version").fetchone()
         version_row = database.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()
-        check_format(path, number, FORMAT, version=version_row and json.loads(version_row["value"]))
+        files.check_format(path, number, FORMAT, version=version_row and json.loads(version_row["value"]))
         damage = database.execute("PRAGMA integrity_check").fetchone()[0]
     if damage != "ok":
         raise StoreError(f"{path}: the store is damaged: {' '.join(damage.split())}. Restore it from a copy.")
@@ -122,7 +121,7 @@ def translated_store_errors(path: Path) -> Iterator[None]:
     except INVALID_STORE_ERRORS as error:
         if isinstance(error, sqlite3.Error) and (str(error) in DISK_ERRORS or "locked" in str(error)):
             raise _unavailable_error(path, error) from error
-        reason = shorten(describe(error)).rstrip(".")
+        reason = files.shorten(describe(error)).rstrip(".")
         raise StoreError(f"{path} cannot be read as a store: {reason}. Restore it from a copy.") from error
 
 
@@ -171,7 +170,7 @@ class Meta:
     """
 
     version: str = __version__
-    source: PackageSource = field(default_factory=PackageSource)
+    source: provenance.PackageSource = field(default_factory=provenance.PackageSource)
     settings: Optional[Mapping[str, Any]] = None
     kind: str = "trainings"
     seed: Optional[str] = None
@@ -211,7 +210,7 @@ def read_history(
     """Return the history in the tables, with nobody withdrawn. Unless `is_judged`, runs that missed `--min-score` are
     finished ones."""
     rows = database.execute("SELECT * FROM evaluations ORDER BY reserved_order").fetchall()
-    requests = {(row["candidate"], row["replicate"]): build_record(Request, dict(row)) for row in rows}
+    requests = {(row["candidate"], row["replicate"]): registry.build_record(Request, dict(row)) for row in rows}
     scored = ("finished",) if is_judged else ("finished", "missed")
     finished_rows = sorted((row for row in rows if row["status"] in scored), key=lambda row: row["finished_order"])
     failure_rows = database.execute(
@@ -235,7 +234,7 @@ def _read_outcome(
     request = requests[row["candidate"], row["replicate"]]
     values = {**dict(row), "request": request, "origin": _parse_origin(row["origin"])}
     metrics = json.loads(values.pop("metrics", None) or "{}")
-    outcome: Any = build_record(record_class, values)
+    outcome: Any = registry.build_record(record_class, values)
     if isinstance(outcome, Evaluation):
         outcome = replace(outcome, metrics=metrics)
     return outcome
@@ -244,5 +243,5 @@ def _read_outcome(
 @lru_cache(maxsize=1000)
 def _parse_origin(text: str) -> Origin:
     """Return the origin of runs; most have an equal one."""
-    origin: Origin = convert_value(json.loads(text), Origin, "origin")
+    origin: Origin = registry.convert_value(json.loads(text), Origin, "origin")
     return origin

@@ -5,6 +5,7 @@ import fcntl
 import os
 import platform
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
@@ -83,11 +84,9 @@ def is_at_work(directory: RunDirectory, environments: Sequence[Mapping[str, Any]
     """Return whether a selection with these `environments` is running in the directory.
 
     On the same machine, it holds the lock. From another machine, check when the store was last written."""
-    try:
+    with suppress(OSError):
         if environments and environments[-1].get("host") == platform.node():
             return is_locked(directory)
-    except OSError:
-        pass
     log = directory.store_log
     return log.exists() and time.time() - log.stat().st_mtime < MAX_SECONDS_OF_SILENCE
 
@@ -106,9 +105,6 @@ def _acquire(path: Path) -> int:
             if time.monotonic() >= deadline:
                 os.close(file)
                 raise
-        except BaseException:
-            os.close(file)
-            raise
         os.close(file)
         time.sleep(POLL_SECONDS)
 

@@ -7,20 +7,17 @@ import platform
 import shlex
 import shutil
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, ContextManager, Iterator, List, Mapping, Optional, Sequence, Set
+from typing import Callable, ContextManager, List, Mapping, Optional, Sequence, Set
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Strategy
+from fiesta_allennlp.core import metrics, seeding
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import FiestaError, full_command, join_some, raise_if_interrupted
-from fiesta_allennlp.core.metrics import have_two_units
+from fiesta_allennlp.core.errors import FiestaError, full_command, join_some, received_signals
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
-from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.running.executor import Evaluator, Executor
-from fiesta_allennlp.selecting.failures import RETRY_PAUSES, Retries, raise_if_fatal, should_retry_run
-from fiesta_allennlp.selecting.objections import UNITS
+from fiesta_allennlp.selecting import failures, objections
 from fiesta_allennlp.selecting.store import RunStore
 
 logger = logging.getLogger(__name__)
@@ -46,12 +43,6 @@ Display = Callable[..., ContextManager[Listener]]
 """Opens the display of a running selection, such as the live table, from its arguments."""
 
 
-@contextmanager
-def no_display(*args: Any, **options: Any) -> Iterator[Listener]:
-    """Show nothing."""
-    yield Listener()
-
-
 class BroughtUnits(Listener):
     """Ends a selection if the first new run of a candidate has another unit than the runs that were made before."""
 
@@ -59,11 +50,11 @@ class BroughtUnits(Listener):
         brought = [run.score for run in history.evaluations if run.request.is_brought]
         for name in history.candidates if brought else ():
             own = [run for run in history.evaluations_of(name) if not run.request.is_brought]
-            if len(own) == 1 and have_two_units([*brought, own[0].score]):
+            if len(own) == 1 and metrics.have_two_units([*brought, own[0].score]):
                 raise FiestaError(
                     f"{own[0].request.name}: the score is {own[0].score:g}, but those of --scores are from "
                     f"{min(brought):g} to {max(brought):g}: percents among fractions? No run is lost. Correct the "
-                    f"table and start again, or continue with --recover --allow {UNITS.name}."
+                    f"table and start again, or continue with --recover --allow {objections.UNITS.name}."
                 )
 
 
@@ -117,7 +108,7 @@ class SelectionLoop:
     max_failures: int
     shared_splits: bool = True
     max_hours: Optional[float] = None
-    retries: Retries = field(default_factory=lambda: Retries(RETRY_PAUSES))
+    retries: failures.Retries = field(default_factory=lambda: failures.Retries(failures.RETRY_PAUSES))
     active_requests: Set[Request] = field(default_factory=set, init=False)
 
     def run(self) -> Decision:
@@ -222,11 +213,11 @@ class SelectionLoop:
         """Return the next requests of the strategy, once they are pending in the store."""
         if self._num_free_slots < 1 or len(self.retries.num_failures_since_finish) > self.executor.slots:
             return []  # nothing works on this machine: more requests would only fail too
-        rng = strategy_rng(self.seed, self.store.num_reserved())
+        rng = seeding.strategy_rng(self.seed, self.store.num_reserved())
         requests: List[Request] = []
         for name in self.strategy.propose(history, self._num_free_slots, rng):
             replicate = self.store.next_replicate(name) + sum(request.candidate == name for request in requests)
-            requests.append(make_request(self.seed, name, replicate, shared_splits=self.shared_splits))
+            requests.append(seeding.make_request(self.seed, name, replicate, shared_splits=self.shared_splits))
         self.store.reserve(requests)
         return requests
 
@@ -241,7 +232,8 @@ class SelectionLoop:
         if self._num_free_slots > 0:
             timeout = self.retries.seconds_to_next(timeout)
         while True:
-            raise_if_interrupted()
+            if received_signals:  # Python drops what a handler raises in a callback, such as a `__del__`
+                raise KeyboardInterrupt
             self.store.check_ownership()
             seconds, outcome = min(timeout, SECONDS_BETWEEN_CHECKS), None
             if self.active_requests:
@@ -256,12 +248,12 @@ class SelectionLoop:
         """Record an outcome, and start a failed run again if that may help."""
         history, request, machine, will_retry = self._read_history(), outcome.request, outcome.origin.machine, False
         if isinstance(outcome, Failure):
-            raise_if_fatal(outcome, self.directory.root)
+            failures.raise_if_fatal(outcome, self.directory.root)
             will_retry = not history.with_outcomes([outcome]).machines.is_of_candidate(outcome)
             if not will_retry:
                 self._check_metric(outcome, history)
                 outcome = self.retries.mark_unfit(outcome, history, max_failures=self.max_failures)
-                will_retry = should_retry_run(outcome, history, max_failures=self.max_failures)
+                will_retry = failures.should_retry_run(outcome, history, max_failures=self.max_failures)
         recorded_outcome = self.store.record(outcome, will_retry=will_retry)
         if isinstance(outcome, Failure):
             logger.info("fail %s on %s: %s: %s", request.name, machine, outcome.kind, outcome.error)

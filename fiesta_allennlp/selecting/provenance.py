@@ -111,13 +111,12 @@ def count_machine_runs(history: History) -> Tuple[MachineRuns, ...]:
     for outcome in outcomes:
         if outcome.origin.host:
             outcomes_by_origin.setdefault(repr(outcome.origin.without_job), []).append(outcome)
-    return tuple(map(_machine_runs, outcomes_by_origin.values()))
-
-
-def _machine_runs(outcomes: List[Outcome]) -> MachineRuns:
-    seconds = [outcome.seconds for outcome in outcomes if isinstance(outcome, Evaluation)]
-    mean_seconds = sum(seconds) / len(seconds) if seconds else None
-    return MachineRuns(outcomes[0].origin.without_job, len(seconds), len(outcomes) - len(seconds), mean_seconds)
+    machines = []
+    for own in outcomes_by_origin.values():
+        seconds = [outcome.seconds for outcome in own if isinstance(outcome, Evaluation)]
+        mean_seconds = sum(seconds) / len(seconds) if seconds else None
+        machines.append(MachineRuns(own[0].origin.without_job, len(seconds), len(own) - len(seconds), mean_seconds))
+    return tuple(machines)
 
 
 BROUGHT_CAUTION = (

@@ -3,7 +3,7 @@
 import shlex
 import tempfile
 from abc import ABC, abstractmethod
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, ContextManager, Iterator, Mapping, Optional, Sequence, TypeVar, Union
@@ -11,17 +11,14 @@ from typing import Any, ClassVar, ContextManager, Iterator, Mapping, Optional, S
 from rich.console import Console
 
 from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.core import files, seeding, texts
 from fiesta_allennlp.core.choice_settings import SelectionSettings
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
-from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE, check_private, delete
 from fiesta_allennlp.core.options import changed_options, settings_to_json
 from fiesta_allennlp.core.records import Candidate, History
-from fiesta_allennlp.core.seeding import fresh_seed
-from fiesta_allennlp.core.texts import count_text
-from fiesta_allennlp.selecting import provenance, workspace
-from fiesta_allennlp.selecting.loop import Display, SelectionLoop, no_display
-from fiesta_allennlp.selecting.objections import REMOVED, kept_allowances
+from fiesta_allennlp.selecting import objections, provenance, workspace
+from fiesta_allennlp.selecting.loop import Display, Listener, SelectionLoop
 from fiesta_allennlp.selecting.provenance import package_source
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.store import COMMAND_BY_KIND, Meta, RunStore, check_store_not_lost
@@ -109,7 +106,7 @@ def run_selection(
     root: Path,
     *,
     console: Console,
-    display: Display = no_display,
+    display: Display = lambda *args, **options: nullcontext(Listener()),
     recover: bool = False,
     force: bool = False,
     beginning: Optional[StoredState] = None,
@@ -130,8 +127,8 @@ def run_selection(
     if beginning is not None and recover:
         raise ConfigError("--scores is for a new selection, but --recover resumes one. Remove --scores.")
     allowed = settings.get("allow", ()) if isinstance(settings, Mapping) else getattr(settings, "allow", ())
-    if REMOVED.name in allowed and not recover:
-        raise ConfigError(f"--allow {REMOVED.name} applies to a resumed selection. Add --recover.")
+    if objections.REMOVED.name in allowed and not recover:
+        raise ConfigError(f"--allow {objections.REMOVED.name} applies to a resumed selection. Add --recover.")
     with ExitStack() as stack:
         session = _Session(family, RunDirectory(root), console, display, stack)
         if recover and not isinstance(settings, SelectionSettings):
@@ -174,9 +171,9 @@ class _Session:
             store = self.stack.enter_context(workspace.open_store(directory, create=True))
             self.stack.enter_context(selection.prepare_runs(directory, self.console))
             return self._run(selection, store)
-        delete(staging.root)
-        staging.root.mkdir(mode=OWN_DIRECTORY_MODE, parents=True)
-        self.stack.callback(delete, staging.root)
+        files.delete(staging.root)
+        staging.root.mkdir(mode=files.OWN_DIRECTORY_MODE, parents=True)
+        self.stack.callback(files.delete, staging.root)
         self.stack.enter_context(selection.prepare_runs(staging, self.console))
         workspace.clear_directory(directory, staging=staging)
         return self._run(selection, self.stack.enter_context(workspace.open_store(directory, create=True)))
@@ -185,7 +182,7 @@ class _Session:
         """Continue the selection in the directory."""
         family, directory = self.family, self.directory
         if directory.root.exists():
-            check_private(directory.root)
+            files.check_private(directory.root)
         store = self.stack.enter_context(workspace.open_store(directory, create=False))
         meta = store.meta()
         provenance.check_current_directory(meta.environments)
@@ -200,7 +197,7 @@ class _Session:
         history = store.history(max_failures=settings.max_failures)
         selection = family.check(settings, StoredState(directory, meta, tuple(store.candidates()), history))
         num_finished = len(history.evaluations)
-        self.console.print(f"{directory.root}: continuing after {count_text(num_finished, family.run_noun)}.")
+        self.console.print(f"{directory.root}: continuing after {texts.count_text(num_finished, family.run_noun)}.")
         self.stack.enter_context(selection.prepare_runs(directory, self.console))
         changes = []  # of the choice of runs and its end
         if num_finished:
@@ -221,7 +218,7 @@ class _Session:
             raise StoreError(f"{root}: resume this selection with {full_command(COMMAND_BY_KIND[meta.kind])}{of}.")
         replaced: dict[str, Any] = {}
         if "allow" in stored_settings:
-            replaced["allow"] = kept_allowances(stored_settings["allow"])
+            replaced["allow"] = objections.kept_allowances(stored_settings["allow"])
         if str(new_settings.get("seed")) == meta.seed:
             new_settings = {name: value for name, value in new_settings.items() if name != "seed"}
         settings = meta.to_settings(family.settings_class, new_settings, **replaced)
@@ -237,7 +234,7 @@ class _Session:
         """Write everything about the selection into the store in one step, from which on it can be recovered. Then
         choose, and write the results."""
         settings, meta, values = selection.settings, store.meta(), dict(selection.meta)
-        seed = meta.seed or str(fresh_seed() if settings.seed is None else settings.seed)
+        seed = meta.seed or str(seeding.fresh_seed() if settings.seed is None else settings.seed)
         environment = provenance.describe_environment(settings.include_package, selection.code_files)
         for name in provenance.changed_code(meta.environments, environment):
             remedy = "If that changes scores, start over in another directory."

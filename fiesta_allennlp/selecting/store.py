@@ -7,22 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence
 
+from fiesta_allennlp.core import registry
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError, full_command
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
-from fiesta_allennlp.core.registry import build_record
-from fiesta_allennlp.selecting.database import (
-    FAILURE_FIELDS,
-    REQUEST_FIELDS,
-    Meta,
-    create_database,
-    open_database,
-    read_history,
-    transaction,
-    translated_store_errors,
-)
-from fiesta_allennlp.selecting.failures import ScoreThreshold
-from fiesta_allennlp.selecting.lock import DirectoryLock
+from fiesta_allennlp.selecting import database, failures, lock
+from fiesta_allennlp.selecting.database import FAILURE_FIELDS, REQUEST_FIELDS, Meta, translated_store_errors
 
 COMMAND_BY_KIND = {"trainings": "select", "documents": "documents", "confirmation": "confirm"}
 """The commands, by the kind of selection that they make."""
@@ -34,8 +24,8 @@ NEXT_ORDER_SQL = f"(SELECT 1 + MAX({LAST_ORDER_SQL.format('evaluations')}, {LAST
 class StoreReader:
     """Reads a store. Changes nothing and holds no lock."""
 
-    def __init__(self, database: sqlite3.Connection, path: Path) -> None:
-        self._database, self._path = database, path
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._database, self._path = connection, path
         self._meta: Optional[Meta] = None
 
     def meta(self) -> Meta:
@@ -43,16 +33,16 @@ class StoreReader:
         if self._meta is None:
             with translated_store_errors(self._path):
                 rows = self._database.execute("SELECT key, value FROM meta").fetchall()
-                self._meta = build_record(Meta, {row["key"]: json.loads(row["value"]) for row in rows})
+                self._meta = registry.build_record(Meta, {row["key"]: json.loads(row["value"]) for row in rows})
         return self._meta
 
     def candidates(self) -> List[Candidate]:
         with translated_store_errors(self._path):
             rows = self._database.execute("SELECT * FROM candidates ORDER BY position").fetchall()
             parsed = [{name: json.loads(row[name]) for name in ("config", "facts")} for row in rows]
-            return [build_record(Candidate, {**row, **facts}) for row, facts in zip(rows, parsed, strict=True)]
+            return [registry.build_record(Candidate, {**row, **facts}) for row, facts in zip(rows, parsed, strict=True)]
 
-    def history(self, *, max_failures: int, score_threshold: Optional[ScoreThreshold] = None) -> History:
+    def history(self, *, max_failures: int, score_threshold: Optional[failures.ScoreThreshold] = None) -> History:
         """Return everything so far, with all metrics of every run. A removed candidate, or one with `max_failures`
         failures that count, is withdrawn. The latter is not stored, so resuming with a larger number gives it another
         chance. A `score_threshold` judges the runs instead of the stored verdicts."""
@@ -63,17 +53,17 @@ class StoreReader:
         return history.with_withdrawn(max_failures=max_failures)
 
     @property
-    def score_threshold(self) -> ScoreThreshold:
+    def score_threshold(self) -> failures.ScoreThreshold:
         """The score of `--min-score`."""
-        return ScoreThreshold.from_settings(self.meta().settings or {})
+        return failures.ScoreThreshold.from_settings(self.meta().settings or {})
 
     def _read_history(self) -> History:
         return self._read_rows(is_judged=True)
 
     def _read_rows(self, *, is_judged: bool) -> History:
-        meta = self.meta()
+        removed, sign = self.meta().removed, self.meta().metric.sign
         with translated_store_errors(self._path):
-            return read_history(self._database, removed=meta.removed, sign=meta.metric.sign, is_judged=is_judged)
+            return database.read_history(self._database, removed=removed, sign=sign, is_judged=is_judged)
 
     def rows(self) -> List[Dict[str, Any]]:
         """Return every outcome in order of finishing, with all columns, and `status` `finished` or `failed`. A run that
@@ -104,8 +94,8 @@ def open_for_reading(directory: RunDirectory) -> Iterator[StoreReader]:
         check_store_not_lost(directory)
         remedy = f"Pass the directory from `{full_command('select')} -s DIR`."
         raise StoreError(f"{directory.root}: no selection found: '{directory.store.name}' is missing. {remedy}")
-    with closing(open_database(directory.store, read_only=True)) as database:
-        yield StoreReader(database, directory.store)
+    with closing(database.open_database(directory.store, read_only=True)) as connection:
+        yield StoreReader(connection, directory.store)
 
 
 class RunStore(StoreReader):
@@ -122,9 +112,10 @@ class RunStore(StoreReader):
             check_store_not_lost(directory)
             raise StoreError(f"{directory.root}: nothing to recover: '{self._path.name}' is missing. Check -s.")
         self._history: Optional[History] = None
-        self._lock = DirectoryLock(directory)
+        self._lock = lock.DirectoryLock(directory)
         try:
-            super().__init__(create_database(self._path) if create else open_database(self._path), self._path)
+            open_file = database.create_database if create else database.open_database
+            super().__init__(open_file(self._path), self._path)
             self._lock.watch_files(self._path, directory.store_log)
         except BaseException:
             self._lock.release()
@@ -192,7 +183,7 @@ class RunStore(StoreReader):
         self._database.execute("UPDATE evaluations SET metric = ? WHERE replicate < 0", (self.meta().metric.name,))
         self._database.execute("UPDATE evaluations SET status = 'finished' WHERE status = 'missed'")
         self._database.execute("DELETE FROM failures WHERE kind = 'score'")
-        for run in read_history(self._database, removed=()).evaluations:
+        for run in database.read_history(self._database, removed=()).evaluations:
             self._judge(run)
 
     def _judge(self, run: Evaluation) -> Outcome:
@@ -279,7 +270,7 @@ class RunStore(StoreReader):
         """Change the file in a transaction. The history in memory is forgotten, and read again when it is needed."""
         self._history = None
         self.check_ownership()
-        with transaction(self._database):
+        with database.transaction(self._database):
             yield
 
     def _read_history(self) -> History:

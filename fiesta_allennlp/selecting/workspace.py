@@ -76,7 +76,7 @@ def clear_directory(directory: RunDirectory, *, staging: Optional[RunDirectory] 
 
     lock = DirectoryLock(directory)
     try:
-        for workplace in directory.workplaces:
+        for workplace in (directory, *map(directory.confirmation, directory.confirmation_numbers)):
             end_left_jobs(workplace)
         for path in directory.contents():
             if staging is None or path != staging.root:

@@ -11,8 +11,7 @@ from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 from fiesta_allennlp.core.choice_settings import INDEPENDENT, OFFICIAL, SHARED
 from fiesta_allennlp.core.errors import ConfigError, DataError, escape_invisible, join_some
 from fiesta_allennlp.core.files import file_digest, shorten
-from fiesta_allennlp.core.metrics import UNNAMED, Metric, error_word, find_longer_names
-from fiesta_allennlp.core.records import MAX_SCORE
+from fiesta_allennlp.core.metrics import MAX_SCORE, UNNAMED, Metric, error_word, find_longer_names
 from fiesta_allennlp.core.texts import comparison_key
 from fiesta_allennlp.selecting.provenance import BroughtRuns
 from fiesta_allennlp.tables import table_files

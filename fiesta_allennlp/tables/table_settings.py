@@ -121,7 +121,7 @@ class BroughtSettings:
     )
 
     def __post_init__(self) -> None:
-        options.check_options(self)
+        options.check_values(vars(self), type(self))
 
 
 TABLE_OPTIONS = tuple(f.name for f in fields(TableSettings) if f.name not in ("min_score", "done"))

@@ -33,7 +33,7 @@ from common import (
 from power_analysis import num_documents
 
 from fiesta_allennlp.choosing.beliefs import PairedMeasure
-from fiesta_allennlp.core.records import Evaluation, History
+from fiesta_allennlp.core.records import COUNT_PREFIX, Evaluation, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.documents.document_selection import DocumentSelection
 from fiesta_allennlp.documents.document_settings import AVERAGE_BY_METRIC, DocumentSettings
@@ -108,11 +108,11 @@ class Replayer:
         return cls(benchmark, DocumentSelection.check(settings, StoredState()))
 
     @cached_property
-    def counts(self) -> Dict[str, List[Dict[str, float]]]:
+    def counts(self) -> Dict[str, List[Dict[str, int]]]:
         """The counts of each system, document by document."""
         task, documents = self.selection.setup.task, self.selection.document_file.documents
 
-        def count(system: Any) -> Iterator[Dict[str, float]]:
+        def count(system: Any) -> Iterator[Dict[str, int]]:
             for document in documents:
                 answers = system.answers(
                     [system.ask(question) for question in system.questions(document)], document, task
@@ -131,7 +131,8 @@ class Replayer:
     def evaluation(self, name: str, replicate: int, document: int) -> Evaluation:
         task, counts = self.selection.setup.task, self.counts[name][document]
         request = make_request(0, name, replicate, shared_splits=True)
-        return Evaluation(request, task.score(counts), task.metric, metrics=counts)
+        metrics = {COUNT_PREFIX + cell: float(number) for cell, number in counts.items()}
+        return Evaluation(request, task.score(counts), task.metric, metrics=metrics)
 
     @cached_property
     def measures(self) -> Dict[str, float]:

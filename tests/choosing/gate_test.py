@@ -116,7 +116,7 @@ def test_a_gate_over_two_tasks_asks_about_the_average() -> None:
 
 EVALUATE = """awk -v seed="$2" -v name="$1" 'BEGIN { srand(seed * 7 + length(name))
   noise = rand() + rand() + rand() - 1.5
-  printf "%.5f", (name == "pr" ? 0.899 : 0.9) + 0.002 * noise }'"""
+  printf "%.5f", (name == "pr" ? 0.899 : 0.9) + 0.0005 * noise }'"""
 
 
 def test_the_step_of_the_workflow_passes(tmp_path: Path) -> None:

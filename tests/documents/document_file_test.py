@@ -112,7 +112,7 @@ def classification(labels: List[str], **options: Any) -> Classification:
 def test_binary_counts() -> None:
     task = classification(["p", "n", "u"], positive_label="p")
     counts = task.counts(["p", "p", "n", "n", "u"], ["p", "n", "p", "?!", "n"])
-    assert counts == {"count:tp": 1, "count:fp": 1, "count:fn": 1, "count:tn": 2}
+    assert counts == {"tp": 1, "fp": 1, "fn": 1, "tn": 2}
     assert task.metric == "f_measure"
     assert task.score(counts) == pytest.approx(2 / 4)
     assert classification(["p", "n"], positive_label="p", metric="accuracy").score(counts) == pytest.approx(3 / 5)
@@ -121,8 +121,8 @@ def test_binary_counts() -> None:
 def test_confusions_have_all_cells_and_an_unknown_label() -> None:
     task = classification(["a", "b"])
     counts = task.counts(["a", "a", "b"], ["a", "c", "a"])
-    expected: Dict[str, float] = {f"count:{g}>{label}": 0.0 for g in "ab" for label in "ab?"}
-    expected.update({"count:a>a": 1.0, "count:a>?": 1.0, "count:b>a": 1.0})
+    expected: Dict[str, int] = {f"{g}>{label}": 0 for g in "ab" for label in "ab?"}
+    expected.update({"a>a": 1, "a>?": 1, "b>a": 1})
     assert counts == expected
     # a: tp 1, fp 1, fn 1 -> 1/2; b: 0
     assert task.score(counts) == pytest.approx(0.25)
@@ -141,7 +141,7 @@ def test_spans_of_bio_tags() -> None:
     gold = task.gold("tags", ["B-PER", "I-PER", "O", "B-LOC"])
     assert gold == (4, frozenset({(0, 1, "PER"), (3, 3, "LOC")}))
     counts = task.counts([gold], [task.answer(["B-PER", "I-PER", "I-LOC", "O"], gold)])
-    assert counts == {"count:tp": 1, "count:fp": 1, "count:fn": 1, "count:tn": 0}
+    assert counts == {"tp": 1, "fp": 1, "fn": 1, "tn": 0}
     assert task.score(counts) == 0.5
     with pytest.raises(DataError, match="3 tags for 4 tokens"):
         task.answer(["O", "O", "O"], gold)
@@ -153,7 +153,7 @@ def test_sets_of_spans_in_every_form() -> None:
     assert gold == (None, frozenset({(0, 5, "PER"), (7, 9, "LOC"), (1, 2, "")}))
     assert task.answer([[7, 9, "LOC"], {"start": 1, "end": 2}], gold) == frozenset({(7, 9, "LOC"), (1, 2, "")})
     counts = task.counts([gold], [frozenset({(7, 9, "LOC")})])
-    assert counts == {"count:tp": 1, "count:fp": 0, "count:fn": 2, "count:tn": 0}
+    assert counts == {"tp": 1, "fp": 0, "fn": 2, "tn": 0}
     nothing = task.gold("spans", [])
     assert task.score(task.counts([nothing], [frozenset()])) == 1.0, "nothing to find and nothing found is right"
     assert task.score(task.counts([nothing], [frozenset({(0, 1, "A")})])) == 0.0

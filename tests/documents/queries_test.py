@@ -168,7 +168,7 @@ def test_nothing_is_asked_after_the_stop(build: Any, tmp_path: Path) -> None:
     with ThreadPoolExecutor(6) as pool:
         futures = [pool.submit(queries.evaluate, request(k), tmp_path) for k in range(6)]
         assert asked.wait(timeout=30)
-        queries.cached_systems["s"].stopping.set()
+        queries.cached_systems["s"].answers.stopping.set()
         go_on.set()
     assert len(system.asked) == 1
     assert sum(future.exception() is None for future in futures) == 1

@@ -65,7 +65,9 @@ def evaluator() -> Iterator[Scripted]:
 def build(tmp_path: Path) -> Iterator[Build]:
     """Build executors that are closed after the test."""
     with ExitStack() as stack:
-        yield lambda **options: stack.enter_context(closing(ThreadExecutor(RunDirectory(tmp_path), **options)))
+        yield lambda **options: stack.enter_context(
+            closing(ThreadExecutor(RunDirectory(tmp_path), **{"workers": 1, **options}))
+        )
 
 
 def test_outcomes_in_order_of_finishing_and_no_more_at_once_than_workers(build: Build, evaluator: Scripted) -> None:

@@ -3,6 +3,7 @@
 import itertools
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, List
 
@@ -18,7 +19,7 @@ from fiesta_allennlp.reports.drawing import ReportFigure, figure_style
 from fiesta_allennlp.reports.figures import draw_all
 from fiesta_allennlp.reports.record import Report
 from tests.conftest import REPOSITORY
-from tests.reports.made_up import TOP_TWO, all_made_up, by_documents, just_begun, long_names, made_up, of_table
+from tests.reports.made_up import CASES, TOP_TWO, by_documents, just_begun, long_names, made_up, of_table
 from tests.selections import write_selection
 
 
@@ -26,10 +27,6 @@ from tests.selections import write_selection
 def few_points(monkeypatch: pytest.MonkeyPatch) -> None:
     """Paths of few points, because each costs a posterior."""
     monkeypatch.setattr(record, "MAX_PATH_POINTS", 8)
-
-
-REPORTS = {name: all_made_up()[name] for name in ("long_names", "ugly", "table", "documents")}
-REPORTS.update(some=made_up(40, num_evaluations=120))
 
 
 def drawn(report: Report, name: str) -> Any:
@@ -55,10 +52,6 @@ def test_every_score_is_a_point() -> None:
     report = long_names()
     figure = drawn(report, "distributions")
     assert points(figure) == sorted(score for candidate in report.result.candidates for score in candidate.scores)
-
-
-def test_a_report_by_documents_has_a_path_alone(tmp_path: Path) -> None:
-    assert list(draw_all(by_documents(), tmp_path)) == ["path"]
 
 
 def test_differences_are_those_of_the_comparisons() -> None:
@@ -96,9 +89,13 @@ def test_the_path_has_a_line_for_each_candidate() -> None:
     assert "33 others" in texts_of(made_up(40)), "of many candidates the likeliest are named"
 
 
-@pytest.mark.parametrize("name", REPORTS)
-def test_nothing_is_cut_or_overlaps_and_a_small_screen_shows_every_text_with_11_pixels(name: str) -> None:
-    for figure in filter(None, (drawn(REPORTS[name], kind) for kind in ReportFigure.classes())):
+MANY = partial(made_up, 40, num_evaluations=120)
+
+
+@pytest.mark.parametrize("make", [MANY, *map(CASES.get, ("long_names", "ugly", "table", "documents"))])
+def test_nothing_is_cut_or_overlaps_and_a_small_screen_shows_every_text_with_11_pixels(make: Any) -> None:
+    report = make()
+    for figure in filter(None, (drawn(report, kind) for kind in ReportFigure.classes())):
         with figure_style():
             figure.draw_without_rendering()
         box = figure.get_tightbbox()

@@ -1,7 +1,8 @@
 """Reports of invented selections, large and small, to draw and to look at. Only the scores are invented."""
 
 from dataclasses import replace
-from typing import Any, Dict, List, Optional, Sequence
+from functools import partial
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy as np
 
@@ -95,11 +96,6 @@ def with_failures(report: Report) -> Report:
     return report_of(replace(history, evaluations=evaluations, **changes), leading=result.leading, margin=result.margin)
 
 
-def ugly() -> Report:
-    """Names with markup, quotes, mathematics and letters that the figures' font lacks."""
-    return made_up(5, names=UGLY_NAMES, margin=0.005)
-
-
 def long_names(num_candidates: int = 12) -> Report:
     return with_failures(made_up(num_candidates, names=[LONG_NAME.format(index) for index in range(num_candidates)]))
 
@@ -143,17 +139,13 @@ def _system(made: CandidateResult) -> SystemResult:
     return SystemResult(**{**vars(made), **asked, "measure": made.mean, "interval": interval})
 
 
-def all_made_up() -> Dict[str, Report]:
-    """Every case to look at, by name."""
-    return {
-        "two": made_up(2),
-        "twelve": with_failures(made_up(12, margin=0.005)),
-        "forty": made_up(40, num_evaluations=2000),
-        "forty_once": made_up(40, num_evaluations=40),
-        "long_names": long_names(),
-        "ugly": ugly(),
-        "table": of_table(),
-        "just_begun": just_begun(),
-        "running": made_up(3, num_evaluations=9, running=True, stopped_by=None),
-        "documents": by_documents(),
-    }
+CASES: Dict[str, Callable[[], Report]] = {
+    "two": partial(made_up, 2),
+    "long_names": long_names,
+    "ugly": partial(made_up, 5, names=UGLY_NAMES, margin=0.005),
+    "table": of_table,
+    "just_begun": just_begun,
+    "running": partial(made_up, 3, num_evaluations=9, running=True, stopped_by=None),
+    "documents": by_documents,
+}
+"""Each makes a report. The ugly names have markup, quotes, mathematics, and letters that the figures' font lacks."""

@@ -14,7 +14,7 @@ from fiesta_allennlp.reports.figures import draw_all
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report import escape_latex, render_html, render_latex, render_scores
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
-from tests.reports.made_up import UGLY_NAMES, all_made_up, by_documents, just_begun, made_up, with_failures
+from tests.reports.made_up import CASES, UGLY_NAMES, by_documents, just_begun, made_up, with_failures
 
 pytestmark = pytest.mark.xdist_group("pages")
 
@@ -99,15 +99,10 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-CASES = ("two", "long_names", "ugly", "table", "just_begun", "running", "documents")
-
-REPORTS = {name: report for name, report in all_made_up().items() if name in CASES}
-
-
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Dict[str, str]:
-    drawn = {"two": draw_all(REPORTS["two"], tmp_path_factory.mktemp("figures"))}
-    return {name: render_html(report, drawn.get(name, {})) for name, report in REPORTS.items()}
+    drawn = {"two": draw_all(CASES["two"](), tmp_path_factory.mktemp("figures"))}
+    return {name: render_html(make(), drawn.get(name, {})) for name, make in CASES.items()}
 
 
 @pytest.mark.parametrize("name", CASES)

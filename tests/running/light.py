@@ -20,7 +20,7 @@ from fiesta_allennlp.running.executor import Evaluator
 PACKAGES = (__name__,)
 """Registers the evaluators below in a worker."""
 
-SELECTION: Dict[str, Any] = {"metric": "accuracy", "strategy": "non_adaptive_fb", "budget": 8, "seed": 77}
+SELECTION: Dict[str, Any] = {"metric": "accuracy", "strategy": "non_adaptive_fb", "budget": 6, "seed": 77}
 """The options of a whole selection, whose scores are the same wherever it runs."""
 
 

@@ -12,11 +12,12 @@ import psutil
 import pytest
 from rich.console import Console
 
-from fiesta_allennlp.candidates.training_selection import select
+from fiesta_allennlp.candidates.training_selection import TrainingSelection
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.running.jobs import Attempt
 from fiesta_allennlp.running.ray import RayExecutor, _connect
+from fiesta_allennlp.selecting.session import run_selection
 from tests.conftest import REPOSITORY, until
 from tests.run_files import num_finished, scores_of
 from tests.running.conftest import Build, failure_of, given, pids_in, score_of, scores, until_ended
@@ -159,7 +160,7 @@ def test_a_selection_survives_its_driver_and_a_node(
 
     killer = threading.Thread(target=kill_node)
     killer.start()
-    result = select({}, run, console=quiet, recover=True)
+    result = run_selection(TrainingSelection, {}, run, console=quiet, recover=True)
     killer.join()
-    assert (result.num_evaluations, result.num_failures) == (8, 0)
+    assert (result.num_evaluations, result.num_failures) == (6, 0)
     assert scores_of(run) == wanted_scores()

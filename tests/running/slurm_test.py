@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Iterator, List
 import pytest
 from rich.console import Console
 
-from fiesta_allennlp.candidates.training_selection import select
+from fiesta_allennlp.candidates.training_selection import TrainingSelection
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, StoreError
 from fiesta_allennlp.core.records import Failure, Outcome
@@ -21,6 +21,7 @@ from fiesta_allennlp.reports.progress import read_status
 from fiesta_allennlp.running import slurm as slurm_module
 from fiesta_allennlp.running.jobs import Attempt
 from fiesta_allennlp.running.slurm import SlurmExecutor, SlurmUnavailable, query_jobs, run_slurm_command
+from fiesta_allennlp.selecting.session import run_selection
 from tests.conftest import LocalSlurm, until
 from tests.run_files import num_finished, scores_of
 from tests.running.conftest import Build, begun, failure_of, given, only_failure, pids_in, scores, until_ended
@@ -272,8 +273,8 @@ def test_a_selection_survives_its_command_in_a_job_of_its_own(slurm: LocalSlurm,
     until(lambda: num_finished(run) >= 2 or command.poll() is not None)
     os.kill(pids_in(tmp_path / "pid")[0], signal.SIGKILL)
     assert command.wait() == 128 + signal.SIGKILL
-    result = select({}, run, console=Console(quiet=True), recover=True)
-    assert (result.num_evaluations, result.num_failures) == (8, 0)
+    result = run_selection(TrainingSelection, {}, run, console=Console(quiet=True), recover=True)
+    assert (result.num_evaluations, result.num_failures) == (6, 0)
     assert scores_of(run) == wanted_scores()
 
 

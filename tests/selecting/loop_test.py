@@ -161,7 +161,7 @@ def test_the_best_is_found_by_keyed_seeds_and_not_searched_again(
 ) -> None:
     keys: List[int] = []
     rng = Mock(side_effect=lambda seed, key: (keys.append(key), strategy_rng(seed, key))[1])
-    monkeypatch.setattr("fiesta_allennlp.selecting.loop.strategy_rng", rng)
+    monkeypatch.setattr("fiesta_allennlp.selecting.loop.seeding.strategy_rng", rng)
     with caplog.at_level(logging.INFO, "fiesta_allennlp"):
         decision = run.go(slots=slots)
     assert (decision.best, decision.stopped_by, run.history.pending) == ("b", "confidence", ())
@@ -469,7 +469,7 @@ def test_a_run_for_which_alone_the_machine_lacks_something_fails_after_all_pause
 ) -> None:
     """As with a long batch on one split: else it would be tried again and again, half of the time."""
     run.params = EQUALLY
-    executor = simulated(7200.0, slots=1, lacks=lambda request, now: request.name == "a-2", seconds_to_fail=7200.0)
+    executor = simulated(1800.0, slots=1, lacks=lambda request, now: request.name == "a-2", seconds_to_fail=1800.0)
     assert run.go(executor).stopped_by == "budget"
     assert [request.name for _, request in executor.begun].count("a-2") == len(RETRY_PAUSES) + 1
     kinds = [failure.kind for failure in run.history.failures]

@@ -7,7 +7,8 @@ from scipy.special import stdtrit
 from fiesta_allennlp.choosing.beliefs.belief import Belief, MeanPosterior, check_evaluations
 from fiesta_allennlp.choosing.probability import logit, prob_best
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
-from fiesta_allennlp.core.records import MAX_SCORE, History
+from fiesta_allennlp.core.metrics import MAX_SCORE
+from fiesta_allennlp.core.records import History
 
 
 @dataclass(eq=False)

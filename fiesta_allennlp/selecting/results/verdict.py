@@ -8,18 +8,14 @@ from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Seq
 
 import numpy as np
 
+from fiesta_allennlp.choosing import t_tests
 from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
 from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT
 from fiesta_allennlp.choosing.decision import DECIDED_REASONS, ClassErrors, Decision
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
 from fiesta_allennlp.choosing.stopping_rules import EarlyLooks
 from fiesta_allennlp.choosing.strategy import Margin, Strategy, analyse, have_finished
-from fiesta_allennlp.choosing.t_tests import (
-    CONFIRMATION_LEVEL,
-    MIN_NUM_SCORES,
-    differences_on_shared_splits,
-    fresh_runs_power,
-)
+from fiesta_allennlp.choosing.t_tests import CONFIRMATION_LEVEL, fresh_runs_power
 from fiesta_allennlp.choosing.thompson import TopTwo
 from fiesta_allennlp.core.choice_settings import CONFIDENCE, MIN_FRESH_RUNS, POWER
 from fiesta_allennlp.core.errors import ConfigError, join_some
@@ -239,8 +235,9 @@ def fresh_runs_needed(difference: float, sds: Sequence[float], *, num_rivals: in
 def paired_differences(first: CandidateResult, second: CandidateResult, *, is_paired: bool) -> np.ndarray:
     """Return the differences on shared splits, none if there are fewer than three: failed runs leave the other one of
     their split alone."""
-    differences = differences_on_shared_splits((first.split_seeds, first.scores), (second.split_seeds, second.scores))
-    return differences if is_paired and len(differences) >= MIN_NUM_SCORES else np.array([])
+    sides = ((candidate.split_seeds, candidate.scores) for candidate in (first, second))
+    differences = t_tests.differences_on_shared_splits(*sides)
+    return differences if is_paired and len(differences) >= t_tests.MIN_NUM_SCORES else np.array([])
 
 
 def describe_claim(result: Any) -> Iterator[str]:
