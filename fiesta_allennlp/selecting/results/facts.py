@@ -381,5 +381,4 @@ def runs_left_text(result: Any) -> str:
 
 def computed_facts(history: History, decision: Decision, result_class: Any) -> Dict[str, Any]:
     """Return the values of the facts that follow from a history and a decision, by name."""
-    facts = (fact for fact in facts_of(result_class, JSON) if fact.value is not None)
-    return {fact.name: fact.value(history, decision) for fact in facts if fact.value is not None}
+    return {f.name: f.value(history, decision) for f in facts_of(result_class, JSON) if f.value is not None}
