@@ -40,7 +40,7 @@ from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Evaluation, History, Request
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.verdict import SeenLead
+from fiesta_allennlp.selecting.results.candidate_result import SeenLead
 from fiesta_allennlp.tables.simulation.problems import ScorePreset
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
