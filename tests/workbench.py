@@ -59,7 +59,7 @@ class ModelTraining(ModelTestCase):
             "validation_data_path": str(data),
             "model": model,
             "data_loader": {"batch_size": 4},
-            "trainer": {"num_epochs": 30, "optimizer": {"type": "adam", "lr": 0.05}, "cuda_device": -1},
+            "trainer": {"num_epochs": 20, "optimizer": {"type": "adam", "lr": 0.1}, "cuda_device": -1},
         }
         path = self.directory / "config.json"
         path.write_text(json.dumps(config))

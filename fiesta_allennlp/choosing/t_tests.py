@@ -142,9 +142,9 @@ def find_tiers(posterior: Optional[Posterior], names: Sequence[str], confidence:
     """Return the tier of each candidate; empty without a posterior, or with more than `MAX_TIERED` candidates."""
     if posterior is None or len(names) > MAX_TIERED:
         return {}
-    leads = [posterior.leads_of(index) for index in range(len(names))]
-    apart = tell_apart(np.array([each.tails()[0] for each in leads]), 1 - confidence)
-    return dict(zip(names, tier_letters(apart, -leads[0].difference[0]), strict=True))
+    tails = np.array([posterior.leads_of(index).tails()[0] for index in range(len(names))])
+    letters = tier_letters(tell_apart(tails, 1 - confidence), -posterior.leads.difference[0])
+    return dict(zip(names, letters, strict=True))
 
 
 def tell_apart(tails: np.ndarray, level: float) -> np.ndarray:

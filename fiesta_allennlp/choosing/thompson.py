@@ -138,22 +138,7 @@ class TopTwo(PosteriorSampling):
         assert decision.posterior is not None
         leads = decision.posterior.leads
         num_left = np.array([[self.num_left(history, name) for name in history.active]])
-        return self.choose_from(history, leads.tails(decision.margin), int(leads.leader[0]), num_left, slots)
-
-    def choose_from(
-        self, history: History, tails: np.ndarray, leader: int, num_left: np.ndarray, slots: int
-    ) -> List[str]:
-        """Return at most `slots` names by the tails of the leader's leads. Shape of `tails` and `num_left`: `(1,
-        num_candidates)`."""
-        names = history.active
-        num_started = np.array([[history.num_started_units(name) for name in names]])
-        chosen: List[str] = []
-        while len(chosen) < slots and (num_left >= 1).any():
-            index = int(self.choose_at_once(tails, np.array([leader]), num_started, num_left >= 1)[0])
-            num_started[0, index] += 1
-            num_left[0, index] -= 1
-            chosen.append(names[index])
-        return chosen
+        return choose_names(history, leads.tails(decision.margin), leads.leader, num_left, slots)
 
 
 @Strategy.register("ttts")
@@ -189,6 +174,21 @@ class TopTwoThompson(Drawing):
             others = weights if any(weights.values()) else dict.fromkeys(weights, 1.0)
             chosen.append(leader if is_leader else draw_names(others, 1, rng)[0])
         return chosen
+
+
+def choose_names(
+    history: History, tails: np.ndarray, leader: np.ndarray, num_left: np.ndarray, slots: int
+) -> List[str]:
+    """Return at most `slots` names by the tails of the leader's leads. Shape of `tails` and `num_left`: `(1,
+    num_candidates)`."""
+    num_started = np.array([[history.num_started_units(name) for name in history.active]])
+    chosen: List[str] = []
+    while len(chosen) < slots and (num_left >= 1).any():
+        index = int(choose_next(tails, leader, num_started, num_left >= 1)[0])
+        num_started[0, index] += 1
+        num_left[0, index] -= 1
+        chosen.append(history.active[index])
+    return chosen
 
 
 def _subtract_pending(names: Sequence[str], history: History) -> List[str]:

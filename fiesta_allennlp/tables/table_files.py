@@ -20,12 +20,10 @@ from fiesta_allennlp.core.files import flatten, from_csv_cell, refuse_repeated_k
 from fiesta_allennlp.tables.corrections import (
     PATTERN_PIECE,
     TableError,
-    edit_lines,
     match_pattern,
     propose_pattern,
     shown_cell,
     shown_cells,
-    without_lines,
 )
 
 STANDARD_INPUT, STANDARD_INPUT_NAME = "-", "standard input"
@@ -34,7 +32,6 @@ SEPARATORS = (",", "\t", ";", "|")
 FRAME_READERS = {".xlsx": ("read_excel", "openpyxl"), ".parquet": ("read_parquet", "pyarrow")}
 """By ending, the function of pandas, and the package that it needs."""
 
-URL = re.compile(r"(https?|s3|gs):/+(.*)")
 DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+\s*%?)")
 
 Content = Any
@@ -100,9 +97,6 @@ def _name_candidates(records_by_file: Mapping[str, List[Record]]) -> None:
 
 def _find_files(path: str) -> Dict[str, Dict[str, str]]:
     """Return the files of a path or a pattern, each with the named parts of its path."""
-    if match := URL.match(path):
-        url = f"{match[1]}://{match[2]}"
-        raise TableError(f"{url} is a URL. Download the table, or pipe it.", edit_lines("curl -sL", url, ()))
     if path == STANDARD_INPUT or Path(path).is_file():
         return {path: {}}
     pieces = PATTERN_PIECE.split(path)
@@ -131,8 +125,7 @@ def read_file(path: str) -> Iterable[Record]:
         data = sys.stdin.buffer.read() if path == STANDARD_INPUT else Path(path).read_bytes()
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeDecodeError as error:
-        change = edit_lines("iconv -f WINDOWS-1252 -t UTF-8", path, ())
-        raise TableError(f"{name} is neither UTF-8 nor UTF-16 text (byte {error.start}).", change) from error
+        raise DataError(f"{name} is neither UTF-8 nor UTF-16 text (byte {error.start}). Save it as UTF-8.") from error
     except OSError as error:
         raise DataError(f"{name} cannot be read: {error.strerror}.") from error
     is_json = suffix in JSON_ENDINGS or (path == STANDARD_INPUT and text.lstrip()[:1] in ("{", "["))
@@ -184,11 +177,9 @@ def _records_of_csv(name: str, text: str) -> Iterator[Record]:
     line, header = rows[0]
     columns = [text or f"column {number}" for number, text in enumerate(header, start=1)]
     _refuse_repeated_column(f"{name}, line {line}", columns)
-    repeated_headers = [f"line {number}" for number, texts in rows[1:] if texts[: len(columns)] == columns]
-    if repeated_headers:
-        problem = f"{name}, {repeated_headers[0]}: the line repeats the header. Remove it."
-        raise TableError(problem, without_lines(name, repeated_headers))
     for number, texts in rows[1:] or [(line, [""] * len(columns))]:
+        if texts[: len(columns)] == columns:
+            raise DataError(f"{name}, line {number}: the line repeats the header. Remove it.")
         if len(texts) < len(columns) or any(texts[len(columns) :]):
             raise DataError(
                 f"{name}, line {number}: the line has {len(texts)} cells, but the header has {len(columns)}: "

@@ -16,7 +16,7 @@ from fiesta_allennlp.core.texts import comparison_key
 from fiesta_allennlp.selecting.provenance import BroughtRuns
 from fiesta_allennlp.tables import table_files
 from fiesta_allennlp.tables.columns import NAMES, Roles, cell_score
-from fiesta_allennlp.tables.corrections import TableError, edit_lines, shown_cell
+from fiesta_allennlp.tables.corrections import TableError, shown_cell
 from fiesta_allennlp.tables.run_identity import identify_runs
 from fiesta_allennlp.tables.run_table import Outcome, RunRow, RunTable, group_rows
 from fiesta_allennlp.tables.table_settings import COLUMNS, UNSCALED, BroughtSettings, NextSettings
@@ -35,9 +35,6 @@ STATES: Mapping[str, str] = {word: meaning for meaning, words in STATE_WORDS for
 
 MAX_SECONDS = 1e9
 """The longest duration of a run, some 30 years."""
-
-QUOTED_COMMA = r"""sed -E 's/"(-?[0-9]+),([0-9]+ *%?)"/\1.\2/g'"""
-"""The command that writes decimal commas as points."""
 
 SD_FILE = "sd="
 """Begins the value of `--scale` that names a file."""
@@ -144,8 +141,7 @@ def _read_outcome(record: table_files.Record, roles: Roles, state: Optional[str]
     if score is not None and abs(score) <= MAX_SCORE:
         return score
     if pointed := table_files.decimal_point(text):
-        problem = f"'{text}' has a decimal comma. Write a point: {pointed}."
-        raise TableError(f"{record.place}: {problem}", edit_lines(QUOTED_COMMA, record.file, [record.number]))
+        raise DataError(f"{record.place}: '{text}' has a decimal comma. Write a point: {pointed}.")
     raise DataError(
         f"{record.place}: a score must be a number of at most {MAX_SCORE:g} in magnitude but got "
         f"'{shorten(escape_invisible(text))}'. Correct it, write {FAILED} for a run that ended without a score, or "

@@ -167,7 +167,7 @@ ANYTHING = some.recursive(
 NAMES = [*(field.name for field in fields(Settings)), "max-evaluations", "nonsense"]
 
 
-@limits(max_examples=15, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@limits(max_examples=10, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(some.dictionaries(some.sampled_from(NAMES), ANYTHING, max_size=5))
 def test_anything_in_a_settings_file_is_taken_or_refused_with_its_name(values: Dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as scratch:

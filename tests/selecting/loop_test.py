@@ -469,7 +469,7 @@ def test_a_run_for_which_alone_the_machine_lacks_something_fails_after_all_pause
 ) -> None:
     """As with a long batch on one split: else it would be tried again and again, half of the time."""
     run.params = EQUALLY
-    executor = simulated(7200.0, slots=1, lacks=lambda request, now: request.name == "a-2", seconds_to_fail=7200.0)
+    executor = simulated(1800.0, slots=1, lacks=lambda request, now: request.name == "a-2", seconds_to_fail=1800.0)
     assert run.go(executor).stopped_by == "budget"
     assert [request.name for _, request in executor.begun].count("a-2") == len(RETRY_PAUSES) + 1
     kinds = [failure.kind for failure in run.history.failures]

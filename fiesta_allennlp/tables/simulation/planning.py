@@ -114,11 +114,6 @@ class Simulation(Printable):
         return tuple(SimulatedCandidate(name, mean, recommended.get(name, 0.0)) for name, mean in means.items())
 
     @property
-    def fewest_scores(self) -> Optional[int]:
-        """The number of splits or scores of a candidate that are taken for the truth; None if they never run out."""
-        return self.source.fewest_scores(self.simulator.sampling)
-
-    @property
     def summary(self) -> Mapping[str, Any]:
         settings, source = self.settings, self.source
         return {
@@ -130,7 +125,7 @@ class Simulation(Printable):
             "candidates": [asdict(candidate) for candidate in self.candidates],
             "sd": source.noise_sd,
             "num_done": self.simulator.num_done,
-            "fewest_scores": self.fewest_scores,
+            "fewest_scores": source.fewest_scores,
             "strategy": settings.strategy_params(),
             "splits": settings.splits,
             "batch_size": settings.batch_size,

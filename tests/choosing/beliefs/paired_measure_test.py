@@ -119,16 +119,16 @@ def test_all_right_against_all_wrong() -> None:
 
 
 def test_probabilities_are_calibrated_among_systems_drawn_from_a_wide_prior() -> None:
-    """P(best) of the winner after 30 documents, of 300 pairs: its mean is the share of right winners."""
+    """P(best) of the winner after 30 documents, of 150 pairs: its mean is the share of right winners."""
     rng, belief = np.random.default_rng(8), PairedMeasure(average="macro")
-    shares = rng.uniform(0.4, 0.9, (300, 2))
+    shares = rng.uniform(0.4, 0.9, (150, 2))
     histories = [
         labelled({name: rows_of(rng, share, 30, (0.6, 0.3, 0.1)) for name, share in zip("ab", pair, strict=True)})
         for pair in shares
     ]
     prob = np.array([belief.posterior(history).prob_best() for history in histories])
     right = prob.argmax(axis=1) == shares.argmax(axis=1)
-    assert right.mean() == pytest.approx(prob.max(axis=1).mean(), abs=3 * right.std() / 300**0.5)
+    assert right.mean() == pytest.approx(prob.max(axis=1).mean(), abs=3 * right.std() / 150**0.5)
 
 
 @pytest.mark.parametrize(
