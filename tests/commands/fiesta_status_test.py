@@ -47,7 +47,6 @@ def status(in_process: Callable[..., Any]) -> Any:
     return in_process("status")
 
 
-@pytest.mark.xdist_group("golden")
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -111,7 +110,6 @@ def test_what_is_no_selection_is_said(status: Any, tmp_path: Path) -> None:
     assert "--every" in status.refused(tmp_path, "--every", 0)
 
 
-@pytest.mark.xdist_group("golden")
 def test_a_finished_selection_as_json_is_its_result(
     status: Any, golden_copy: Callable[[str], Path], tmp_path: Path
 ) -> None:

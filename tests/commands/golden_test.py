@@ -12,8 +12,6 @@ from fiesta_allennlp.candidates import preparation
 from fiesta_allennlp.core.errors import ConfigError, StoreError
 from tests.golden import GOLDEN, SELECTIONS, facts_of_replay, facts_of_selection, project
 
-pytestmark = pytest.mark.xdist_group("golden")
-
 
 def about(value: Any, **tolerance: float) -> Any:
     """Plain data whose numbers need not agree in the last digits, which differ between versions of SciPy.
