@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, ClassVar, Dict, Iterator, List, Mapping, Tuple, Type
+from typing import Any, Callable, ClassVar, Dict, Iterator, List, Mapping, Type
 
 from rich.console import Console
 
@@ -101,7 +101,7 @@ class TrainingSelection(SelectionFamily):
             preparations = {
                 name: build_record(Preparation, candidate.facts)
                 for name, candidate in self.candidate_set.stored.items()
-                if name not in self.corrected
+                if name not in self.candidate_set.corrected
             }
             complete = {
                 name for name, built in preparations.items() if all(map(os.path.isfile, dict(built.vectors).values()))
@@ -142,12 +142,8 @@ class TrainingSelection(SelectionFamily):
         return candidates
 
     @property
-    def corrected(self) -> Tuple[str, ...]:
-        return self.candidate_set.corrected
-
-    @property
     def meta(self) -> Mapping[str, Any]:
-        return {"removed": sorted(self.candidate_set.removed)}
+        return {"removed": sorted(self.candidate_set.removed), "corrected": self.candidate_set.corrected}
 
     @property
     def code_files(self) -> List[str]:

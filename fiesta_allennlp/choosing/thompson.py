@@ -2,13 +2,14 @@
 
 from abc import abstractmethod
 from collections import Counter
-from typing import Any, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.probability.batch import choose_next
+from fiesta_allennlp.choosing.probability.task_leads import choose_task
 from fiesta_allennlp.choosing.strategy import Strategy, analyse, fill_evenly, have_units, valid_names
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History
@@ -188,6 +189,24 @@ def choose_names(
         num_started[0, index] += 1
         num_left[0, index] -= 1
         chosen.append(history.active[index])
+    return chosen
+
+
+def choose_tasks(history: History, decision: Decision, names: Sequence[str], *, num_starts: int) -> List[str]:
+    """Return the task of each of these runs: the one with the fewest units of a candidate until it has `num_starts` on
+    each, and then the one on which a unit makes the variance of its lead fall most; see `task_leads.choose_task`."""
+    parts, posterior, chosen = history.by_task, decision.posterior, []
+    units: Dict[Optional[str], np.ndarray] = {
+        name: np.array([[part.num_started_units(name) for part in parts.values()]], float) for name in history.active
+    }
+    for name in names:
+        task = int(units[name].argmin())
+        if posterior is not None and units[name].min() >= num_starts:
+            other, rival = (decision.rival,) * 2 if name == decision.best else (decision.best, name)
+            variances = posterior.leads.task_variances[None, :, 0, history.active.index(str(rival))]
+            task = int(choose_task(variances, units[name], units[other])[0])
+        units[name][0, task] += 1
+        chosen.append(list(parts)[task])
     return chosen
 
 

@@ -10,6 +10,7 @@ from typing import Any, Dict, Mapping, Optional, Union
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 
 SURROGATE_PATTERN = re.compile("[\ud800-\udfff]")
+"""Halves of surrogate pairs, which Jsonnet cannot read."""
 
 JsonnetSource = Union[Path, str]
 """A Jsonnet file, or a Jsonnet text."""
@@ -64,7 +65,8 @@ def _first_reason(message: str) -> str:
 def _evaluate(source: JsonnetSource, variables: ExternalVariables) -> str:
     from _jsonnet import evaluate_file, evaluate_snippet
 
-    ext_vars = {**VARIABLE_DEFAULTS, **_environment_variables(), **variables}
+    readable = {name: value for name, value in os.environ.items() if not SURROGATE_PATTERN.search(name + value)}
+    ext_vars = {**VARIABLE_DEFAULTS, **readable, **variables}
     is_text = isinstance(source, str)
     return evaluate_snippet("", source, ext_vars=ext_vars) if is_text else evaluate_file(str(source), ext_vars=ext_vars)
 
@@ -108,8 +110,3 @@ def _keys_by_text(container: Any) -> Dict[str, Any]:
     if isinstance(container, (dict, list)):
         return {str(key): key for key in (container if isinstance(container, dict) else range(len(container)))}
     return {}
-
-
-def _environment_variables() -> Dict[str, str]:
-    """Return the variables without halves of surrogate pairs, which Jsonnet cannot read."""
-    return {name: value for name, value in os.environ.items() if not SURROGATE_PATTERN.search(name + value)}

@@ -39,8 +39,8 @@ class StoreReader:
     def candidates(self) -> List[Candidate]:
         with translated_store_errors(self._path):
             rows = self._database.execute("SELECT * FROM candidates ORDER BY position").fetchall()
-            parsed = [{name: json.loads(row[name]) for name in ("config", "facts")} for row in rows]
-            return [registry.build_record(Candidate, {**row, **facts}) for row, facts in zip(rows, parsed, strict=True)]
+            parsed = ({**row, **{name: json.loads(row[name]) for name in ("config", "facts")}} for row in rows)
+            return [registry.build_record(Candidate, values) for values in parsed]
 
     def history(self, *, max_failures: int, score_threshold: Optional[failures.ScoreThreshold] = None) -> History:
         """Return everything so far, with all metrics of every run. A removed candidate, or one with `max_failures`

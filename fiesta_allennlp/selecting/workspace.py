@@ -40,13 +40,9 @@ def has_selection(directory: RunDirectory) -> bool:
     if not directory.store.exists() and not directory.finished_runs:
         return False
     DirectoryLock(directory).release()
-    if directory.finished_runs:
-        return True
-    try:
-        with open_for_reading(directory) as store:
-            return store.meta().is_started
-    except StoreError:
-        return True
+    with suppress(StoreError), open_for_reading(directory) as store:
+        return bool(directory.finished_runs) or store.meta().is_started
+    return True
 
 
 def check_no_foreign_files(directory: RunDirectory, *, force: bool) -> None:

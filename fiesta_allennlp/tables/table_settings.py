@@ -48,7 +48,7 @@ def done_note(done: Sequence[str]) -> Tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class TableSettings:
+class TableSettings(options.SettingsRecord):
     """The settings of every command that reads a table of scores: they say what the table means."""
 
     files: Tuple[str, ...] = options.option(
@@ -107,7 +107,7 @@ BROUGHT_GROUP = "Runs that exist already"
 
 
 @dataclass(frozen=True)
-class BroughtSettings:
+class BroughtSettings(options.SettingsRecord):
     """The options that say which runs exist already, and what their table means."""
 
     GROUPS: ClassVar[Tuple[str, ...]] = (BROUGHT_GROUP,)
@@ -119,9 +119,6 @@ class BroughtSettings:
         group=BROUGHT_GROUP,
         metavar="FILE",
     )
-
-    def __post_init__(self) -> None:
-        options.check_values(vars(self), type(self))
 
 
 TABLE_OPTIONS = tuple(f.name for f in fields(TableSettings) if f.name not in ("min_score", "done"))

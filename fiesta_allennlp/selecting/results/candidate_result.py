@@ -1,4 +1,4 @@
-"""A candidate in numbers: an entry of `candidates` in `selection.json`."""
+"""A candidate in numbers: an entry of `candidates` in `selection.json`. And by how much it leads another one."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from typing import Any, Literal, Mapping, Optional, Sequence, Tuple, Type, TypeV
 
 import numpy as np
 
+from fiesta_allennlp.choosing import t_tests
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.t_tests import Interval, compute_mean_interval, sample_sd
 from fiesta_allennlp.core.errors import MAX_ERROR_CHARACTERS
@@ -183,3 +184,44 @@ def failures_text(candidate: Any) -> str:
     if not candidate.num_missed:
         return str(candidate.failures)
     return missed if candidate.failures == candidate.num_missed else f"{candidate.failures}, {missed}"
+
+
+def paired_differences(first: CandidateResult, second: CandidateResult, *, is_paired: bool) -> np.ndarray:
+    """Return the differences on shared splits, none if there are fewer than three: failed runs leave the other one of
+    their split alone."""
+    sides = ((candidate.split_seeds, candidate.scores) for candidate in (first, second))
+    differences = t_tests.differences_on_shared_splits(*sides)
+    return differences if is_paired and len(differences) >= t_tests.MIN_NUM_SCORES else np.array([])
+
+
+@dataclass(frozen=True)
+class SeenLead:
+    """By how much a selection saw the winner ahead of a rival, None if too few runs tell.
+
+    `sds` are the sd of the differences on shared splits, or the sds of the winner and the rival.
+    """
+
+    rival: str
+    lead: Optional[float] = None
+    sds: Tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, winner: CandidateResult, rival: CandidateResult, *, sign: int, is_paired: bool) -> "SeenLead":
+        differences = paired_differences(winner, rival, is_paired=is_paired)
+        if len(differences):
+            return cls(rival.name, sign * float(np.mean(differences)), (float(np.std(differences, ddof=1)),))
+        if winner.sd is None or rival.sd is None:
+            return cls(rival.name)
+        return cls(rival.name, sign * float(np.mean(winner.scores) - np.mean(rival.scores)), (winner.sd, rival.sd))
+
+    def power(self, num_runs: int, *, share: float = 1.0, num_rivals: int = 1) -> Optional[float]:
+        """Return the probability that `num_runs` of each confirm a true difference of this share of the lead. With
+        several rivals, it is that of the strictest step of Holm's method. None if the lead is unknown."""
+        if self.lead is None:
+            return None
+        level = t_tests.CONFIRMATION_LEVEL / num_rivals
+        return t_tests.fresh_runs_power(share * self.lead, self.sds, num_runs, level=level)
+
+    def num_runs_for_claim(self, *, num_rivals: int = 1) -> Optional[int]:
+        """Return `fresh_runs_needed` for a difference as large as the lead; None if the lead is unknown."""
+        return None if self.lead is None else t_tests.fresh_runs_needed(self.lead, self.sds, num_rivals=num_rivals)

@@ -17,10 +17,10 @@ from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.selecting.provenance import MachineRuns, count_machine_runs
-from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, SeenLead
 from fiesta_allennlp.selecting.results.candidate_table import JSON, Printable, candidate_values
 from fiesta_allennlp.selecting.results.facts import DecisionFacts, computed_facts, fact_values, prob_first_wins
-from fiesta_allennlp.selecting.results.verdict import SeenLead, smallest_set
+from fiesta_allennlp.selecting.results.verdict import smallest_set
 from fiesta_allennlp.version import __version__
 
 FORMAT = 3

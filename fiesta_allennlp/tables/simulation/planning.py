@@ -7,10 +7,10 @@ from typing import Any, List, Mapping, Optional, Tuple, cast
 
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import TimeForecast, count_runs
+from fiesta_allennlp.choosing.t_tests import fresh_runs_needed
 from fiesta_allennlp.core.choice_settings import INDEPENDENT, SHARED
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.selecting.results.candidate_table import Printable
-from fiesta_allennlp.selecting.results.verdict import fresh_runs_needed
 from fiesta_allennlp.tables.simulation.outlook import Outlook, find_best
 from fiesta_allennlp.tables.simulation.problems import prepare_plan
 from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
