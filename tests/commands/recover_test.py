@@ -74,7 +74,9 @@ def test_a_directory_that_was_moved_goes_on_where_it_is(
     given = [*(write_config(name, **model) for name in ("one", "two")), "--metric", "accuracy", *EQUALLY, "--seed", 5]
     call.done(*given, "-s", run, "--budget", 2)
     with closing(RunStore(RunDirectory(run), create=False)) as store:  # as after a kill
-        store._database.execute("UPDATE evaluations SET status = 'pending', finished_order = NULL WHERE candidate = 'two'")
+        store._database.execute(
+            "UPDATE evaluations SET status = 'pending', finished_order = NULL WHERE candidate = 'two'"
+        )
     moved = tmp_path / "elsewhere" / "moved"
     moved.parent.mkdir()
     shutil.move(run, moved)
