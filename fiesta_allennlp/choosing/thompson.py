@@ -9,6 +9,7 @@ import numpy as np
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.probability.batch import choose_next
+from fiesta_allennlp.choosing.probability.task_leads import choose_task
 from fiesta_allennlp.choosing.strategy import Strategy, analyse, fill_evenly, have_units, valid_names
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History
@@ -188,6 +189,23 @@ def choose_names(
         num_started[0, index] += 1
         num_left[0, index] -= 1
         chosen.append(history.active[index])
+    return chosen
+
+
+def choose_tasks(history: History, decision: Decision, names: Sequence[str], *, num_starts: int) -> List[str]:
+    """Return the task of each of these runs: the one with the fewest units of a candidate until it has `num_starts` on
+    each, and then the one on which a unit makes the variance of its lead fall most; see `task_leads.choose_task`."""
+    parts, active, chosen = history.by_task, history.active, []
+    best, rival = str(decision.best), str(decision.rival)
+    units = {name: np.array([[own.num_started_units(name) for own in parts.values()]], float) for name in active}
+    for name in names:
+        task = int(units[name].argmin())
+        if decision.posterior is not None and units[name].min() >= num_starts:
+            lead = active.index(rival if name == best else name)
+            variances = decision.posterior.leads.task_variances[None, :, 0, lead]
+            task = int(choose_task(variances, units[name], units[rival if name == best else best])[0])
+        units[name][0, task] += 1
+        chosen.append(list(parts)[task])
     return chosen
 
 

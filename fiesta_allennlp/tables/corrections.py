@@ -3,10 +3,9 @@ and the patterns in these options, such as `results/{candidate}/seed{seed}/x.jso
 
 import re
 import shlex
-from collections import defaultdict
 from functools import cache
 from itertools import pairwise
-from typing import Any, DefaultDict, Dict, Iterable, List, Mapping, Optional, Sequence, Set
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.errors import MAX_CHOICES, TYPED_WORDS, DataError, escape_invisible, full_command, join_some
 from fiesta_allennlp.core.files import shorten
@@ -156,16 +155,3 @@ def propose_pattern(paths: Sequence[str]) -> str:
             pattern.append("{candidate}" if "{candidate}" not in pattern else "{split}")
     text = "/".join(pattern)
     return text if "{candidate}" in text else ""
-
-
-def find_patterns(columns: Sequence[str]) -> List[str]:
-    """Return the patterns of columns that differ only before ` - `, or in a number."""
-    texts: DefaultDict[str, Set[str]] = defaultdict(set)
-    for column in columns:
-        name, dash, metric = column.rpartition(" - ")
-        for match in () if dash else re.finditer(r"\d+", column):
-            part = "seed" if re.search(r"(?i)seed|run", column[: match.start()]) else "split"
-            texts[f"{column[: match.start()]}{{{part}}}{column[match.end() :]}"].add(column)
-        if dash:
-            texts[f"{{candidate}} - {metric}"].add(name)
-    return sorted((pattern for pattern, same in texts.items() if len(same) > 1), key=len)

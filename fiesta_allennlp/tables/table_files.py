@@ -17,14 +17,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Opt
 
 from fiesta_allennlp.core.errors import ConfigError, DataError, PackageError, full_command, join_some
 from fiesta_allennlp.core.files import flatten, from_csv_cell, refuse_repeated_keys, shown_value
-from fiesta_allennlp.tables.corrections import (
-    PATTERN_PIECE,
-    TableError,
-    match_pattern,
-    propose_pattern,
-    shown_cell,
-    shown_cells,
-)
+from fiesta_allennlp.tables import corrections
 
 STANDARD_INPUT, STANDARD_INPUT_NAME = "-", "standard input"
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
@@ -33,6 +26,8 @@ FRAME_READERS = {".xlsx": ("read_excel", "openpyxl"), ".parquet": ("read_parquet
 """By ending, the function of pandas, and the package that it needs."""
 
 DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+\s*%?)")
+
+EXAMPLE_ROW = '{"candidate": "a", "seed": 1, "score": 0.8}'
 
 Content = Any
 """Rows from Python: mappings of column names, a data frame, or a mapping from candidates to lists of scores."""
@@ -86,10 +81,10 @@ def _name_candidates(records_by_file: Mapping[str, List[Record]]) -> None:
         if not any(name.casefold() == "candidate" for record in records[:1] for name in record.cells)
     }
     if len({Path(path).stem for path in nameless}) < len(nameless):
-        pattern = propose_pattern(list(nameless))
+        pattern = corrections.propose_pattern(list(nameless))
         problem = f"{join_some(list(nameless), limit=2)}: {len(nameless)} files without a column of candidates have "
         changes = [{"files": (pattern,)}] if pattern else []
-        raise TableError(f"{problem}the same names. Say what the parts of their paths are.", *changes)
+        raise corrections.TableError(f"{problem}the same names. Say what the parts of their paths are.", *changes)
     for path, records in nameless.items():
         for record in records:
             record.cells["candidate"] = Path(path).stem
@@ -99,7 +94,7 @@ def _find_files(path: str) -> Dict[str, Dict[str, str]]:
     """Return the files of a path or a pattern, each with the named parts of its path."""
     if path == STANDARD_INPUT or Path(path).is_file():
         return {path: {}}
-    pieces = PATTERN_PIECE.split(path)
+    pieces = corrections.PATTERN_PIECE.split(path)
     if len(pieces) == 1 or Path(path).exists():
         is_directory = Path(path).is_dir()
         problem = "is a directory" if is_directory else "no such file"
@@ -108,7 +103,8 @@ def _find_files(path: str) -> Dict[str, Dict[str, str]]:
     glob_text = "".join(
         "*" if piece[:1] == "{" else piece if number % 2 else glob.escape(piece) for number, piece in enumerate(pieces)
     )
-    matches = {file: match_pattern(path, file, "[^/]") for file in sorted(glob.glob(glob_text, recursive=True))}
+    paths = sorted(glob.glob(glob_text, recursive=True))
+    matches = {file: corrections.match_pattern(path, file, "[^/]") for file in paths}
     files = {file: parts for file, parts in matches.items() if parts is not None and Path(file).is_file()}
     if not files:
         raise ConfigError(f"{path}: no file matches the pattern. {{name}} and * stand for characters without '/'.")
@@ -183,7 +179,7 @@ def _records_of_csv(name: str, text: str) -> Iterator[Record]:
         if len(texts) < len(columns) or any(texts[len(columns) :]):
             raise DataError(
                 f"{name}, line {number}: the line has {len(texts)} cells, but the header has {len(columns)}: "
-                f"{shown_cells(columns)}. Give both the same cells."
+                f"{corrections.shown_cells(columns)}. Give both the same cells."
             )
         yield Record(name, f"line {number}", dict(zip(columns, texts, strict=False)))
 
@@ -191,7 +187,7 @@ def _records_of_csv(name: str, text: str) -> Iterator[Record]:
 def _refuse_repeated_column(place: str, columns: Sequence[str]) -> None:
     column, number = Counter(columns).most_common(1)[0] if columns else ("", 0)
     if number > 1:
-        raise DataError(f"{place}: the column '{shown_cell(column)}' appears twice. Rename one.")
+        raise DataError(f"{place}: the column '{corrections.shown_cell(column)}' appears twice. Rename one.")
 
 
 def _records_of_json(name: str, text: str) -> Iterable[Record]:
@@ -227,14 +223,13 @@ def _records_of_object(name: str, content: Content, *, is_json: bool = False) ->
             content = rows
         elif is_json:
             raise DataError(
-                f"{name}: the object has only lists ({shown_cells(map(str, entries))}), which may be candidates, "
-                'metrics or seeds. Write a row for each run: [{"candidate": "a", "seed": 1, "score": 0.8}, ...].'
+                f"{name}: the object has only lists ({corrections.shown_cells(map(str, entries))}), which may be "
+                f"candidates, metrics or seeds. Write a row for each run: [{EXAMPLE_ROW}, ...]."
             )
         else:
             content = [{"candidate": key, "score": score} for key, scores in entries.items() for score in scores]
     if not isinstance(content, (list, tuple)) or not all(isinstance(row, Mapping) for row in content):
-        example = '{"candidate": "a", "seed": 1, "score": 0.8}'
-        raise DataError(f"{name}: expected rows such as {example} but got {shown_value(content)}.")
+        raise DataError(f"{name}: expected rows such as {EXAMPLE_ROW} but got {shown_value(content)}.")
     if not content:
         return [Record(name, "", dict.fromkeys(("candidate", "split", "seed", "score"), ""))]
     return [Record(name, f"row {number}", _cells(row)) for number, row in enumerate(content, start=1)]

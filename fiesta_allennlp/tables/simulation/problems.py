@@ -25,19 +25,12 @@ from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.selecting.database import translated_store_errors
 from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.selecting.store import open_for_reading
+from fiesta_allennlp.tables import table_settings
 from fiesta_allennlp.tables.next_runs import check_tasks
 from fiesta_allennlp.tables.run_table import RunTable
 from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScoreSource, number_splits, row_key
 from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
 from fiesta_allennlp.tables.table_reader import read_run_table
-from fiesta_allennlp.tables.table_settings import (
-    DEFAULT_NUM_CANDIDATES,
-    TABLE_OPTIONS,
-    PlanSettings,
-    ReplaySettings,
-    done_note,
-    refuse_table_options,
-)
 
 MIN_RUNS = 2
 """A single run of a candidate gives no estimate of the sd."""
@@ -143,7 +136,7 @@ BEST_MEAN = 0.5
 CHOICE_OPTIONS = tuple(f.name for f in fields(ChoiceSettings) if f.name != "budget")
 
 
-def prepare_plan(settings: PlanSettings) -> Simulator:
+def prepare_plan(settings: table_settings.PlanSettings) -> Simulator:
     """Read and check the problem that the settings describe."""
     path = Path(settings.source or "")
     source: ScoreSource
@@ -166,8 +159,10 @@ def prepare_plan(settings: PlanSettings) -> Simulator:
     return simulator
 
 
-def _describe_by_numbers(settings: PlanSettings) -> ScorePreset:
-    names = [f"candidate {number + 1}" for number in range(settings.candidates or DEFAULT_NUM_CANDIDATES)]
+def _describe_by_numbers(settings: table_settings.PlanSettings) -> ScorePreset:
+    names = [
+        f"candidate {number + 1}" for number in range(settings.candidates or table_settings.DEFAULT_NUM_CANDIDATES)
+    ]
     means = {name: BEST_MEAN - (settings.gap or 0.0) * bool(number) for number, name in enumerate(names)}
     return ScorePreset(
         "the numbers",
@@ -178,9 +173,9 @@ def _describe_by_numbers(settings: PlanSettings) -> ScorePreset:
     )
 
 
-def _read_selection(settings: PlanSettings, root: Path) -> Tuple[PosteriorScores, Mapping[str, Any]]:
+def _read_selection(settings: table_settings.PlanSettings, root: Path) -> Tuple[PosteriorScores, Mapping[str, Any]]:
     """Read the runs of a selection, and the settings that it has stored."""
-    refuse_table_options(settings, ("splits", *TABLE_OPTIONS), root)
+    table_settings.refuse_table_options(settings, ("splits", *table_settings.TABLE_OPTIONS), root)
     directory = RunDirectory(root)
     with open_for_reading(directory) as store, translated_store_errors(directory.store):
         meta = store.meta()
@@ -198,7 +193,7 @@ def _read_selection(settings: PlanSettings, root: Path) -> Tuple[PosteriorScores
 
 
 def _make_pilot(
-    settings: PlanSettings, history: History, metric: Metric, read_back: Optional[RunTable] = None
+    settings: table_settings.PlanSettings, history: History, metric: Metric, read_back: Optional[RunTable] = None
 ) -> PosteriorScores:
     """Return the runs of a pilot, as reported and numbered from 0, if they are enough for a plan."""
     name, mean_seconds = str(settings.source), history.mean_seconds
@@ -213,7 +208,7 @@ def _make_pilot(
             )
     if not np.ptp(np.concatenate([history.scores(candidate) for candidate in history.active])) > 0:
         raise DataError(f"{name}: all scores are equal, so the sd is unknown. Plan from --gap and --sd instead.")
-    seconds, finished, notes = {}, [], done_note(settings.done)
+    seconds, finished, notes = {}, [], table_settings.done_note(settings.done)
     for candidate in history.candidates:
         own = sorted(history.evaluations_of(candidate), key=lambda run: run.request.replicate)
         finished += [replace(run, request=replace(run.request, replicate=k)) for k, run in enumerate(own)]
@@ -227,12 +222,12 @@ def _make_pilot(
     return PosteriorScores(name, start, seconds, metric, notes, read_back)
 
 
-def _choose_settings(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings:
+def _choose_settings(settings: table_settings.PlanSettings, stored: Mapping[str, Any]) -> table_settings.ReplaySettings:
     """Overlay the settings on those of the selection. From a selection with a budget, keep only the belief."""
     names = CHOICE_OPTIONS if stored.get("budget") is None else ("belief",)
     stored_values = {name: stored[name] for name in names if stored.get(name) is not None}
     requested = {name: getattr(settings, name) for name in CHOICE_OPTIONS if getattr(settings, name) is not None}
-    choice = ReplaySettings(
+    choice = table_settings.ReplaySettings(
         **{**stored_values, **requested},
         scores=settings.source or "the numbers",
         splits=settings.splits or stored.get("splits", SHARED),
