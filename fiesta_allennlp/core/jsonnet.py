@@ -12,12 +12,6 @@ from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 SURROGATE_PATTERN = re.compile("[\ud800-\udfff]")
 """Halves of surrogate pairs, which Jsonnet cannot read."""
 
-JsonnetSource = Union[Path, str]
-"""A Jsonnet file, or a Jsonnet text."""
-
-ExternalVariables = Mapping[str, str]
-"""Texts for `std.extVar`."""
-
 VARIABLE_DEFAULTS = {
     "FIESTA_DATA": "data/semeval14",
     "FIESTA_TAGGING": "data/conll2003/eng.train,data/conll2003/eng.testa,data/conll2003/eng.testb",
@@ -35,10 +29,11 @@ def set_default_variables() -> None:
 
 
 def read_jsonnet(
-    source: JsonnetSource, *, overrides: str = "", variables: Optional[ExternalVariables] = None, label: str
+    source: Union[Path, str], *, overrides: str = "", variables: Optional[Mapping[str, str]] = None, label: str
 ) -> Any:
     """Return the content of a Jsonnet file or text as plain data. `overrides` is Jsonnet for `apply_overrides`;
-    `variables` win over those of the environment. Raise a `ConfigError` that calls the file `label`."""
+    `variables` are texts for `std.extVar`, which win over the environment. Raise a `ConfigError` that calls the file
+    `label`."""
     try:
         content = json.loads(_evaluate(source, variables or {}))
         changes = json.loads(_evaluate(overrides, variables or {})) if overrides else {}
@@ -62,7 +57,7 @@ def _first_reason(message: str) -> str:
     return f"{reason} ({trace[0].split()[0]})" if trace else reason
 
 
-def _evaluate(source: JsonnetSource, variables: ExternalVariables) -> str:
+def _evaluate(source: Union[Path, str], variables: Mapping[str, str]) -> str:
     from _jsonnet import evaluate_file, evaluate_snippet
 
     readable = {name: value for name, value in os.environ.items() if not SURROGATE_PATTERN.search(name + value)}
