@@ -25,6 +25,7 @@ SEPARATORS = (",", "\t", ";", "|")
 FRAME_READERS = {".xlsx": ("read_excel", "openpyxl"), ".parquet": ("read_parquet", "pyarrow")}
 """By ending, the function of pandas, and the package that it needs."""
 
+URL = re.compile(r"(https?|s3|gs):/+(.*)")
 DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+\s*%?)")
 
 EXAMPLE_ROW = '{"candidate": "a", "seed": 1, "score": 0.8}'
@@ -92,6 +93,8 @@ def _name_candidates(records_by_file: Mapping[str, List[Record]]) -> None:
 
 def _find_files(path: str) -> Dict[str, Dict[str, str]]:
     """Return the files of a path or a pattern, each with the named parts of its path."""
+    if match := URL.match(path):
+        raise DataError(f"{match[1]}://{match[2]} is a URL. Download the table, or pipe it.")
     if path == STANDARD_INPUT or Path(path).is_file():
         return {path: {}}
     pieces = corrections.PATTERN_PIECE.split(path)

@@ -136,11 +136,13 @@ def test_a_line_is_that_on_which_its_record_begins() -> None:
             scores("s.csv")
 
 
-def test_a_pipe_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_is_read_and_a_url_is_said_to_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
     for text in (ROWS, json.dumps([{"candidate": "a", "score": 0.5}, {"candidate": "b", "score": 0.4}])):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
         table = read_run_table(Path("-"), NextSettings(scores="-"))
         assert (set(table.scores), table.name, table.files) == ({"a", "b"}, "standard input", ())
+    with pytest.raises(DataError, match="^https://example.org/a.csv is a URL."):
+        scores("https://example.org/a.csv")
 
 
 def test_what_needs_another_package_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
