@@ -114,9 +114,10 @@ def start_server() -> str:
 def serve(listening: socket.socket) -> List[str]:
     """Fork for every command that is asked for. Returns the command's arguments in the process that is to be it."""
     if find_spec("allennlp"):
-        import allennlp.commands  # noqa: F401
+        from fiesta_allennlp.candidates.allennlp import loaded  # hides the GPUs: commands that are forked can use them
 
-        import fiesta_allennlp.plugin  # noqa: F401
+        loaded.logging.FILE_FRIENDLY_LOGGING = False
+        del sys.modules[loaded.__name__]  # a command's workers import it, and log as it says
 
     gc.freeze()  # else every command goes through all that was imported when it ends, which takes seconds
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait for the commands
@@ -212,6 +213,7 @@ def main() -> None:
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     sys.stdout.flush()
+    sys.stderr.flush()
     os._exit(status or 0)
 
 

@@ -156,8 +156,8 @@ def test_followed_as_json_a_selection_prints_an_object_a_line(tmp_path: Path) ->
     said, _ = interrupted.communicate()
     assert (interrupted.returncode, said) == (130, "Interrupted. The selection is not affected.\n")
     go.touch()
-    lines += followed.communicate()[0].splitlines()
-    assert (command.wait(), followed.returncode) == (0, 0)
+    lines += followed.stdout.readlines()  # `communicate` lacks what was read ahead of the two lines
+    assert (command.wait(), followed.wait()) == (0, 0)
     objects = [json.loads(line) for line in lines]
     assert all(list(entry) == KEYS for entry in objects)
     assert [entry["running"] for entry in objects] == [True] * (len(objects) - 1) + [False]
