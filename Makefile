@@ -18,7 +18,7 @@ export UV_SYSTEM_CERTS = 1
 export UV_NATIVE_TLS = 1
 CERTS := $(firstword $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/ca-bundle.pem /etc/ssl/cert.pem))
 
-PYTEST := -m pytest -q --numprocesses auto --maxprocesses 4 --dist loadgroup
+PYTEST := -m pytest -q --numprocesses auto --maxprocesses 4 --dist loadfile
 LIGHT := $(VENV)-light
 
 .PHONY: install select restaurants test test-light check docs format requirements clean

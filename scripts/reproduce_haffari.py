@@ -115,10 +115,6 @@ class SyntheticDocuments(ScoreSource):
     def true_means(self) -> Dict[str, float]:
         return dict(self.measures)
 
-    def fitted(self, sampling: Sampling) -> "SyntheticDocuments":
-        """All ways of drawing work: documents never run out, and every system has its own."""
-        return self
-
     def draw(
         self, sampling: Sampling, *, split_rng: np.random.Generator, score_rngs: Mapping[str, np.random.Generator]
     ) -> DrawnDocuments:

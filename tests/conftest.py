@@ -1,6 +1,7 @@
 """What several tests share: the data variable, a Ray cluster, a Slurm, a tiny text classification task, one thread."""
 
 import json
+import math
 import os
 import random
 import secrets
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from multiprocessing import forkserver, util
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator
+from typing import Any, Callable, Dict, Iterator, List
 
 import psutil
 import pytest
@@ -38,6 +39,16 @@ HAS_ALLENNLP = find_spec("allennlp") is not None
 NOT_LIGHT = {"allennlp", "sklearn", "statsmodels", "torch", "yaml"}
 """In the light install, the files of tests that import one of them are skipped. A `conftest.py` imports none."""
 
+LONGEST_FILES = (
+    "slurm_test.py",
+    "ray_test.py",
+    "recover_test.py",
+    "fiesta_select_test.py",
+    "fiesta_confirm_test.py",
+    "fiesta_documents_test.py",
+)
+"""In the order in which they begin."""
+
 _FORK_SERVER: Any = forkserver._forkserver  # type: ignore[attr-defined]
 _ENSURE_RUNNING = _FORK_SERVER.ensure_running
 PRELOADED = [
@@ -52,7 +63,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Load AllenNLP, which takes seconds, but not where pytest-xdist only hands out tests to other processes."""
     if not hasattr(config, "workerinput") and config.getoption("dist", "no") != "no":
         warm.start_server()
-        config.option.dist = "loadgroup"  # else several processes start what the tests of a group share
+        config.option.dist = "loadfile"  # else several processes start the cluster that the tests of a file share
+        config.option.loadscopereorder = False
         config.option.tx = [f"popen//python={sys.executable} {warm.__file__}"] * len(config.option.tx)
     elif HAS_ALLENNLP:
         import fiesta_allennlp.candidates.allennlp.loaded  # noqa: F401
@@ -66,6 +78,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """A process more than cores, because many tests wait for jobs of a cluster, and for processes to end."""
     return len(os.sched_getaffinity(0)) + 1
+
+
+def pytest_collection_modifyitems(items: List[pytest.Item]) -> None:
+    """Begin with the longest files: else one of them is at work at the end, while the other processes have nothing."""
+    items.sort(key=lambda item: LONGEST_FILES.index(item.path.name) if item.path.name in LONGEST_FILES else math.inf)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,25 +1,22 @@
 """A gate: whether candidates are no worse than a baseline, by more than a drop that is allowed."""
 
 from dataclasses import replace
-from typing import Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.choosing.beliefs.belief import Posterior
 from fiesta_allennlp.choosing.decision import Decision, GateDecision, GateVerdict
-from fiesta_allennlp.choosing.probability.batch import Rules
 from fiesta_allennlp.choosing.probability.leads import Leads
 from fiesta_allennlp.choosing.strategy import Strategy, analyse
-from fiesta_allennlp.choosing.thompson import TopTwo
+from fiesta_allennlp.choosing.thompson import TopTwo, choose_names
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 from fiesta_allennlp.core.records import History
 
-WORDS = ("open", "better", "no worse", "worse")
-OPEN, BETTER, NO_WORSE, WORSE = range(4)
+OPEN, BETTER, NO_WORSE, WORSE = "open", "better", "no worse", "worse"
 
 
 def judge_against(leads: Leads, max_drop: float, allowed: np.ndarray) -> np.ndarray:
-    """Return the verdict about each candidate, as its place in `WORDS`.
+    """Return the verdict about each candidate.
 
     With p(m) the probability that a candidate is better than the baseline by more than m, and a the error that is
     allowed: better if 1 - p(0) <= a, or else no worse if 1 - p(-drop) <= a, worse if p(-drop) <= a. Shape:
@@ -53,6 +50,8 @@ class Gate(TopTwo):
             rule of its own.
     """
 
+    choose_at_once: Any = None  # the rules of many selections at once name a winner
+
     def __init__(
         self, strategy: Strategy, candidates: Sequence[str], *, against: str, max_drop: Optional[float]
     ) -> None:
@@ -77,17 +76,15 @@ class Gate(TopTwo):
         verdicts = tuple(self._judge(history, decision.posterior)) if self.may_stop(history, decision) else ()
         return replace(decision, gate=GateDecision(self.against, self.max_drop, verdicts))
 
-    def _judge(self, history: History, posterior: Optional[Posterior]) -> Iterator[GateVerdict]:
-        assert posterior is not None
+    def _judge(self, history: History, posterior: Any) -> Iterator[GateVerdict]:
         leads, names = posterior.leads_of(history.active.index(self.against)), history.active
-        rivals = np.arange(len(names))[:, None]
-        units = np.concatenate([self.num_units_of_pair(history, leads, rival) for rival in rivals])
+        units = np.concatenate([self.num_units_of_pair(history, leads, np.array([k])) for k in range(len(names))])
         allowed = self.stop.allowed_error(units, self.confidence)
-        codes = np.where(units >= self.to_win, judge_against(leads, self.max_drop, allowed[None])[0], OPEN)
-        numbers = -history.sign * leads.difference[0], leads.tails()[0], leads.tails(-self.max_drop)[0], allowed
-        for name, code, *own in zip(names, codes, *(each.tolist() for each in numbers), strict=True):
+        words = np.where(units >= self.to_win, judge_against(leads, self.max_drop, allowed[None])[0], OPEN)
+        columns = words, -history.sign * leads.difference[0], leads.tails()[0], leads.tails(-self.max_drop)[0], allowed
+        for name, *own in zip(names, *(each.tolist() for each in columns), strict=True):
             if name != self.against:
-                yield GateVerdict(name, WORDS[code], *own)
+                yield GateVerdict(name, *own)
 
     def _missing_runs(self, history: History, decision: Decision) -> Optional[Tuple[str, ...]]:
         return () if decision.gate and decision.gate.verdicts and not decision.gate.open else None
@@ -98,13 +95,10 @@ class Gate(TopTwo):
         pairs = [replace(decision, best=self.against, rival=name, margin=-self.max_drop) for name in names]
         return all(super(Gate, self)._is_hopeless(history, pair, room) for pair in pairs)
 
-    def rules(self, limit: int, num_slots: int) -> Optional[Rules]:
-        return None  # those of many selections name a winner
-
     def choose(self, history: History, decision: Decision, slots: int, rng: np.random.Generator) -> List[str]:
         assert decision.gate is not None
         names, is_open = history.active, {self.against, *decision.gate.open}
         chance = {each.candidate: min(each.prob_no_worse, 1 - each.prob_no_worse) for each in decision.gate.verdicts}
         num_left = np.array([[self.num_left(history, name) if name in is_open else 0 for name in names]])
         chances = np.array([[chance.get(name, 0.5) for name in names]])
-        return self.choose_from(history, chances, names.index(self.against), num_left, slots)
+        return choose_names(history, chances, np.array([names.index(self.against)]), num_left, slots)

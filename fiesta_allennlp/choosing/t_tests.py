@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import nctdtr, stdtr, stdtrit
 
 from fiesta_allennlp.choosing.beliefs.belief import Posterior
+from fiesta_allennlp.core.choice_settings import MIN_FRESH_RUNS, POWER
 
 INTERVAL_LEVEL = 0.95
 """The probability of every interval in a result."""
@@ -24,6 +25,9 @@ Interval = Tuple[float, float]
 
 MAX_TIERED = 100
 """The most candidates whose pairs are all compared for tiers, which takes a tenth of a second."""
+
+MAX_FRESH_RUNS = 500
+"""The largest number of fresh runs of each candidate to propose."""
 
 MAX_NONCENTRALITY = 35.0
 """Above it, the noncentral t of SciPy loses its accuracy, and the power is 1 for any number of runs to consider."""
@@ -115,6 +119,17 @@ def fresh_runs_power(difference: float, sds: Sequence[float], num_runs: int, *, 
     return t_test_power(difference, standard_error=float(np.hypot.reduce(errors)), df=df, level=level)
 
 
+def fresh_runs_needed(difference: float, sds: Sequence[float], *, num_rivals: int = 1) -> Optional[int]:
+    """Return the fewest runs of each of two candidates that confirm a true difference with probability 0.8. None
+    if there is no difference, or more than `MAX_FRESH_RUNS` are needed. The arguments are those of
+    `fresh_runs_power`."""
+    if difference <= 0:
+        return None
+    level = CONFIRMATION_LEVEL / num_rivals
+    numbers = range(MIN_FRESH_RUNS, MAX_FRESH_RUNS + 1)
+    return next((n for n in numbers if fresh_runs_power(difference, sds, n, level=level) >= POWER), None)
+
+
 def run_to_run_sd(differences: np.ndarray, scores: Sequence[np.ndarray]) -> float:
     """Return the run-to-run sd of two candidates: on one split, by the differences on shared splits, or without these
     the root mean square of their sds."""
@@ -127,9 +142,9 @@ def find_tiers(posterior: Optional[Posterior], names: Sequence[str], confidence:
     """Return the tier of each candidate; empty without a posterior, or with more than `MAX_TIERED` candidates."""
     if posterior is None or len(names) > MAX_TIERED:
         return {}
-    leads = [posterior.leads_of(index) for index in range(len(names))]
-    apart = tell_apart(np.array([each.tails()[0] for each in leads]), 1 - confidence)
-    return dict(zip(names, tier_letters(apart, -leads[0].difference[0]), strict=True))
+    tails = np.array([posterior.leads_of(index).tails()[0] for index in range(len(names))])
+    letters = tier_letters(tell_apart(tails, 1 - confidence), -posterior.leads.difference[0])
+    return dict(zip(names, letters, strict=True))
 
 
 def tell_apart(tails: np.ndarray, level: float) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.probability.batch import choose_next
+from fiesta_allennlp.choosing.probability.task_leads import choose_task
 from fiesta_allennlp.choosing.strategy import Strategy, analyse, fill_evenly, have_units, valid_names
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History
@@ -138,22 +139,7 @@ class TopTwo(PosteriorSampling):
         assert decision.posterior is not None
         leads = decision.posterior.leads
         num_left = np.array([[self.num_left(history, name) for name in history.active]])
-        return self.choose_from(history, leads.tails(decision.margin), int(leads.leader[0]), num_left, slots)
-
-    def choose_from(
-        self, history: History, tails: np.ndarray, leader: int, num_left: np.ndarray, slots: int
-    ) -> List[str]:
-        """Return at most `slots` names by the tails of the leader's leads. Shape of `tails` and `num_left`: `(1,
-        num_candidates)`."""
-        names = history.active
-        num_started = np.array([[history.num_started_units(name) for name in names]])
-        chosen: List[str] = []
-        while len(chosen) < slots and (num_left >= 1).any():
-            index = int(self.choose_at_once(tails, np.array([leader]), num_started, num_left >= 1)[0])
-            num_started[0, index] += 1
-            num_left[0, index] -= 1
-            chosen.append(names[index])
-        return chosen
+        return choose_names(history, leads.tails(decision.margin), leads.leader, num_left, slots)
 
 
 @Strategy.register("ttts")
@@ -189,6 +175,38 @@ class TopTwoThompson(Drawing):
             others = weights if any(weights.values()) else dict.fromkeys(weights, 1.0)
             chosen.append(leader if is_leader else draw_names(others, 1, rng)[0])
         return chosen
+
+
+def choose_names(
+    history: History, tails: np.ndarray, leader: np.ndarray, num_left: np.ndarray, slots: int
+) -> List[str]:
+    """Return at most `slots` names by the tails of the leader's leads. Shape of `tails` and `num_left`: `(1,
+    num_candidates)`."""
+    num_started = np.array([[history.num_started_units(name) for name in history.active]])
+    chosen: List[str] = []
+    while len(chosen) < slots and (num_left >= 1).any():
+        index = int(choose_next(tails, leader, num_started, num_left >= 1)[0])
+        num_started[0, index] += 1
+        num_left[0, index] -= 1
+        chosen.append(history.active[index])
+    return chosen
+
+
+def choose_tasks(history: History, decision: Decision, names: Sequence[str], *, num_starts: int) -> List[str]:
+    """Return the task of each of these runs: the one with the fewest units of a candidate until it has `num_starts` on
+    each, and then the one on which a unit makes the variance of its lead fall most; see `task_leads.choose_task`."""
+    parts, active, chosen = history.by_task, history.active, []
+    best, rival = str(decision.best), str(decision.rival)
+    units = {name: np.array([[own.num_started_units(name) for own in parts.values()]], float) for name in active}
+    for name in names:
+        task = int(units[name].argmin())
+        if decision.posterior is not None and units[name].min() >= num_starts:
+            lead = active.index(rival if name == best else name)
+            variances = decision.posterior.leads.task_variances[None, :, 0, lead]
+            task = int(choose_task(variances, units[name], units[rival if name == best else best])[0])
+        units[name][0, task] += 1
+        chosen.append(list(parts)[task])
+    return chosen
 
 
 def _subtract_pending(names: Sequence[str], history: History) -> List[str]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Mapping, Optional, Tuple
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.choice_settings import MIN_FRESH_RUNS, POWER, seed_option
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
-from fiesta_allennlp.core.options import RESOURCES_GROUP, check_values, declared_options, flag, option
+from fiesta_allennlp.core.options import RESOURCES_GROUP, SettingsRecord, check_values, declared_options, flag, option
 from fiesta_allennlp.core.texts import split_names
 
 CONFIRMATION_GROUP = "Confirmation"
@@ -15,7 +15,7 @@ NUM_FRESH_RUNS = 10
 
 
 @dataclass(frozen=True)
-class ConfirmSettings:
+class ConfirmSettings(SettingsRecord):
     """The settings of `fiesta confirm`, apart from those about resources, which are those of `fiesta select`."""
 
     GROUPS: ClassVar[Tuple[str, ...]] = (CONFIRMATION_GROUP,)
@@ -35,9 +35,6 @@ class ConfirmSettings:
         parse=split_names,
     )
     seed: Optional[int] = seed_option(CONFIRMATION_GROUP, "a confirmation (default: random, recorded)")
-
-    def __post_init__(self) -> None:
-        check_values(vars(self), type(self))
 
     def check_can_resume(self) -> None:
         """Refuse everything that was fixed when the confirmation began."""

@@ -11,9 +11,9 @@ import numpy as np
 
 from fiesta_allennlp.choosing.t_tests import CONFIRMATION_LEVEL, INTERVAL_LEVEL, Interval, TTest, holm, run_to_run_sd
 from fiesta_allennlp.core.choice_settings import SHARED
+from fiesta_allennlp.selecting.results.candidate_result import SeenLead, paired_differences
 from fiesta_allennlp.selecting.results.candidate_table import Printable
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.verdict import SeenLead, paired_differences
 from fiesta_allennlp.version import __version__
 
 FORMAT = 2

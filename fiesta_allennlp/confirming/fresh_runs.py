@@ -27,9 +27,9 @@ from fiesta_allennlp.selecting.lock import is_at_work
 from fiesta_allennlp.selecting.loop import Display
 from fiesta_allennlp.selecting.objections import find_questions
 from fiesta_allennlp.selecting.provenance import changed_code, check_current_directory, describe_environment
-from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, SeenLead
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.verdict import SeenLead, judge
+from fiesta_allennlp.selecting.results.verdict import judge
 from fiesta_allennlp.selecting.session import StoredState, run_selection
 from fiesta_allennlp.selecting.store import Meta, open_for_reading
 from fiesta_allennlp.selecting.workspace import has_selection

@@ -44,7 +44,7 @@ ChoiceSettingsType = TypeVar("ChoiceSettingsType", bound="ChoiceSettings")
 
 
 @dataclass(frozen=True)
-class ChoiceSettings:
+class ChoiceSettings(options.SettingsRecord):
     """Settings that decide which candidate runs next and when a selection ends.
 
     `strategy`, `belief` and `stop` are registered names or JSON objects with a `type`. A subclass adds options as
@@ -92,9 +92,6 @@ class ChoiceSettings:
         f"stop after this many runs (default {MAX_EVALUATIONS_PER_CANDIDATE} per candidate)"
     )
 
-    def __post_init__(self) -> None:
-        options.check_values(vars(self), type(self))
-
     @classmethod
     def from_layers(cls: Type[ChoiceSettingsType], *layers: Mapping[str, Any]) -> ChoiceSettingsType:
         """Make the settings from layers of given values, as `merge_settings` merges them."""
@@ -141,46 +138,35 @@ class ChoiceSettings:
 
 def min_score_option(group: str) -> Any:
     """Declare the option `--min-score`, below this heading."""
-    return option(
-        None,
-        "a run with a score below X (above X for a minimized metric) counts as failed, not as a score; the share that "
-        "failed is reported",
-        group=group,
-        metavar="X",
-        is_rare=True,
-    )
+    worse = "a run with a score below X (above X for a minimized metric) counts as failed, not as a score"
+    return option(None, f"{worse}; the share that failed is reported", group=group, metavar="X", is_rare=True)
 
 
 def splits_option(group: str, *, default: Optional[str] = SHARED) -> Any:
     """Declare the option `--splits`, below this heading."""
-    help = options.mention_default(
-        "shared: run k of every candidate uses split k; independent: every run draws its own split, as in the paper; "
-        "official: the config's own training, validation and test sets, so only seeds vary",
-        SHARED,
+    help = (
+        "shared (default): run k of every candidate uses split k; independent: every run draws its own split, as in "
+        "the paper; official: the config's own training, validation and test sets, so only seeds vary"
     )
     return option(default, help, group=group, choices=SPLITS, is_fixed=True)
 
 
 def preset_option() -> Any:
-    return selection_option(
-        None,
+    help = (
         "paper: the procedure of the FIESTA paper, --strategy ttts --belief student_t --stop bayesian --splits "
-        "independent, or with --budget sequential_halving; options that you set yourself override it",
-        choices=tuple(PRESETS),
-        is_rare=True,
+        "independent, or with --budget sequential_halving; options that you set yourself override it"
     )
+    return selection_option(None, help, choices=tuple(PRESETS), is_rare=True)
 
 
 def seed_option(group: str, purpose: str = "a selection (default: random, saved in selection.json)") -> Any:
-    return option(
-        None, f"master random seed, to repeat {purpose}", group=group, metavar="N", least=0, is_fixed=True, is_rare=True
-    )
+    help = f"master random seed, to repeat {purpose}"
+    return option(None, help, group=group, metavar="N", least=0, is_fixed=True, is_rare=True)
 
 
 def max_failures_option(candidate: str = "candidate", runs: str = "runs") -> Any:
-    return options.resource_option(
-        MAX_FAILURES, f"drop a {candidate} after this number of failed {runs}", least=1, is_rare=True
-    )
+    help = f"drop a {candidate} after this number of failed {runs}"
+    return options.resource_option(MAX_FAILURES, help, least=1, is_rare=True)
 
 
 class SelectionSettings(ChoiceSettings):

@@ -4,9 +4,9 @@ import os
 import re
 import sys
 import textwrap
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from functools import partial
-from typing import IO, Any, Callable, Iterator, Optional, TextIO, cast
+from typing import IO, Any, Callable, Iterator, Optional, cast
 
 from rich.console import Console
 from rich.text import Text
@@ -89,14 +89,13 @@ class _PipeSafeFile:
 @contextmanager
 def pipe_safe_streams() -> Iterator[None]:
     """Let this process write to its standard streams even if nobody reads them."""
-    original_streams = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (cast(TextIO, _PipeSafeFile(stream)) for stream in original_streams)
-    try:
-        yield
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        sys.stdout, sys.stderr = original_streams
+    output, errors = (cast(Any, _PipeSafeFile(stream)) for stream in (sys.stdout, sys.stderr))
+    with redirect_stdout(output), redirect_stderr(errors):
+        try:
+            yield
+        finally:
+            output.flush()
+            errors.flush()
 
 
 def _wrap_lines(message: str, width: int) -> str:

@@ -148,24 +148,17 @@ MAX_SHOWN, MAX_CHOICES = 8, 40
 """How many of several names, or of several reasons, a message has; and how many of which the user must choose one."""
 
 MAX_NAME_CHARACTERS = 200
-MAX_LINE_CHARACTERS = MAX_ERROR_CHARACTERS + MAX_SHOWN * MAX_NAME_CHARACTERS
-"""The lengths of the longest of several names in a message, and of the longest line about some of them."""
+"""The length of the longest of several names in a message."""
 
 
 def cut_text(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]} ..."
 
 
-def join_some(
-    texts: Collection[str],
-    separator: str = ", ",
-    *,
-    limit: int = MAX_SHOWN,
-    max_characters: int = MAX_NAME_CHARACTERS,
-) -> str:
+def join_some(texts: Collection[str], separator: str = ", ", *, limit: int = MAX_SHOWN) -> str:
     """Join names that users chose, or what is said about them: the first `limit`, each cut if long, and the number of
     the others."""
-    shown = [cut_text(text, max_characters) for text in islice(texts, limit)]
+    shown = [cut_text(text, MAX_NAME_CHARACTERS) for text in islice(texts, limit)]
     num_more = len(texts) - len(shown)
     return separator.join([*shown, f"and {num_more} more"] if num_more else shown)
 
@@ -238,9 +231,10 @@ def combined_error(reasons: Mapping[str, str], *, noun: str) -> ConfigError:
     labels_by_reason: Dict[str, List[str]] = {}
     for label, reason in reasons.items():
         labels_by_reason.setdefault(reason, []).append(label)
-    lines = [f"{join_some(labels)}: {reason}" for reason, labels in labels_by_reason.items()]
-    shown = join_some(lines, "\n  ", max_characters=MAX_LINE_CHARACTERS)
-    return ConfigError(f"{len(reasons)} {noun}:\n  {shown}")
+    lines = [f"\n  {join_some(labels)}: {reason}" for reason, labels in labels_by_reason.items()]
+    num_more = len(lines) - MAX_SHOWN
+    more = f"\n  and {num_more} more" if num_more > 0 else ""
+    return ConfigError(f"{len(reasons)} {noun}:{''.join(lines[:MAX_SHOWN])}{more}")
 
 
 def describe_as_sentence(error: BaseException) -> str:

@@ -114,6 +114,14 @@ def flag(name: str) -> str:
 # The check.
 
 
+@dataclass(frozen=True)
+class SettingsRecord:
+    """A record of settings whose options are checked when it is made."""
+
+    def __post_init__(self) -> None:
+        check_values(vars(self), type(self))
+
+
 def check_values(values: Mapping[str, Any], settings: type) -> None:
     """Refuse a value that the option of this settings class does not allow: of another kind, not a choice, or out of
     range. Each is checked alone, and defaults need no check."""

@@ -389,13 +389,6 @@ class History:
         new_history.__dict__["_finished_runs"] = finished_runs
         return new_history
 
-    def with_outcomes(self, outcomes: Iterable["Outcome"]) -> "History":
-        """Return this history with these finished and failed runs too."""
-        all_outcomes = tuple(outcomes)
-        failures = tuple(outcome for outcome in all_outcomes if isinstance(outcome, Failure))
-        finished = self.with_finished(outcome for outcome in all_outcomes if isinstance(outcome, Evaluation))
-        return finished._copy_with(failures=(*self.failures, *failures))
-
     def with_pending(self, requests: Iterable[Request]) -> "History":
         """Return this history with these requests pending too."""
         return self._copy_with(pending=(*self.pending, *requests))

@@ -14,7 +14,7 @@ from fiesta_allennlp.core.texts import count_text, number_text
 from fiesta_allennlp.reports import words
 from fiesta_allennlp.selecting.results.candidate_table import Columns, Table, TerminalLines, candidate_table, show
 from fiesta_allennlp.selecting.results.facts import NEXT, fact_sentences, fact_values
-from fiesta_allennlp.selecting.results.task_standing import task_table
+from fiesta_allennlp.selecting.results.verdict import task_table
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.simulation.planning import Simulation, plan, replay
 from fiesta_allennlp.tables.simulation.score_sources import ScoreSource

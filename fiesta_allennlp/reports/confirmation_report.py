@@ -11,8 +11,8 @@ from fiesta_allennlp.core import texts
 from fiesta_allennlp.core.choice_settings import POWER
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.selecting.loop import Display
+from fiesta_allennlp.selecting.results.candidate_result import SeenLead
 from fiesta_allennlp.selecting.results.candidate_table import Columns, Table, TerminalLines, show
-from fiesta_allennlp.selecting.results.verdict import SeenLead
 
 
 def confirmation_table(confirmations: Sequence[Confirmation]) -> Table:

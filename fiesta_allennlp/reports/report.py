@@ -26,7 +26,7 @@ from fiesta_allennlp.selecting.results.candidate_table import (
     candidate_table,
     candidate_values,
 )
-from fiesta_allennlp.selecting.results.task_standing import task_table
+from fiesta_allennlp.selecting.results.verdict import task_table
 from fiesta_allennlp.tables.table_settings import split_table_argument
 
 PathLike = Union[str, Path]

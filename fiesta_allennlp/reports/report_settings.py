@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Optional, Tuple
 
 from fiesta_allennlp.core.choice_settings import BELIEF, CONFIG_METAVAR, MAX_FAILURES, ChoiceSettings, splits_option
-from fiesta_allennlp.core.options import check_values, option, restated_option
+from fiesta_allennlp.core.options import SettingsRecord, option, restated_option
 from fiesta_allennlp.tables.table_settings import SCORES_GROUP, TABLE_OPTIONS, NextSettings, TableSettings
 
 REPORT_GROUP, FOLLOW_GROUP = "Report", "Following"
@@ -15,7 +15,7 @@ UNRECORDED_OPTIONS = (*TABLE_OPTIONS, "done", "splits", "belief", "margin", "max
 
 
 @dataclass(frozen=True)
-class StatusSettings:
+class StatusSettings(SettingsRecord):
     """The settings of `fiesta status`. Names and defaults are those of the command's options."""
 
     GROUPS: ClassVar[Tuple[str, ...]] = (FOLLOW_GROUP,)
@@ -28,9 +28,6 @@ class StatusSettings:
         False, "print one JSON object; with --follow one per line", group=FOLLOW_GROUP, can_be_undone=False
     )
     every: float = option(10.0, "with --follow: seconds between tables", group=FOLLOW_GROUP, metavar="SECONDS", above=0)
-
-    def __post_init__(self) -> None:
-        check_values(vars(self), type(self))
 
 
 @dataclass(frozen=True)
@@ -68,6 +65,3 @@ class ReportSettings(TableSettings):
         metavar="N",
         least=1,
     )
-
-    def __post_init__(self) -> None:
-        check_values(vars(self), type(self))

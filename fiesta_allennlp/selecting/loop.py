@@ -15,7 +15,7 @@ from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.core import metrics, seeding
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError, full_command, join_some, received_signals
-from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.core.records import Evaluation, Failure, History, MachineHistory, Outcome, Request
 from fiesta_allennlp.running.executor import Evaluator, Executor
 from fiesta_allennlp.selecting import failures, objections
 from fiesta_allennlp.selecting.store import RunStore
@@ -76,12 +76,8 @@ class WorkingTime:
         return self._earlier_seconds + time.monotonic() - self._start
 
     @property
-    def is_over(self) -> bool:
-        return self.seconds >= self._max_seconds
-
-    @property
-    def seconds_to_wait(self) -> float:
-        return min(SECONDS_BETWEEN_SAVES, max(0.0, self._max_seconds - self.seconds))
+    def seconds_left(self) -> float:
+        return max(0.0, self._max_seconds - self.seconds)
 
     def save(self, *, force: bool = False) -> None:
         """Write the time down, unless that was done less than a minute ago."""
@@ -143,7 +139,7 @@ class SelectionLoop:
             if decision.stopped_by is not None:
                 self._release_runs(history.pending)
                 return decision
-            if working_time.is_over:
+            if not working_time.seconds_left:
                 return replace(decision, stopped_by="max_hours")
             for request in self.retries.take_due(self._num_free_slots):
                 self._submit(request)
@@ -154,7 +150,7 @@ class SelectionLoop:
                 self._notify_state(self._read_history(), decision)
             if not self.active_requests and not self.retries.waiting_requests:
                 raise RuntimeError(f"{self.strategy} proposes no runs and does not stop. Fix its `propose`.")
-            outcome = self._wait_for_outcome(timeout=working_time.seconds_to_wait)
+            outcome = self._wait_for_outcome(timeout=min(SECONDS_BETWEEN_SAVES, working_time.seconds_left))
             working_time.save()
             if outcome is not None:
                 self.active_requests.discard(outcome.request)
@@ -190,11 +186,7 @@ class SelectionLoop:
         """Stop runs of withdrawn candidates, and those that wait for their next try although their failure counts by
         now, so that their slots are free. Return the history."""
         history = self._read_history()
-        unwanted_runs = [
-            request
-            for request in history.pending
-            if request.candidate in history.withdrawn or history.has_failed(request)
-        ]
+        unwanted_runs = [r for r in history.pending if r.candidate in history.withdrawn or history.has_failed(r)]
         if not unwanted_runs:
             return history
         logger.info("stop %s", join_some([request.name for request in unwanted_runs]))
@@ -249,7 +241,8 @@ class SelectionLoop:
         history, request, machine, will_retry = self._read_history(), outcome.request, outcome.origin.machine, False
         if isinstance(outcome, Failure):
             failures.raise_if_fatal(outcome, self.directory.root)
-            will_retry = not history.with_outcomes([outcome]).machines.is_of_candidate(outcome)
+            failed_runs = (*history.failures, outcome)
+            will_retry = not MachineHistory(history.evaluations, failed_runs).is_of_candidate(outcome)
             if not will_retry:
                 self._check_metric(outcome, history)
                 outcome = self.retries.mark_unfit(outcome, history, max_failures=self.max_failures)

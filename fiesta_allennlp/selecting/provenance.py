@@ -169,14 +169,11 @@ class BroughtRuns:
     @property
     def sentences(self) -> Tuple[str, ...]:
         """What is taken, in words."""
-        finished, failed = (
-            Counter(outcome.request.candidate for outcome in self.outcomes if isinstance(outcome, kind))
-            for kind in (Evaluation, Failure)
-        )
-        texts = [
-            f"{count_text(counts.total(), noun)} ({join_some([f'{name} {count}' for name, count in counts.items()])})"
-            for counts, noun in ((finished, "run"), (failed, "failed run"))
-            if counts
-        ]
+        texts = []
+        for kind, noun in ((Evaluation, "run"), (Failure, "failed run")):
+            counts = Counter(outcome.request.candidate for outcome in self.outcomes if isinstance(outcome, kind))
+            if counts:
+                counts_text = join_some([f"{name} {count}" for name, count in counts.items()])
+                texts.append(f"{count_text(counts.total(), noun)} ({counts_text})")
         left_out = f" Left out: {join_some(list(self.left_out))}." if self.left_out else ""
         return f"Taken from {self.file}: {' and '.join(texts)}.{left_out}", BROUGHT_CAUTION

@@ -46,7 +46,7 @@ class SelectionFamily(ABC):
 
     `name` is written into the store, `settings_class` is the class of its settings, and `candidates_option` the option
     that names the candidates. `run_noun` is the word for a run. `settings` are complete once it is prepared,
-    `candidates` then have their facts, and the store keeps both, with `meta`, which are further fields of `Meta`. Of
+    `candidates` then have their facts, and the store keeps both, with `meta`, further arguments of `put_candidates`. Of
     the files in `code_files`, which runs execute in addition to the packages of `--include-package`, it keeps digests.
     """
 
@@ -75,11 +75,6 @@ class SelectionFamily(ABC):
     @property
     def meta(self) -> Mapping[str, Any]:
         return {}
-
-    @property
-    def corrected(self) -> Sequence[str]:
-        """The candidates of the store that have another config now."""
-        return ()
 
     @property
     def code_files(self) -> Sequence[str]:
@@ -145,8 +140,7 @@ def dry_run(
     """Check, build and open everything for a new selection, and keep nothing, for a dry run."""
     with tempfile.TemporaryDirectory() as scratch:
         directory = RunDirectory(Path(scratch))
-        stored = replace(beginning or StoredState(), directory=directory)
-        selection = family.check(settings, stored)
+        selection = family.check(settings, replace(beginning or StoredState(), directory=directory))
         with selection.prepare_runs(directory, console):
             yield selection
 
@@ -246,7 +240,6 @@ class _Session:
                 values.update(brought=selection.brought.outcomes, brought_facts=selection.brought.facts)
             store.put_candidates(
                 selection.candidates,
-                corrected=selection.corrected,
                 kind=selection.name,
                 settings=settings_to_json(settings),
                 version=__version__,

@@ -40,13 +40,9 @@ def has_selection(directory: RunDirectory) -> bool:
     if not directory.store.exists() and not directory.finished_runs:
         return False
     DirectoryLock(directory).release()
-    if directory.finished_runs:
-        return True
-    try:
-        with open_for_reading(directory) as store:
-            return store.meta().is_started
-    except StoreError:
-        return True
+    with suppress(StoreError), open_for_reading(directory) as store:
+        return bool(directory.finished_runs) or store.meta().is_started
+    return True
 
 
 def check_no_foreign_files(directory: RunDirectory, *, force: bool) -> None:
@@ -172,14 +168,12 @@ class BestModelKeeper(Listener):
     def keep_only(self, candidates: Collection[Optional[str]], history: History) -> None:
         """Delete all models except the best one of each of these candidates."""
         for name in history.candidates:
-            runs = [evaluation for evaluation in history.evaluations if evaluation.request.candidate == name]
-            runs_with_models = [run for run in runs if any(path.exists() for path in self._models(run))]
-            best = max(runs_with_models, key=lambda run: self.sign * run.score, default=None)
-            unused_runs = [f for f in history.failures if f.kind == "score" and f.request.candidate == name]
-            other_runs: List[Outcome] = [run for run in runs_with_models if run is not best or name not in candidates]
-            for run in [*unused_runs, *other_runs]:
-                for path in self._models(run):
-                    delete(path)
+            runs = [run for run in history.evaluations_of(name) if any(path.exists() for path in self._models(run))]
+            best = max(runs, key=lambda run: self.sign * run.score, default=None) if name in candidates else None
+            missed = (f for f in history.failures if f.kind == "score" and f.request.candidate == name)
+            outcomes: List[Outcome] = [*runs, *missed]
+            for path in [path for run in outcomes if run is not best for path in self._models(run)]:
+                delete(path)
 
     def _models(self, run: Outcome) -> List[Path]:
         return [self.directory.archive(run.request.name), self.directory.model(run.request.name)]

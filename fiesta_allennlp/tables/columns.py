@@ -11,7 +11,6 @@ from fiesta_allennlp.core.texts import comparison_key, split_names
 from fiesta_allennlp.tables.corrections import (
     Change,
     TableError,
-    find_patterns,
     keep_rows,
     match_pattern,
     propose_pattern,
@@ -75,7 +74,11 @@ class Roles:
         self._melt()
         self.columns = {role: self._role_columns(role) for role in COLUMNS}
         self._used.update(column for columns in self.columns.values() for column in columns)
-        self._refuse_missing()
+        missing = [role for role in ("candidate", "score") if not self.columns[role]]
+        if missing:
+            option = "--columns candidate=COLUMN" if missing[0] == "candidate" else "--score COLUMN"
+            problem = f"no column is the {missing[0]}. Name it with {option}. Columns: {shown_cells(self._names)}."
+            raise TableError(f"{self._name}: {problem}", *_propose_roles(self._free_cells("state"), self.columns))
         self.score_text = self.score_text or self.columns["score"][0]
         if self._is_official:
             self.columns["split"] = ()
@@ -96,14 +99,6 @@ class Roles:
     def keep(self, role: str, names: Sequence[str]) -> Change:
         """Return the change that leaves out the rows with other names; none for a role of several columns."""
         return keep_rows(self.option_text(role), names) if names and len(self.columns[role]) == 1 else {}
-
-    def _refuse_missing(self) -> None:
-        """Refuse a table without a candidate or a score, with the columns that may be them."""
-        missing = [role for role in ("candidate", "score") if not self.columns[role]]
-        if missing:
-            option = "--columns candidate=COLUMN" if missing[0] == "candidate" else "--score COLUMN"
-            problem = f"no column is the {missing[0]}. Name it with {option}. Columns: {shown_cells(self._names)}."
-            raise TableError(f"{self._name}: {problem}", *_propose_roles(self._free_cells("state"), self.columns))
 
     def _free_cells(self, *roles: str) -> Dict[str, List[str]]:
         """Return the cells of the columns that are not used, and are not named as one of these roles."""
@@ -127,7 +122,7 @@ class Roles:
             return column
         word = re.compile(rf"(?i)(?<![^\W_]){re.escape(name)}(?![^\W_])")
         is_score = name == self._headers.get("score", "").lstrip("+-")
-        patterns = find_patterns(self._names) if is_score else []
+        patterns = _find_patterns(self._names) if is_score else []
         longer_names = sorted(filter(word.search, (*patterns, *self._names)), key=_measure_rank)
         changes: List[Change] = [{"rename": (name, other)} for other in near_names(name, self._names) or longer_names]
         if is_score and not changes:
@@ -256,9 +251,22 @@ def _numbers_of(cells: Mapping[str, List[str]]) -> Dict[str, List[str]]:
     return {column: texts for column, texts in cells.items() if texts and None not in map(cell_score, texts)}
 
 
+def _find_patterns(columns: Sequence[str]) -> List[str]:
+    """Return the patterns of columns that differ only before ` - `, or in a number."""
+    texts: DefaultDict[str, Set[str]] = defaultdict(set)
+    for column in columns:
+        name, dash, metric = column.rpartition(" - ")
+        for match in () if dash else re.finditer(r"\d+", column):
+            part = "seed" if re.search(r"(?i)seed|run", column[: match.start()]) else "split"
+            texts[f"{column[: match.start()]}{{{part}}}{column[match.end() :]}"].add(column)
+        if dash:
+            texts[f"{{candidate}} - {metric}"].add(name)
+    return sorted((pattern for pattern, same in texts.items() if len(same) > 1), key=len)
+
+
 def _propose_scores(numbers: Mapping[str, List[str]]) -> List[Dict[str, Any]]:
     """Return patterns of columns; or else the columns of numbers that vary most, those of a test set first."""
-    patterns = find_patterns(list(numbers))
+    patterns = _find_patterns(list(numbers))
     if patterns and "{candidate}" in patterns[0]:
         rows = [column for column in numbers if not any(match_pattern(pattern, column) for pattern in patterns)]
         return [{"score": patterns[0], **(keep_rows(rows[0], numbers[rows[0]][-1:]) if rows else {})}]

@@ -3,10 +3,9 @@ and the patterns in these options, such as `results/{candidate}/seed{seed}/x.jso
 
 import re
 import shlex
-from collections import defaultdict
 from functools import cache
 from itertools import pairwise
-from typing import Any, DefaultDict, Dict, Iterable, List, Mapping, Optional, Sequence, Set
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.core.errors import MAX_CHOICES, TYPED_WORDS, DataError, escape_invisible, full_command, join_some
 from fiesta_allennlp.core.files import shorten
@@ -30,8 +29,8 @@ PATTERN_PIECE = re.compile(r"(\{[^{}]+\}|\*\*/|\*)")
 
 Change = Mapping[str, Any]
 """What to change in a command: the values of options, which are added to the user's where these are tuples or mappings.
-Three keys are not options: `files` replaces the files, `pipe` is a command whose output is the table instead of a file,
-with this file, and `rename` is a name in the user's options with the right one."""
+Two keys are not options: `files` replaces the files, and `rename` is a name in the user's options with the right one.
+"""
 
 
 class TableError(DataError):
@@ -63,47 +62,30 @@ def keep_rows(column: str, values: Iterable[str]) -> Change:
     return {"where": (f"{column}={join_names(values)}",)}
 
 
-def without_lines(file: str, numbers: Sequence[str]) -> Change:
-    """Return the change that leaves out lines of a file, such as `line 4`; none for rows that are not lines."""
-    return edit_lines("sed " + shlex.quote(";".join(f"{number[5:]}d" for number in numbers)), file, numbers)
-
-
-def edit_lines(command: str, file: str, numbers: Sequence[str]) -> Change:
-    """Return the change that passes a file through a command; none unless the rows with these numbers are lines."""
-    is_text = all(number.startswith("line ") for number in numbers)
-    return {"pipe": (f"{command} {shlex.quote(file)}", file)} if is_text else {}
-
-
 def _corrected_command(settings: Any, change: Change) -> str:
-    """Return the user's command with this change, or the settings of a call from Python; empty for a change of the text
-    unless it is that of the only file."""
-    names = [name for name in change if name not in ("files", "pipe", "rename")]
-    options = {name: _added(getattr(settings, name), change[name]) for name in names}
+    """Return the user's command with this change, or the settings of a call from Python."""
+    options = {
+        name: _added(getattr(settings, name), value)
+        for name, value in change.items()
+        if name not in ("files", "rename")
+    }
     words = TYPED_WORDS.get()
     if not words:
         return ", ".join(f"{name}={value!r}" for name, value in options.items())
     paths = [getattr(settings, "scores", "") or getattr(settings, "source", ""), *settings.files]
     if words[0] == "select":  # it takes tables in our own columns only
         words = ("next", *paths, "--output", "runs.csv")
-    flags = set(map(flag, names))
+    flags = set(map(flag, options))
     kept: List[str] = []
     for before, word in pairwise(words):
         options_of_word = {before, word.partition("=")[0]}
         if word not in paths and flags.isdisjoint(options_of_word):
-            is_naming = not NAMING_FLAGS.isdisjoint(options_of_word)
-            kept.append(_renamed(word, *change["rename"]) if is_naming and "rename" in change else word)
-    pipe, file = change.get("pipe", ("", ""))
-    if pipe and paths != [file]:
-        return ""
-    files = ["-"] if pipe else change.get("files", paths)
+            if "rename" in change and not NAMING_FLAGS.isdisjoint(options_of_word):
+                name, right_name = change["rename"]
+                word = re.sub(rf"(?<!\w)(?<!--){re.escape(name)}(?!\w)", right_name.replace("\\", r"\\"), word)
+            kept.append(word)
     typed = [word for name, value in options.items() for word in _typed_words(name, value)]
-    command = f"{full_command(words[0])} {shlex.join([*files, *kept, *typed])}"
-    return f"{pipe} | {command}" if pipe else command
-
-
-def _renamed(text: str, name: str, right_name: str) -> str:
-    """Return a word of the user's command with the right name of a column."""
-    return re.sub(rf"(?<!\w)(?<!--){re.escape(name)}(?!\w)", lambda _: right_name, text)
+    return f"{full_command(words[0])} {shlex.join([*change.get('files', paths), *kept, *typed])}"
 
 
 def _added(own: Any, value: Any) -> Any:
@@ -173,16 +155,3 @@ def propose_pattern(paths: Sequence[str]) -> str:
             pattern.append("{candidate}" if "{candidate}" not in pattern else "{split}")
     text = "/".join(pattern)
     return text if "{candidate}" in text else ""
-
-
-def find_patterns(columns: Sequence[str]) -> List[str]:
-    """Return the patterns of columns that differ only before ` - `, or in a number."""
-    texts: DefaultDict[str, Set[str]] = defaultdict(set)
-    for column in columns:
-        name, dash, metric = column.rpartition(" - ")
-        for match in () if dash else re.finditer(r"\d+", column):
-            part = "seed" if re.search(r"(?i)seed|run", column[: match.start()]) else "split"
-            texts[f"{column[: match.start()]}{{{part}}}{column[match.end() :]}"].add(column)
-        if dash:
-            texts[f"{{candidate}} - {metric}"].add(name)
-    return sorted((pattern for pattern, same in texts.items() if len(same) > 1), key=len)

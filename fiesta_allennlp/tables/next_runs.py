@@ -4,9 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
-
-import numpy as np
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT
 from fiesta_allennlp.choosing.decision import Decision
@@ -14,8 +12,8 @@ from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import Forecast, forecast_selection
 from fiesta_allennlp.choosing.gate import Gate
 from fiesta_allennlp.choosing.probability.batch import NUM_STARTS
-from fiesta_allennlp.choosing.probability.task_leads import choose_task
 from fiesta_allennlp.choosing.strategy import Strategy, build_strategy, have_units
+from fiesta_allennlp.choosing.thompson import choose_tasks
 from fiesta_allennlp.core.choice_settings import CONFIDENCE, OFFICIAL, SHARED
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.metrics import Metric
@@ -103,7 +101,8 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
         ConfigError: where a setting is invalid, or there are fewer than two candidates.
         DataError: where the table is wrong, with the line and the value.
     """
-    table = read_run_table(Path(settings.scores or "rows"), settings, content).with_candidates(settings.candidates)
+    table = read_run_table(Path(settings.scores or "rows"), settings, content)
+    table = replace(table, runs={**dict.fromkeys((*table.runs, *settings.candidates), 0), **table.runs})
     settings = replace(settings, splits=settings.splits or (SHARED if table.has_splits else OFFICIAL))
     history = ScoreThreshold(settings.min_score, table.metric.minimise).apply_to(table.history())
     history = history.with_withdrawn(max_failures=settings.max_failures)
@@ -111,10 +110,12 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
     decision = strategy.recommend(history)
     seconds_per_run = (settings.seconds or history.mean_seconds or 0.0) / settings.workers
     proposed_names = strategy.propose(history, settings.workers, strategy_rng(settings.seed, len(table.rows)))
-    tasks = _choose_tasks(history, decision, proposed_names, num_starts=strategy.num_starts)
-    num_begun = len(proposed_names) + len(history.pending)
+    tasks = choose_tasks(history, decision, proposed_names, num_starts=strategy.num_starts)
+    parts, least = history.by_task.values(), strategy.belief.min_evaluations
+    num_missing = {name: sum(max(0, least - part.num_finished(name)) for part in parts) for name in history.active}
     forecast = forecast_selection(strategy, history, decision, strategy_rng(settings.seed, len(history.evaluations)))
     if forecast is not None:
+        num_begun = len(proposed_names) + len(history.pending)
         forecast = replace(forecast.at_least(num_begun), seconds_per_run=seconds_per_run)
     result = Result.from_decision(
         history,
@@ -134,15 +135,8 @@ def next_runs(settings: NextSettings, content: Content = None) -> NextRuns:
         table=table,
         workers=settings.workers,
         notes=(*done_note(settings.done), *failed_notes(history)),
-        num_missing=_count_missing(history, strategy.belief.min_evaluations),
+        num_missing={name: number for name, number in num_missing.items() if number},
     )
-
-
-def _count_missing(history: History, least: int) -> Dict[str, int]:
-    """Return how many runs each candidate lacks that has fewer than the model of the scores needs, on all tasks."""
-    parts = history.by_task.values()
-    num_missing = {name: sum(max(0, least - part.num_finished(name)) for part in parts) for name in history.active}
-    return {name: number for name, number in num_missing.items() if number}
 
 
 def _prepare_strategy(settings: NextSettings, table: RunTable, history: History) -> Strategy:
@@ -175,8 +169,7 @@ def check_tasks(settings: Any, strategy: Strategy, history: History) -> None:
     """
     if not history.tasks:
         return
-    has_rules = isinstance(strategy, FixedConfidence) and strategy.rules(1, 1) is not None
-    if not has_rules or type(strategy.belief) is not ModeratedT:
+    if not (isinstance(strategy, FixedConfidence) and strategy.rules(1, 1)) or type(strategy.belief) is not ModeratedT:
         raise ConfigError(
             f"{len(history.by_task)} tasks need the default posterior, sampling rule and stopping rule. Remove "
             "--strategy, --belief, --stop, --budget and --preset, or keep one task with --where."
@@ -202,42 +195,21 @@ def _assign_splits_and_seeds(
     """Assign each proposed run a split that its candidate has not had on the task, and a seed that no run has had: the
     next number, or a fresh number where the seeds of the rows are unknown. Splits start at 0, but seeds at 1, so that
     nobody mistakes one for the other."""
-    split_orders: Mapping[str, List[str]] = defaultdict(list)
-    used_splits: Mapping[Tuple[str, str], Set[str]] = defaultdict(set)
-    for row in table.rows:
-        task = row.task if len(table.tasks) > 1 else ""
-        used_splits[row.candidate, task].add(row.split)
-        if row.split not in split_orders[task]:
-            split_orders[task].append(row.split)
-    numbers = [int(row.seed) for row in table.rows if row.seed.isdecimal()]
+    rows = table.rows if len(table.tasks) > 1 else [row._replace(task="") for row in table.rows]
+    used = {row[:3] for row in rows}
+    splits_of_tasks: Dict[str, Dict[str, None]] = defaultdict(dict)  # in the order of the rows
+    for row in rows:
+        splits_of_tasks[row.task][row.split] = None
+    numbers = [int(row.seed) for row in rows if row.seed.isdecimal()]
     next_seed = max(numbers, default=0) + 1
-    if table.rows and not table.knows_seeds:
-        next_seed = int(strategy_rng(settings.seed, len(table.rows)).integers(*FRESH_SEEDS))
+    if rows and not table.knows_seeds:
+        next_seed = int(strategy_rng(settings.seed, len(rows)).integers(*FRESH_SEEDS))
     for name, task in zip(candidate_names, tasks, strict=True):
-        split, split_order, used = "", split_orders[task], used_splits[name, task]
+        split, splits = "", splits_of_tasks[task]
         if settings.splits != OFFICIAL:
-            unused = [other for other in split_order if other not in used] if settings.splits == SHARED else []
-            split = unused[0] if unused else next(str(number) for number in count() if str(number) not in split_order)
-            if not unused:
-                split_order.append(split)
-            used.add(split)
+            unused = [own for own in splits if (name, task, own) not in used] if settings.splits == SHARED else []
+            split = unused[0] if unused else next(str(number) for number in count() if str(number) not in splits)
+            splits[split] = None
+            used.add((name, task, split))
         seed, next_seed = (split, next_seed) if table.are_splits_seeds else (str(next_seed), next_seed + 1)
         yield NextRun(name, split, seed, task)
-
-
-def _choose_tasks(history: History, decision: Decision, names: Sequence[str], *, num_starts: int) -> List[str]:
-    """Return the task of each of these runs: the one with the fewest units of a candidate until it has `num_starts` on
-    each, and then the one on which a unit makes the variance of its lead fall most; see `task_leads.choose_task`."""
-    parts, posterior, chosen = history.by_task, decision.posterior, []
-    units: Dict[Optional[str], np.ndarray] = {
-        name: np.array([[part.num_started_units(name) for part in parts.values()]], float) for name in history.active
-    }
-    for name in names:
-        task = int(units[name].argmin())
-        if posterior is not None and units[name].min() >= num_starts:
-            other, rival = (decision.rival,) * 2 if name == decision.best else (decision.best, name)
-            variances = posterior.leads.task_variances[None, :, 0, history.active.index(str(rival))]
-            task = int(choose_task(variances, units[name], units[other])[0])
-        units[name][0, task] += 1
-        chosen.append(list(parts)[task])
-    return chosen

@@ -10,7 +10,7 @@ from fiesta_allennlp.core.errors import DataError, join_some
 from fiesta_allennlp.core.metrics import Metric, have_two_units
 from fiesta_allennlp.selecting.objections import UNITS
 from fiesta_allennlp.tables.columns import NAMES, TIME, Roles
-from fiesta_allennlp.tables.corrections import Change, TableError, keep_rows, shown_cell, shown_cells, without_lines
+from fiesta_allennlp.tables.corrections import Change, TableError, keep_rows, shown_cell, shown_cells
 from fiesta_allennlp.tables.run_table import RunRow, group_rows
 from fiesta_allennlp.tables.table_files import cell_number, cell_order
 
@@ -216,8 +216,7 @@ def _merge_rows(rows: Sequence[RunRow], roles: Roles) -> List[RunRow]:
         raise _repeat_error(*differing[0], roles)
     if pairs:
         first, row = pairs[0]
-        change = without_lines(row.record.file, [row.record.number for _, row in pairs])
-        raise TableError(f"{row.place}: the same row as in {first.place}. Remove it.", change)
+        raise DataError(f"{row.place}: the same row as in {first.place}. Remove it.")
     kept = {id((scored[run] or same)[-1]) for run, same in rows_by_run.items()}
     return [row for row in rows if id(row) in kept]
 
@@ -226,11 +225,10 @@ def _refuse_missing_tasks(rows: Sequence[RunRow], roles: Roles, awaited: Any) ->
     """Refuse a candidate without a run on a task of another one, unless it is one of `--candidates`: `fiesta next`
     proposes its runs."""
     awaits = isinstance(awaited, tuple)
-    tasks = list(dict.fromkeys(row.task for row in rows))
+    tasks = dict.fromkeys(row.task for row in rows)
     by_candidate = {name: {row.task for row in own} for name, own in group_rows(rows, "candidate").items()}
     complete = [name for name, own in by_candidate.items() if len(own) == len(tasks) or (awaits and name in awaited)]
-    lacking = tuple(name for name in by_candidate if name not in complete)
-    if lacking:
+    if lacking := tuple(name for name in by_candidate if name not in complete):
         missing = next(task for task in tasks if task not in by_candidate[lacking[0]])
         raise TableError(
             f"{rows[0].record.file}: candidate '{lacking[0]}' has no run on the task '{missing}'. Candidates are "
@@ -243,11 +241,8 @@ def _refuse_missing_tasks(rows: Sequence[RunRow], roles: Roles, awaited: Any) ->
 
 def _keep_largest(rows: Sequence[RunRow], roles: Roles) -> Sequence[RunRow]:
     """Return the rows of a run with the largest values of `--where COLUMN=last`; all rows without it."""
-    if len(rows) < 2:
-        return rows
-    steps = [[_step_number(row, column) for column in roles.largest] for row in rows]
-    largest = max(steps)
-    return [row for row, step in zip(rows, steps, strict=True) if step == largest]
+    steps = [[_step_number(row, column) for column in roles.largest] for row in rows] if len(rows) > 1 else []
+    return [row for row, step in zip(rows, steps, strict=True) if step == max(steps)] if steps else rows
 
 
 def _step_number(row: RunRow, column: str) -> float:

@@ -3,7 +3,7 @@
 import csv
 import math
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
@@ -13,9 +13,8 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Seq
 from fiesta_allennlp.core.errors import DataError, join_some
 from fiesta_allennlp.core.files import atomic_replacement, shorten, to_csv_cell
 from fiesta_allennlp.core.metrics import Metric
-from fiesta_allennlp.core.records import Evaluation, Failure, History, Origin, Request
+from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.texts import count_text
-from fiesta_allennlp.selecting.provenance import BroughtRuns
 from fiesta_allennlp.tables.columns import NAMES
 from fiesta_allennlp.tables.corrections import shown_cell
 from fiesta_allennlp.tables.table_files import STANDARD_INPUT_NAME, Record, cell_number
@@ -112,7 +111,15 @@ class RunTable:
     def lines(self) -> Tuple[str, ...]:
         """Three lines about the runs, the splits and the columns, and one for each note."""
         named = [f"{role} = {shown_cell(text)}" for role, text in self.columns.items() if text]
-        return (self._runs_line(), self._splits_line(), f"columns: {', '.join(named)}", *self.notes)
+        counts = (
+            f"{self.num_failed} failed" if self.num_failed else "",
+            f"{self.num_unfinished} not finished" if self.num_unfinished else "",
+            f"{self.num_nameless} left out, without a score and a name, split or seed" if self.num_nameless else "",
+        )
+        tasks = f"average of {len(self.tasks)} tasks ({join_some(self.tasks)})" if len(self.tasks) > 1 else ""
+        facts = "; ".join(filter(None, (tasks, self._splits_text(), ", ".join(filter(None, counts)))))
+        remedy = ". If all runs share one official split: --splits official" if self.are_splits_assumed else ""
+        return (self._runs_line(), facts + remedy, f"columns: {', '.join(named)}", *self.notes)
 
     def _runs_line(self) -> str:
         has_one_each = len(self.runs) > 1 and set(self.runs.values()) == {1}
@@ -123,17 +130,6 @@ class RunTable:
             f"{self.name}: {count_text(num_runs, 'run')} of {count_text(len(self.runs), 'candidate')}{each} "
             f"({join_some(names)}), {scores}the {'lowest' if self.metric.minimise else 'highest'} mean wins"
         )
-
-    def _splits_line(self) -> str:
-        counts = (
-            f"{self.num_failed} failed" if self.num_failed else "",
-            f"{self.num_unfinished} not finished" if self.num_unfinished else "",
-            f"{self.num_nameless} left out, without a score and a name, split or seed" if self.num_nameless else "",
-        )
-        tasks = f"average of {len(self.tasks)} tasks ({join_some(self.tasks)})" if len(self.tasks) > 1 else ""
-        facts = "; ".join(filter(None, (tasks, self._splits_text(), ", ".join(filter(None, counts)))))
-        remedy = ". If all runs share one official split: --splits official" if self.are_splits_assumed else ""
-        return facts + remedy
 
     def _splits_text(self) -> str:
         if not self.has_splits:
@@ -204,10 +200,6 @@ class RunTable:
                 f"{join_some(self.scores) or 'none'}."
             )
 
-    def with_candidates(self, names: Sequence[str]) -> "RunTable":
-        """Return the table with candidates that may have no row yet."""
-        return replace(self, runs={**dict.fromkeys([*self.runs, *names], 0), **self.runs})
-
     def history(self, candidates: Sequence[str] = ()) -> History:
         """Return what the rows tell, in their order: finished, failed and pending runs of the candidates, by default of
         those in the table. Runs on one split of a task have its number, so that a candidate's repeats on it can be
@@ -236,19 +228,6 @@ class RunTable:
             sign=self.metric.sign,
             tasks=tasks if len(self.tasks) > 1 else {},
         )
-
-    def brought_runs(self, file: str, digest: str) -> BroughtRuns:
-        """Return the runs of this file as a new selection takes them."""
-        history = self.history()
-        runs: Sequence[Union[Evaluation, Failure]] = (*history.evaluations, *history.failures)
-        num_runs: Counter[str] = Counter()
-        outcomes = []
-        for run in runs:
-            own = run.request
-            num_runs[own.candidate] += 1
-            request = replace(own, replicate=-num_runs[own.candidate], split_seed=-1 - own.split_seed)
-            outcomes.append(replace(run, request=request, origin=Origin(file=file), seconds=0.0))
-        return BroughtRuns(file, digest, self.has_splits, tuple(outcomes))
 
     def write(self, path: Path) -> None:
         """Write the runs as a CSV file with our own columns, which every command reads without options."""

@@ -17,16 +17,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Opt
 
 from fiesta_allennlp.core.errors import ConfigError, DataError, PackageError, full_command, join_some
 from fiesta_allennlp.core.files import flatten, from_csv_cell, refuse_repeated_keys, shown_value
-from fiesta_allennlp.tables.corrections import (
-    PATTERN_PIECE,
-    TableError,
-    edit_lines,
-    match_pattern,
-    propose_pattern,
-    shown_cell,
-    shown_cells,
-    without_lines,
-)
+from fiesta_allennlp.tables import corrections
 
 STANDARD_INPUT, STANDARD_INPUT_NAME = "-", "standard input"
 JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
@@ -34,8 +25,9 @@ SEPARATORS = (",", "\t", ";", "|")
 FRAME_READERS = {".xlsx": ("read_excel", "openpyxl"), ".parquet": ("read_parquet", "pyarrow")}
 """By ending, the function of pandas, and the package that it needs."""
 
-URL = re.compile(r"(https?|s3|gs):/+(.*)")
 DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+\s*%?)")
+
+EXAMPLE_ROW = '{"candidate": "a", "seed": 1, "score": 0.8}'
 
 Content = Any
 """Rows from Python: mappings of column names, a data frame, or a mapping from candidates to lists of scores."""
@@ -89,10 +81,10 @@ def _name_candidates(records_by_file: Mapping[str, List[Record]]) -> None:
         if not any(name.casefold() == "candidate" for record in records[:1] for name in record.cells)
     }
     if len({Path(path).stem for path in nameless}) < len(nameless):
-        pattern = propose_pattern(list(nameless))
+        pattern = corrections.propose_pattern(list(nameless))
         problem = f"{join_some(list(nameless), limit=2)}: {len(nameless)} files without a column of candidates have "
         changes = [{"files": (pattern,)}] if pattern else []
-        raise TableError(f"{problem}the same names. Say what the parts of their paths are.", *changes)
+        raise corrections.TableError(f"{problem}the same names. Say what the parts of their paths are.", *changes)
     for path, records in nameless.items():
         for record in records:
             record.cells["candidate"] = Path(path).stem
@@ -100,21 +92,18 @@ def _name_candidates(records_by_file: Mapping[str, List[Record]]) -> None:
 
 def _find_files(path: str) -> Dict[str, Dict[str, str]]:
     """Return the files of a path or a pattern, each with the named parts of its path."""
-    if match := URL.match(path):
-        url = f"{match[1]}://{match[2]}"
-        raise TableError(f"{url} is a URL. Download the table, or pipe it.", edit_lines("curl -sL", url, ()))
     if path == STANDARD_INPUT or Path(path).is_file():
         return {path: {}}
-    pieces = PATTERN_PIECE.split(path)
+    pieces = corrections.PATTERN_PIECE.split(path)
     if len(pieces) == 1 or Path(path).exists():
-        is_directory = Path(path).is_dir()
-        problem = "is a directory" if is_directory else "no such file"
-        status = f" {full_command('report')} {path} writes the table of a selection." if is_directory else ""
+        status = f" {full_command('report')} {path} writes the table of a selection." if Path(path).is_dir() else ""
+        problem = "is a directory" if status else "no such file"
         raise ConfigError(f"{path}: {problem}. Pass a file, or a pattern such as 'r/{{candidate}}/{{seed}}/*'.{status}")
     glob_text = "".join(
         "*" if piece[:1] == "{" else piece if number % 2 else glob.escape(piece) for number, piece in enumerate(pieces)
     )
-    matches = {file: match_pattern(path, file, "[^/]") for file in sorted(glob.glob(glob_text, recursive=True))}
+    paths = sorted(glob.glob(glob_text, recursive=True))
+    matches = {file: corrections.match_pattern(path, file, "[^/]") for file in paths}
     files = {file: parts for file, parts in matches.items() if parts is not None and Path(file).is_file()}
     if not files:
         raise ConfigError(f"{path}: no file matches the pattern. {{name}} and * stand for characters without '/'.")
@@ -131,8 +120,7 @@ def read_file(path: str) -> Iterable[Record]:
         data = sys.stdin.buffer.read() if path == STANDARD_INPUT else Path(path).read_bytes()
         text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     except UnicodeDecodeError as error:
-        change = edit_lines("iconv -f WINDOWS-1252 -t UTF-8", path, ())
-        raise TableError(f"{name} is neither UTF-8 nor UTF-16 text (byte {error.start}).", change) from error
+        raise DataError(f"{name} is neither UTF-8 nor UTF-16 text (byte {error.start}). Save it as UTF-8.") from error
     except OSError as error:
         raise DataError(f"{name} cannot be read: {error.strerror}.") from error
     is_json = suffix in JSON_ENDINGS or (path == STANDARD_INPUT and text.lstrip()[:1] in ("{", "["))
@@ -184,15 +172,13 @@ def _records_of_csv(name: str, text: str) -> Iterator[Record]:
     line, header = rows[0]
     columns = [text or f"column {number}" for number, text in enumerate(header, start=1)]
     _refuse_repeated_column(f"{name}, line {line}", columns)
-    repeated_headers = [f"line {number}" for number, texts in rows[1:] if texts[: len(columns)] == columns]
-    if repeated_headers:
-        problem = f"{name}, {repeated_headers[0]}: the line repeats the header. Remove it."
-        raise TableError(problem, without_lines(name, repeated_headers))
     for number, texts in rows[1:] or [(line, [""] * len(columns))]:
+        if texts[: len(columns)] == columns:
+            raise DataError(f"{name}, line {number}: the line repeats the header. Remove it.")
         if len(texts) < len(columns) or any(texts[len(columns) :]):
             raise DataError(
                 f"{name}, line {number}: the line has {len(texts)} cells, but the header has {len(columns)}: "
-                f"{shown_cells(columns)}. Give both the same cells."
+                f"{corrections.shown_cells(columns)}. Give both the same cells."
             )
         yield Record(name, f"line {number}", dict(zip(columns, texts, strict=False)))
 
@@ -200,7 +186,7 @@ def _records_of_csv(name: str, text: str) -> Iterator[Record]:
 def _refuse_repeated_column(place: str, columns: Sequence[str]) -> None:
     column, number = Counter(columns).most_common(1)[0] if columns else ("", 0)
     if number > 1:
-        raise DataError(f"{place}: the column '{shown_cell(column)}' appears twice. Rename one.")
+        raise DataError(f"{place}: the column '{corrections.shown_cell(column)}' appears twice. Rename one.")
 
 
 def _records_of_json(name: str, text: str) -> Iterable[Record]:
@@ -236,14 +222,13 @@ def _records_of_object(name: str, content: Content, *, is_json: bool = False) ->
             content = rows
         elif is_json:
             raise DataError(
-                f"{name}: the object has only lists ({shown_cells(map(str, entries))}), which may be candidates, "
-                'metrics or seeds. Write a row for each run: [{"candidate": "a", "seed": 1, "score": 0.8}, ...].'
+                f"{name}: the object has only lists ({corrections.shown_cells(map(str, entries))}), which may be "
+                f"candidates, metrics or seeds. Write a row for each run: [{EXAMPLE_ROW}, ...]."
             )
         else:
             content = [{"candidate": key, "score": score} for key, scores in entries.items() for score in scores]
     if not isinstance(content, (list, tuple)) or not all(isinstance(row, Mapping) for row in content):
-        example = '{"candidate": "a", "seed": 1, "score": 0.8}'
-        raise DataError(f"{name}: expected rows such as {example} but got {shown_value(content)}.")
+        raise DataError(f"{name}: expected rows such as {EXAMPLE_ROW} but got {shown_value(content)}.")
     if not content:
         return [Record(name, "", dict.fromkeys(("candidate", "split", "seed", "score"), ""))]
     return [Record(name, f"row {number}", _cells(row)) for number, row in enumerate(content, start=1)]

@@ -6,17 +6,18 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from statistics import median
-from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from fiesta_allennlp.core.choice_settings import INDEPENDENT, OFFICIAL, SHARED
 from fiesta_allennlp.core.errors import ConfigError, DataError, escape_invisible, join_some
 from fiesta_allennlp.core.files import file_digest, shorten
 from fiesta_allennlp.core.metrics import MAX_SCORE, UNNAMED, Metric, error_word, find_longer_names
+from fiesta_allennlp.core.records import Evaluation, Failure, Origin
 from fiesta_allennlp.core.texts import comparison_key
 from fiesta_allennlp.selecting.provenance import BroughtRuns
 from fiesta_allennlp.tables import table_files
 from fiesta_allennlp.tables.columns import NAMES, Roles, cell_score
-from fiesta_allennlp.tables.corrections import TableError, edit_lines, shown_cell
+from fiesta_allennlp.tables.corrections import TableError, shown_cell
 from fiesta_allennlp.tables.run_identity import identify_runs
 from fiesta_allennlp.tables.run_table import Outcome, RunRow, RunTable, group_rows
 from fiesta_allennlp.tables.table_settings import COLUMNS, UNSCALED, BroughtSettings, NextSettings
@@ -35,9 +36,6 @@ STATES: Mapping[str, str] = {word: meaning for meaning, words in STATE_WORDS for
 
 MAX_SECONDS = 1e9
 """The longest duration of a run, some 30 years."""
-
-QUOTED_COMMA = r"""sed -E 's/"(-?[0-9]+),([0-9]+ *%?)"/\1.\2/g'"""
-"""The command that writes decimal commas as points."""
 
 SD_FILE = "sd="
 """Begins the value of `--scale` that names a file."""
@@ -87,7 +85,16 @@ def read_brought_runs(
     table = read_run_table(path, table_settings, content)
     command = f"fiesta next {path} --where task=NAME --output runs.csv"
     table.refuse_tasks("fiesta select --scores", f"Write the runs of one: {command}. Then use --scores runs.csv.")
-    return table.brought_runs(path.name, file_digest(path) if content is None else ""), table
+    history, outcomes = table.history(), []
+    num_runs: Counter[str] = Counter()
+    runs: Sequence[Union[Evaluation, Failure]] = (*history.evaluations, *history.failures)
+    for run in runs:
+        num_runs[run.request.candidate] += 1
+        replicate, split_seed = -num_runs[run.request.candidate], -1 - run.request.split_seed
+        request = replace(run.request, replicate=replicate, split_seed=split_seed)
+        outcomes.append(replace(run, request=request, origin=Origin(file=path.name), seconds=0.0))
+    digest = file_digest(path) if content is None else ""
+    return BroughtRuns(path.name, digest, table.has_splits, tuple(outcomes)), table
 
 
 def _read_rows(roles: Roles, settings: Any) -> List[RunRow]:
@@ -95,19 +102,12 @@ def _read_rows(roles: Roles, settings: Any) -> List[RunRow]:
     records = roles.records
     texts = [text for record in records if (text := roles.cell(record, "score")) and text.casefold() != FAILED]
     has_percent = bool(texts) and all(text.endswith("%") for text in texts)
-    return [
-        RunRow(
-            candidate=escape_invisible(roles.text(record, "candidate")),
-            task=escape_invisible(roles.text(record, "task")),
-            split=escape_invisible(roles.text(record, "split")),
-            seed=escape_invisible(roles.text(record, "seed")),
-            outcome=_read_outcome(record, roles, state, has_percent=has_percent),
-            metric=roles.text(record, "metric"),
-            seconds=_read_seconds(record, roles),
-            record=record,
-        )
-        for record, state in zip(records, _read_states(records, roles, settings.finished), strict=True)
-    ]
+    rows: List[RunRow] = []
+    for record, state in zip(records, _read_states(records, roles, settings.finished), strict=True):
+        candidate, task, split, seed = (escape_invisible(roles.text(record, role)) for role in NAMES)
+        outcome, seconds = _read_outcome(record, roles, state, has_percent=has_percent), _read_seconds(record, roles)
+        rows.append(RunRow(candidate, task, split, seed, outcome, roles.text(record, "metric"), seconds, record))
+    return rows
 
 
 def _read_states(records: Sequence[table_files.Record], roles: Roles, finished: Sequence[str]) -> List[Optional[str]]:
@@ -144,8 +144,7 @@ def _read_outcome(record: table_files.Record, roles: Roles, state: Optional[str]
     if score is not None and abs(score) <= MAX_SCORE:
         return score
     if pointed := table_files.decimal_point(text):
-        problem = f"'{text}' has a decimal comma. Write a point: {pointed}."
-        raise TableError(f"{record.place}: {problem}", edit_lines(QUOTED_COMMA, record.file, [record.number]))
+        raise DataError(f"{record.place}: '{text}' has a decimal comma. Write a point: {pointed}.")
     raise DataError(
         f"{record.place}: a score must be a number of at most {MAX_SCORE:g} in magnitude but got "
         f"'{shorten(escape_invisible(text))}'. Correct it, write {FAILED} for a run that ended without a score, or "
@@ -177,9 +176,7 @@ def _scale_rows(rows: Sequence[RunRow], scale: Optional[str]) -> Sequence[RunRow
     if wrong := dict.fromkeys(row.task for row in rows if sds.get(row.task, 0.0) <= 0):
         problem = f"an sd above 0 of {join_some(list(wrong))} in the columns task and sd"
         raise ConfigError(f"--scale {scale}: the file needs {problem}.")
-    return [
-        row._replace(outcome=row.outcome / sds[row.task]) if isinstance(row.outcome, float) else row for row in rows
-    ]
+    return [row._replace(outcome=row.score / sds[row.task]) if row.is_scored else row for row in rows]
 
 
 def _determine_metric(rows: Sequence[RunRow], roles: Roles, settings: Any, path: str) -> Metric:

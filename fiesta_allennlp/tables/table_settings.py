@@ -38,8 +38,7 @@ def parse_columns(text: str) -> Dict[str, str]:
     return header_by_column
 
 
-def names_option(help: str, *, group: str = SCORES_GROUP) -> Any:
-    return options.option((), help, group=group, metavar="A,B,...", parse=split_names)
+names_option = partial(options.option, (), group=SCORES_GROUP, metavar="A,B,...", parse=split_names)
 
 
 def done_note(done: Sequence[str]) -> Tuple[str, ...]:
@@ -49,7 +48,7 @@ def done_note(done: Sequence[str]) -> Tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class TableSettings:
+class TableSettings(options.SettingsRecord):
     """The settings of every command that reads a table of scores: they say what the table means."""
 
     files: Tuple[str, ...] = options.option(
@@ -108,7 +107,7 @@ BROUGHT_GROUP = "Runs that exist already"
 
 
 @dataclass(frozen=True)
-class BroughtSettings:
+class BroughtSettings(options.SettingsRecord):
     """The options that say which runs exist already, and what their table means."""
 
     GROUPS: ClassVar[Tuple[str, ...]] = (BROUGHT_GROUP,)
@@ -121,22 +120,21 @@ class BroughtSettings:
         metavar="FILE",
     )
 
-    def __post_init__(self) -> None:
-        options.check_values(vars(self), type(self))
-
 
 TABLE_OPTIONS = tuple(f.name for f in fields(TableSettings) if f.name not in ("min_score", "done"))
 """The settings that say what a table means. A selection has recorded its own."""
 
 
+def _find_set(settings: Any, option_names: Iterable[str]) -> str:
+    """Return the flag of the first of these options that is set; empty if none is."""
+    return next((options.flag(name) for name in option_names if getattr(settings, name) not in (None, (), False)), "")
+
+
 def refuse_table_options(settings: Any, option_names: Iterable[str], selection: Path) -> None:
     """Refuse options for tables of scores if the scores come from a selection."""
-    for name in option_names:
-        if getattr(settings, name) not in (None, (), False):
-            reason = f"{selection} is a selection, which has recorded its own"
-            raise ConfigError(
-                f"{options.flag(name)} is for tables of scores, but {reason}. Remove {options.flag(name)}."
-            )
+    if table_flag := _find_set(settings, option_names):
+        reason = f"{selection} is a selection, which has recorded its own"
+        raise ConfigError(f"{table_flag} is for tables of scores, but {reason}. Remove {table_flag}.")
 
 
 def split_table_argument(settings: Mapping[str, Any], table: Any, name: str) -> Tuple[Dict[str, Any], Any]:
@@ -279,22 +277,20 @@ class PlanSettings(TableSettings, choice_settings.ChoiceSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("gap", "sd", "split_sd", "seconds", "max_hours"):
+        for name in (*NUMBER_OPTIONS, "seconds", "max_hours"):
             value = getattr(self, name)
             if value is not None and not value <= MAX_NUMBER:
                 raise ConfigError(f"{options.flag(name)} must be at most {MAX_NUMBER:g} but got {value:g}.")
-        param = next((options.flag(name) for name in NUMBER_OPTIONS if getattr(self, name) is not None), None)
-        if self.source is not None and param is not None:
-            raise ConfigError(f"{param} cannot be combined with {self.source}, which already defines it. Use only one.")
+            if value is not None and name in NUMBER_OPTIONS and self.source is not None:
+                problem = f"{options.flag(name)} cannot be combined with {self.source}, which already defines it"
+                raise ConfigError(f"{problem}. Use only one.")
         if self.source is None and (self.gap is None or self.sd is None):
             raise ConfigError(
                 "pass the directory of a selection, a table of scores, or --gap and --sd, such as --gap 0.01 --sd 0.03 "
                 "--candidates 4."
             )
-        pilot_flag = next(
-            (options.flag(name) for name in PILOT_OPTIONS if getattr(self, name) not in (None, False, ())), None
-        )
-        if self.source is None and pilot_flag is not None:
+        pilot_flag = _find_set(self, PILOT_OPTIONS)
+        if self.source is None and pilot_flag:
             raise ConfigError(f"{pilot_flag} needs a table of scores or a selection. Pass one, or remove {pilot_flag}.")
         if self.budget is not None:
             raise ConfigError(f"budget {self.budget}: a plan is for a target confidence. Remove the budget.")

@@ -38,9 +38,8 @@ from fiesta_allennlp.confirming.confirm_settings import NUM_FRESH_RUNS
 from fiesta_allennlp.confirming.confirmation import FreshComparison, compare_with_rivals
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Evaluation, History, Request
-from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, SeenLead
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.verdict import SeenLead
 from fiesta_allennlp.tables.simulation.problems import ScorePreset
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings

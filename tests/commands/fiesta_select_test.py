@@ -70,7 +70,7 @@ def test_an_old_selection_is_deleted_by_force_alone(selections: Selections, run:
 def test_candidates_without_a_run_are_named_where_the_time_ends_in_the_first_round(
     trained: List[str], write_config: Callable[..., Path], run: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(WorkingTime, "is_over", property(lambda working_time: num_finished(run) > 0))
+    monkeypatch.setattr(WorkingTime, "seconds_left", property(lambda working_time: 0.0 if num_finished(run) else 9.9))
     third = str(write_config("third", BLIND))
     output = call.done(*trained, third, "-s", run, "--metric", "accuracy", "--max-hours", 1)
     told = "Open after 1 run of 3 candidates: --max-hours was reached. Without a finished run: blind, third."

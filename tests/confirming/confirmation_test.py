@@ -12,8 +12,8 @@ from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPl
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.reports.confirmation_report import confirmation_in_words
+from fiesta_allennlp.selecting.results.candidate_result import SeenLead
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.verdict import SeenLead
 from tests.choosing.histories import failure, history
 from tests.reports.made_up import candidate
 

@@ -16,8 +16,6 @@ from fiesta_allennlp.reports.report import escape_latex, render_html, render_lat
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from tests.reports.made_up import CASES, UGLY_NAMES, by_documents, just_begun, made_up, with_failures
 
-pytestmark = pytest.mark.xdist_group("pages")
-
 NAMES = ("a_b", '<i>&"x"', "50% | *bold* #1")
 
 

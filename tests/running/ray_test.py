@@ -24,7 +24,7 @@ from tests.running.conftest import Build, failure_of, given, pids_in, score_of, 
 from tests.running.light import Light, is_running, request, start_selection, started, wanted_scores, write_programs
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install fiesta-allennlp[ray]")
-pytestmark = [pytest.mark.ray, pytest.mark.xdist_group("ray")]
+pytestmark = pytest.mark.ray
 
 Make = Callable[..., RayExecutor]
 

@@ -27,7 +27,7 @@ from tests.run_files import num_finished, scores_of
 from tests.running.conftest import Build, begun, failure_of, given, only_failure, pids_in, scores, until_ended
 from tests.running.light import PACKAGES, Light, is_running, request, start_selection, wanted_scores, write_programs
 
-pytestmark = [pytest.mark.slurm, pytest.mark.xdist_group("slurm")]
+pytestmark = pytest.mark.slurm
 
 Make = Callable[..., SlurmExecutor]
 

@@ -53,7 +53,6 @@ READ: Tuple[Tuple[str, int, Means, int], ...] = (
     ("ray_result.json --columns candidate=config.lr,seed=config.seed --score mean_accuracy", 1, RATES, 0),
     ("inspect.json", 1, {"org/a": (1, 0.61)}, 0),
     ("mlflow_search.json", 1, {"bert": (1, 0.91), "roberta": (1, 0.93)}, 0),
-    ("traps/repeated_header.csv --columns candidate=model,score=f1", 1, TWO_SEEDS, 0),
     ("traps/percent_sign.csv", 0, {"a": (2, 81.5), "b": (2, 84.5)}, 0),
     ("traps/seed_floats.csv", 0, LETTERS, 0),
     ("traps/seed42.csv", 1, LETTERS, 0),
@@ -91,6 +90,7 @@ REFUSED: Tuple[Tuple[str, str], ...] = (
     ("traps/percent_candidate.csv", "line 2: the score is 81, but in traps/percent_candidate.csv, line 5 it is 0.84"),
     ("traps/percent_mixed.csv", "line 4: the score is 81.5, but in traps/percent_mixed.csv, line 2 it is 0.81"),
     ("percent_by_model.csv", "line 5: the score is 88, but in percent_by_model.csv, line 2 it is 0.91: percents"),
+    ("traps/repeated_header.csv --columns candidate=model,score=f1", "line 4: the line repeats the header. Remove it."),
     ("traps/plusminus.csv", "line 2: a score must be a number of at most 1e+100 in magnitude but got '81.0±0.3'"),
     ("traps/merged_cells.csv --columns candidate=model,score=f1", "line 3: 'model' is empty. Every row with a score"),
 )

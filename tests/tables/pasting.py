@@ -1,8 +1,6 @@
 """Reads tables as a user does: types a command, and pastes the commands of the error until the table is read."""
 
-import io
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from typing import List, NamedTuple, Optional
@@ -24,15 +22,8 @@ class Pasted(NamedTuple):
 
 
 def read_as_typed(command: str) -> RunTable:
-    """Read the table of a command line such as `fiesta next a.csv --score f1`, or of one with a pipe before it."""
-    *pipes, typed = command.split(" | ")
-    text = b""
-    for pipe in pipes:
-        text = subprocess.run(shlex.split(pipe), input=text or None, stdout=subprocess.PIPE, check=True).stdout
-    with (
-        mock.patch.object(sys, "argv", shlex.split(typed)),
-        mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(text))),
-    ):
+    """Read the table of a command line such as `fiesta next a.csv --score f1`."""
+    with mock.patch.object(sys, "argv", shlex.split(command)):
         args = _parse()
         settings = COMMANDS[args.command].build_settings(args)
         token = TYPED_WORDS.set((args.command, *args.words))

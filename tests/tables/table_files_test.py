@@ -13,7 +13,7 @@ from fiesta_allennlp.core.files import flatten
 from fiesta_allennlp.tables.corrections import match_pattern, propose_pattern
 from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import NextSettings
-from tests.tables.pasting import commands_of, paste, read_as_typed
+from tests.tables.pasting import commands_of, paste
 
 ROWS = "candidate,seed,score\na,1,.5\na,2,.6\nb,1,.4\nb,2,.3\n"
 SCORES = {"a": [0.5, 0.6], "b": [0.4, 0.3]}
@@ -55,18 +55,12 @@ def test_a_directory_and_a_decimal_comma_are_answered_with_what_to_do() -> None:
         scores("comma.csv")
 
 
-def test_a_decimal_comma_is_read_or_made_a_point_by_a_command() -> None:
+def test_a_decimal_comma_is_read_unless_commas_separate_cells() -> None:
     Path("s.csv").write_text("candidate;seed;score\na;1;90,73 %\nb;1;-88,1 %\n")
     assert scores("s.csv") == {"a": [90.73], "b": [-88.1]}
     Path("c.csv").write_text('candidate,seed,score\na,1,"90,73 %"\nb,1,"-88,1 %"\n')
-    pasted = paste("fiesta next c.csv --workers 2")
-    assert pasted.table is not None and pasted.table.scores == {"a": [90.73], "b": [-88.1]} and pasted.pastes == 1
-    (command,) = commands_of(pasted.error)
-    assert command.startswith("sed -E ") and command.endswith(" c.csv | fiesta next - --workers 2")
-    Path("d.csv").write_text("candidate,seed,score\nc,1,0.5\n")
-    with pytest.raises(DataError) as raised:
-        read_as_typed("fiesta next c.csv d.csv")
-    assert not commands_of(str(raised.value)), "a pipe is one file"
+    with pytest.raises(DataError, match="c.csv, line 2: '90,73 %' has a decimal comma. Write a point: 90.73 %."):
+        scores("c.csv")
 
 
 def test_a_path_that_matches_in_two_ways_is_refused() -> None:
@@ -117,9 +111,8 @@ def test_a_spreadsheet_has_any_encoding_and_its_decimal_comma(encoding: str) -> 
     Path("s.csv").write_bytes("\r\n".join(ROWS.replace(",", ";").replace(".", "0,").splitlines()).encode(encoding))
     assert scores("s.csv") == SCORES
     Path("s.csv").write_bytes(ROWS.replace("b", "ü").encode("cp1252"))
-    pasted = paste("fiesta next s.csv")
-    assert commands_of(pasted.error) == ["iconv -f WINDOWS-1252 -t UTF-8 s.csv | fiesta next -"]
-    assert pasted.table is not None and list(pasted.table.scores) == ["a", "ü"]
+    with pytest.raises(DataError, match=r"neither UTF-8 nor UTF-16 text \(byte \d+\). Save it as UTF-8"):
+        scores("s.csv")
 
 
 def test_the_separator_of_lines_is_the_most_frequent_of_the_header() -> None:
@@ -143,14 +136,11 @@ def test_a_line_is_that_on_which_its_record_begins() -> None:
             scores("s.csv")
 
 
-def test_a_pipe_is_read_and_a_url_is_said_to_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     for text in (ROWS, json.dumps([{"candidate": "a", "score": 0.5}, {"candidate": "b", "score": 0.4}])):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
         table = read_run_table(Path("-"), NextSettings(scores="-"))
         assert (set(table.scores), table.name, table.files) == ({"a", "b"}, "standard input", ())
-    with pytest.raises(DataError, match="^https://example.org/a.csv is a URL.") as raised:
-        read_as_typed("fiesta next https://example.org/a.csv --score f1")
-    assert commands_of(str(raised.value)) == ["curl -sL https://example.org/a.csv | fiesta next - --score f1"]
 
 
 def test_what_needs_another_package_names_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 from fiesta_allennlp import next_runs, plan, replay, report
 from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError
 from fiesta_allennlp.selecting.results.candidate_table import show
-from fiesta_allennlp.selecting.results.task_standing import task_table
+from fiesta_allennlp.selecting.results.verdict import task_table
 from fiesta_allennlp.tables.table_reader import read_brought_runs
 from fiesta_allennlp.tables.table_settings import BroughtSettings
 from tests.conftest import REPOSITORY

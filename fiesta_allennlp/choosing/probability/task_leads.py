@@ -58,16 +58,10 @@ class TaskModel:
         if len(leads) == 1:
             return leads[0]
         variances = np.array([np.where(each.noise.varied[:, None], each.variance, 0.0) for each in leads])
-        total, df = variances.sum(axis=0), np.array([each.df for each in leads])
-        shares = np.where(df > 0, variances**2 / np.where(df > 0, df, 1.0), 0.0).sum(axis=0)
-        return Leads(
-            leader,
-            np.mean([each.difference for each in leads], axis=0),
-            total / len(leads) ** 2,
-            np.where(shares > 0, total**2 / np.where(shares > 0, shares, 1.0), 0.0),
-            self.noise,
-            tuple(replace(each, variance=variance) for each, variance in zip(leads, variances, strict=True)),
-        )
+        by_task = tuple(replace(each, variance=own) for each, own in zip(leads, variances, strict=True))
+        difference = np.mean([each.difference for each in leads], axis=0)
+        df = np.nan_to_num(_satterthwaite(variances, np.array([each.df for each in leads])))
+        return Leads(leader, difference, variances.sum(axis=0) / len(leads) ** 2, df, self.noise, by_task)
 
 
 def _average_noise(noises: Sequence[PooledNoise]) -> PooledNoise:
@@ -76,6 +70,13 @@ def _average_noise(noises: Sequence[PooledNoise]) -> PooledNoise:
     variance = np.where(varied.any(axis=0), total / np.maximum(varied.sum(axis=0), 1), 1.0)
     unit_share, df = (np.mean([getattr(noise, name) for noise in noises], axis=0) for name in ("unit_share", "df"))
     return PooledNoise(variance, unit_share, df, varied.any(axis=0))
+
+
+def _satterthwaite(variances: np.ndarray, df: np.ndarray) -> np.ndarray:
+    """Return (sum V_t)^2 / sum(V_t^2 / d_t), NaN where all V_t are 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(variances > 0, variances**2 / df, 0.0).sum(axis=0)
+        return np.asarray(variances.sum(axis=0) ** 2 / shares)
 
 
 def count_independent_units(variances: np.ndarray, num_units: np.ndarray) -> np.ndarray:
@@ -91,9 +92,7 @@ def count_independent_units(variances: np.ndarray, num_units: np.ndarray) -> np.
     """
     if len(num_units) == 1:
         return np.asarray(num_units[0])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = np.where(variances > 0, variances**2 / (num_units - 1), 0.0).sum(axis=0)
-        number = 1 + variances.sum(axis=0) ** 2 / shares
+    number = 1 + _satterthwaite(variances, num_units - 1)
     return np.where(np.isnan(number), num_units.min(axis=0), number)
 
 
@@ -110,8 +109,8 @@ def choose_task(variances: np.ndarray, own_units: np.ndarray, other_units: np.nd
 
 
 def prob_on_new_task(differences: Sequence[float]) -> Optional[float]:
-    """Return the probability that a lead is above 0 on a further task of the same kind, from the leads D_t on T tasks,
-    None for fewer than 2::
+    """Return the probability that a lead is above 0 on a further task of the same kind, from the leads D_t on T tasks
+    or their shares, None for fewer than 2::
 
         P(t_{T - 1} < mean(D) / (s sqrt(1 + 1 / T)))
 

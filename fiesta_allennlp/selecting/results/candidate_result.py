@@ -1,11 +1,12 @@
-"""A candidate in numbers: an entry of `candidates` in `selection.json`."""
+"""A candidate in numbers: an entry of `candidates` in `selection.json`. And by how much it leads another one."""
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Literal, Mapping, Optional, Sequence, Tuple, Type, TypeVar
+from typing import Any, Literal, Mapping, Optional, Tuple, Type, TypeVar
 
 import numpy as np
 
+from fiesta_allennlp.choosing import t_tests
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.t_tests import Interval, compute_mean_interval, sample_sd
 from fiesta_allennlp.core.errors import MAX_ERROR_CHARACTERS
@@ -85,6 +86,7 @@ class CandidateResult:
     ) -> CandidateResultType:
         """Return the numbers of one candidate, or of one that is about to join."""
         scores = history.sign * history.scores(name)
+        sds = [sample_sd(part.scores(name)) for part in history.by_task.values()]
         runs = sorted(history.evaluations_of(name), key=lambda run: run.request.replicate)
         failures = [failure for failure in history.failures if failure.request.candidate == name]
         is_removed = name in history.removed
@@ -92,7 +94,7 @@ class CandidateResult:
             name=name,
             num_evaluations=len(scores),
             mean=history.mean(name),
-            sd=_typical_sd([part.scores(name) for part in history.by_task.values()]),
+            sd=None if None in sds else float(np.sqrt(np.mean(np.square(np.array(sds, dtype=float))))),
             prob_best=decision.prob_best.get(name),
             prob_within_margin=decision.prob_within_margin.get(name),
             state="taking part" if name not in history.withdrawn else "removed" if is_removed else "failed",
@@ -166,11 +168,6 @@ class CandidateResult:
         return "min_score" if self.num_missed else "max_failures"
 
 
-def _typical_sd(scores_by_task: Sequence[np.ndarray]) -> Optional[float]:
-    sds = [sample_sd(scores) for scores in scores_by_task]
-    return None if None in sds else float(np.sqrt(np.mean(np.square(np.array(sds, dtype=float)))))
-
-
 def missed_text(candidate: Any) -> str:
     """Format the runs of a candidate that missed `--min-score`, as in `1 of 20 (5%)`; empty if none did."""
     total = candidate.num_missed + candidate.num_evaluations
@@ -183,3 +180,44 @@ def failures_text(candidate: Any) -> str:
     if not candidate.num_missed:
         return str(candidate.failures)
     return missed if candidate.failures == candidate.num_missed else f"{candidate.failures}, {missed}"
+
+
+def paired_differences(first: CandidateResult, second: CandidateResult, *, is_paired: bool) -> np.ndarray:
+    """Return the differences on shared splits, none if there are fewer than three: failed runs leave the other one of
+    their split alone."""
+    sides = ((candidate.split_seeds, candidate.scores) for candidate in (first, second))
+    differences = t_tests.differences_on_shared_splits(*sides)
+    return differences if is_paired and len(differences) >= t_tests.MIN_NUM_SCORES else np.array([])
+
+
+@dataclass(frozen=True)
+class SeenLead:
+    """By how much a selection saw the winner ahead of a rival, None if too few runs tell.
+
+    `sds` are the sd of the differences on shared splits, or the sds of the winner and the rival.
+    """
+
+    rival: str
+    lead: Optional[float] = None
+    sds: Tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, winner: CandidateResult, rival: CandidateResult, *, sign: int, is_paired: bool) -> "SeenLead":
+        differences = paired_differences(winner, rival, is_paired=is_paired)
+        if len(differences):
+            return cls(rival.name, sign * float(np.mean(differences)), (float(np.std(differences, ddof=1)),))
+        if winner.sd is None or rival.sd is None:
+            return cls(rival.name)
+        return cls(rival.name, sign * float(np.mean(winner.scores) - np.mean(rival.scores)), (winner.sd, rival.sd))
+
+    def power(self, num_runs: int, *, share: float = 1.0, num_rivals: int = 1) -> Optional[float]:
+        """Return the probability that `num_runs` of each confirm a true difference of this share of the lead. With
+        several rivals, it is that of the strictest step of Holm's method. None if the lead is unknown."""
+        if self.lead is None:
+            return None
+        level = t_tests.CONFIRMATION_LEVEL / num_rivals
+        return t_tests.fresh_runs_power(share * self.lead, self.sds, num_runs, level=level)
+
+    def num_runs_for_claim(self, *, num_rivals: int = 1) -> Optional[int]:
+        """Return `fresh_runs_needed` for a difference as large as the lead; None if the lead is unknown."""
+        return None if self.lead is None else t_tests.fresh_runs_needed(self.lead, self.sds, num_rivals=num_rivals)

@@ -10,14 +10,13 @@ from fiesta_allennlp.choosing.decision import ClassErrors, Decision, GateDecisio
 from fiesta_allennlp.choosing.forecast import Forecast
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
 from fiesta_allennlp.choosing.probability.collapsed_runs import CollapsedRuns, find_collapsed_runs
-from fiesta_allennlp.core.choice_settings import CONFIDENCE
+from fiesta_allennlp.core.choice_settings import CONFIDENCE, POWER
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.metrics import find_longer_names
 from fiesta_allennlp.core.records import Evaluation, History
-from fiesta_allennlp.core.texts import chance_text, count_text, probability_text
-from fiesta_allennlp.selecting.results import task_standing
+from fiesta_allennlp.core.texts import chance_text, count_text, duration_text, probability_text
+from fiesta_allennlp.selecting.results import verdict
 from fiesta_allennlp.selecting.results.candidate_table import num_decimals
-from fiesta_allennlp.selecting.results.verdict import Preference, describe_claim, describe_preference
 
 JSON, NEXT, STATE, NOTES = "json", "next", "state", "notes"
 """The outputs: JSON, `fiesta next`, the state of a selection in status and report, and notes below."""
@@ -79,10 +78,10 @@ class DecisionFacts:
     other_metrics: Tuple[str, ...] = ()
     collapsed: Tuple[CollapsedRuns, ...] = ()
     forecast: Optional[Forecast] = None
-    tasks: Tuple[task_standing.TaskStanding, ...] = ()
+    tasks: Tuple[verdict.TaskStanding, ...] = ()
     prob_on_new_task: Optional[float] = None
     gate: Optional[GateDecision] = None
-    preferred: Optional[Preference] = None
+    preferred: Optional[verdict.Preference] = None
 
 
 @dataclass(frozen=True)
@@ -316,6 +315,17 @@ def _describe_forecast(result: Any) -> List[str]:
     return [f"A{text[1:]}."] if text and not result.lacking else []
 
 
+def describe_claim(result: Any) -> Iterator[str]:
+    """State what a claim about the winner costs."""
+    num_runs = result.runs_to_claim
+    if num_runs is None:
+        return
+    seconds = num_runs * ((result.leader.mean_seconds or 0) + (result.rival.mean_seconds or 0))
+    time_text = f" ({duration_text(seconds)})" if seconds else ""
+    effort = f"{num_runs} fresh runs of each{time_text}, with power {POWER:.2f} if the lead is as large as it looks"
+    yield f"To write that {result.leading} is better than {result.rival.name}: {effort} (fiesta confirm)."
+
+
 SHOWN = frozenset({JSON, NEXT, STATE})
 ASKED = frozenset({JSON, NEXT, NOTES})
 
@@ -329,9 +339,9 @@ FACTS: List[Fact] = [
     Fact("target", frozenset({JSON, STATE}), sentences=_describe_target),
     Fact("lead", SHOWN, find_lead, _describe_lead),
     Fact("gate", frozenset({JSON, NEXT}), lambda history, decision: decision.gate, _describe_gate),
-    Fact("preferred", SHOWN, sentences=describe_preference),
-    Fact("tasks", SHOWN, task_standing.find_tasks),
-    Fact("prob_on_new_task", SHOWN, task_standing.find_prob_on_new_task, task_standing.describe_tasks),
+    Fact("preferred", SHOWN, sentences=verdict.describe_preference),
+    Fact("tasks", SHOWN, verdict.find_tasks),
+    Fact("prob_on_new_task", SHOWN, verdict.find_prob_on_new_task, verdict.describe_tasks),
     Fact("varied", SHOWN, _has_varied, _describe_constant),
     Fact("gave_up", frozenset({JSON, NEXT}), lambda history, decision: decision.gave_up, _describe_open),
     Fact("unresolved", value=lambda history, decision: decision.unresolved),
@@ -381,5 +391,4 @@ def runs_left_text(result: Any) -> str:
 
 def computed_facts(history: History, decision: Decision, result_class: Any) -> Dict[str, Any]:
     """Return the values of the facts that follow from a history and a decision, by name."""
-    facts = (fact for fact in facts_of(result_class, JSON) if fact.value is not None)
-    return {fact.name: fact.value(history, decision) for fact in facts if fact.value is not None}
+    return {f.name: f.value(history, decision) for f in facts_of(result_class, JSON) if f.value is not None}

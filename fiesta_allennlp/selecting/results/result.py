@@ -17,10 +17,10 @@ from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.selecting.provenance import MachineRuns, count_machine_runs
-from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, SeenLead
 from fiesta_allennlp.selecting.results.candidate_table import JSON, Printable, candidate_values
 from fiesta_allennlp.selecting.results.facts import DecisionFacts, computed_facts, fact_values, prob_first_wins
-from fiesta_allennlp.selecting.results.verdict import SeenLead, smallest_set
+from fiesta_allennlp.selecting.results.verdict import smallest_set
 from fiesta_allennlp.version import __version__
 
 FORMAT = 3
@@ -141,12 +141,10 @@ class Result(DecisionFacts, Printable):
 
     def content(self) -> Dict[str, Any]:
         """Return the content of `selection.json`. Its candidates have their fields and the columns of tables."""
-        content = {"format": FORMAT, "version": __version__}
-        content.update(fact_values(self))
-        content.update({f.name: getattr(self, f.name) for f in fields(self) if f.name != "directory"})
+        own_fields = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "directory"}
         columns = candidate_values(self, JSON)
         entries = [{**values, **vars(c)} for values, c in zip(columns, self.candidates, strict=True)]
-        return {**content, "candidates": entries}
+        return {"format": FORMAT, "version": __version__, **fact_values(self), **own_fields, "candidates": entries}
 
     def scores(self) -> Dict[str, List[float]]:
         """Return the scores of every candidate, by replicate."""

@@ -1,28 +1,26 @@
-"""The verdict over all candidates that ever took part, how often such winners are wrong, who is good enough, and what
-it takes to claim in a paper that the winner is better than its rival: fresh runs, by the power of a t-test."""
+"""The verdict over all candidates that ever took part, how often such winners are wrong, who is good enough, and the
+standing on each task."""
 
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from itertools import combinations
+from textwrap import wrap
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-import numpy as np
-
-from fiesta_allennlp.choosing import t_tests
 from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
-from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT
+from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT, ModeratedTPosterior
 from fiesta_allennlp.choosing.decision import DECIDED_REASONS, ClassErrors, Decision
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
+from fiesta_allennlp.choosing.probability.task_leads import TaskModel, prob_on_new_task
 from fiesta_allennlp.choosing.stopping_rules import EarlyLooks
 from fiesta_allennlp.choosing.strategy import Margin, Strategy, analyse, have_finished
-from fiesta_allennlp.choosing.t_tests import CONFIRMATION_LEVEL, fresh_runs_power
 from fiesta_allennlp.choosing.thompson import TopTwo
-from fiesta_allennlp.core.choice_settings import CONFIDENCE, MIN_FRESH_RUNS, POWER
+from fiesta_allennlp.core.choice_settings import CONFIDENCE
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.core.texts import count_text, duration_text, probability_text
+from fiesta_allennlp.core.texts import count_text, number_text, probability_text
 from fiesta_allennlp.selecting.objections import find_questions
-from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
+from fiesta_allennlp.selecting.results.candidate_table import HTML, TERMINAL, Table, num_decimals
 
 EQUAL_SDS = 0.5
 """Candidates whose means differ by less than this share of the run-to-run sd are equal."""
@@ -185,67 +183,81 @@ def failed_notes(history: History) -> List[str]:
     ]
 
 
-MAX_FRESH_RUNS = 500
-"""The largest number of fresh runs of each candidate to propose."""
+# The standing on each task, where candidates are compared by their average over several.
+
+MOST_OF_LEAD = 2 / 3
+"""The share of a lead from which a task makes most of it."""
+
+MAX_MEANS = {TERMINAL: 3, HTML: 6}
+"""The most candidates whose means the table of tasks shows: a terminal has 80 columns."""
+
+
+MAX_HEADING = 7
+"""The longest line of a name above its means that fits into 80 columns."""
 
 
 @dataclass(frozen=True)
-class SeenLead:
-    """By how much a selection saw the winner ahead of a rival, None if too few runs tell.
+class TaskStanding:
+    """The standing on a task.
 
-    `sds` are the sd of the differences on shared splits, or the sds of the winner and the rival.
+    Attributes:
+        task: its name.
+        means: mean score of each candidate that takes part.
+        leader: the candidate that leads on this task.
+        winner_without: the candidate that leads on the average of the other tasks.
+        share_of_lead: the part that the task makes of the lead over the nearest rival; None without a lead.
     """
 
-    rival: str
-    lead: Optional[float] = None
-    sds: Tuple[float, ...] = ()
-
-    @classmethod
-    def of(cls, winner: CandidateResult, rival: CandidateResult, *, sign: int, is_paired: bool) -> "SeenLead":
-        differences = paired_differences(winner, rival, is_paired=is_paired)
-        if len(differences):
-            return cls(rival.name, sign * float(np.mean(differences)), (float(np.std(differences, ddof=1)),))
-        if winner.sd is None or rival.sd is None:
-            return cls(rival.name)
-        return cls(rival.name, sign * float(np.mean(winner.scores) - np.mean(rival.scores)), (winner.sd, rival.sd))
-
-    def power(self, num_runs: int, *, share: float = 1.0, num_rivals: int = 1) -> Optional[float]:
-        """Return the probability that `num_runs` of each confirm a true difference of this share of the lead. With
-        several rivals, it is that of the strictest step of Holm's method. None if the lead is unknown."""
-        if self.lead is None:
-            return None
-        return fresh_runs_power(share * self.lead, self.sds, num_runs, level=CONFIRMATION_LEVEL / num_rivals)
-
-    def num_runs_for_claim(self, *, num_rivals: int = 1) -> Optional[int]:
-        """Return `fresh_runs_needed` for a difference as large as the lead; None if the lead is unknown."""
-        return None if self.lead is None else fresh_runs_needed(self.lead, self.sds, num_rivals=num_rivals)
+    task: str
+    means: Mapping[str, float]
+    leader: str
+    winner_without: str
+    share_of_lead: Optional[float]
 
 
-def fresh_runs_needed(difference: float, sds: Sequence[float], *, num_rivals: int = 1) -> Optional[int]:
-    """Return the fewest runs of each of two candidates that confirm a true difference with probability 0.8. None
-    if there is no difference, or more than `MAX_FRESH_RUNS` are needed. The arguments are those of
-    `fresh_runs_power`."""
-    if difference <= 0:
-        return None
-    level = CONFIRMATION_LEVEL / num_rivals
-    numbers = range(MIN_FRESH_RUNS, MAX_FRESH_RUNS + 1)
-    return next((n for n in numbers if fresh_runs_power(difference, sds, n, level=level) >= POWER), None)
+def find_tasks(history: History, decision: Decision) -> Tuple[TaskStanding, ...]:
+    """Return the standing on each task; empty without tasks, or while P(best) is unknown."""
+    names, posterior = history.active, decision.posterior
+    if not history.tasks or not isinstance(posterior, ModeratedTPosterior) or decision.rival is None:
+        return ()
+    standings, models, rival = [], posterior.model.tasks, names.index(decision.rival)
+    differences = [float(leads.difference[0, rival]) for leads in posterior.leads.by_task]
+    for (task, part), model, difference in zip(history.by_task.items(), models, differences, strict=True):
+        means = {name: history.sign * float(part.scores(name).mean()) for name in names}
+        others = [each for each in models if each is not model]
+        leader, winner_without = (names[int(TaskModel(own).find_leader()[0])] for own in ([model], others))
+        share = difference / sum(differences) if sum(differences) > 0 else None
+        standings.append(TaskStanding(task, means, leader, winner_without, share))
+    return tuple(standings)
 
 
-def paired_differences(first: CandidateResult, second: CandidateResult, *, is_paired: bool) -> np.ndarray:
-    """Return the differences on shared splits, none if there are fewer than three: failed runs leave the other one of
-    their split alone."""
-    sides = ((candidate.split_seeds, candidate.scores) for candidate in (first, second))
-    differences = t_tests.differences_on_shared_splits(*sides)
-    return differences if is_paired and len(differences) >= t_tests.MIN_NUM_SCORES else np.array([])
+def find_prob_on_new_task(history: History, decision: Decision) -> Optional[float]:
+    return prob_on_new_task([task.share_of_lead or 0.0 for task in find_tasks(history, decision)])
 
 
-def describe_claim(result: Any) -> Iterator[str]:
-    """State what a claim about the winner costs."""
-    num_runs = result.runs_to_claim
-    if num_runs is None:
-        return
-    seconds = num_runs * ((result.leader.mean_seconds or 0) + (result.rival.mean_seconds or 0))
-    time_text = f" ({duration_text(seconds)})" if seconds else ""
-    effort = f"{num_runs} fresh runs of each{time_text}, with power {POWER:.2f} if the lead is as large as it looks"
-    yield f"To write that {result.leading} is better than {result.rival.name}: {effort} (fiesta confirm)."
+def describe_tasks(result: Any) -> Iterator[str]:
+    """Name the tasks that make most of the lead, and those without which another candidate leads. State whether the
+    lead holds beyond the list of tasks, which decides nothing."""
+    for each in result.tasks:
+        if (each.share_of_lead or 0.0) > MOST_OF_LEAD:
+            yield f"The task {each.task} makes {each.share_of_lead:.2f} of the lead of {result.leading}."
+        if each.winner_without != result.leading:
+            yield f"Without the task {each.task}, {each.winner_without} leads."
+    if result.prob_on_new_task is not None and result.lead is not None:
+        pair = f"{result.leading} is better than {result.lead.rival}"
+        yield f"On a new data set of this kind: {pair} with probability {probability_text(result.prob_on_new_task)}."
+
+
+def task_table(result: Any, output: str = TERMINAL) -> Table:
+    """Return a row for each task: means, the leader, the one without this task, and its share of the lead."""
+    names = [candidate.name for candidate in result.ranked if not candidate.withdrawn][: MAX_MEANS[output]]
+    digits, is_narrow = num_decimals(result.candidates), output == TERMINAL
+    means = [[number_text(each.means.get(name), digits) for name in names] for each in result.tasks]
+    rows = [
+        [each.task, *own_means, each.leader, each.winner_without, number_text(each.share_of_lead, 2)]
+        for each, own_means in zip(result.tasks, means, strict=True)
+    ]
+    without = "without it" if is_narrow else "winner without it"
+    above = ["\n".join(wrap(name, MAX_HEADING)) if is_narrow else name for name in names]
+    headings = ["task", *above, "leader", without, "of the lead"]
+    return Table(headings, rows, title="Tasks, with equal weights", wrapped=("leader", without))

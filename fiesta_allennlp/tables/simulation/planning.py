@@ -7,10 +7,10 @@ from typing import Any, List, Mapping, Optional, Tuple, cast
 
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import TimeForecast, count_runs
+from fiesta_allennlp.choosing.t_tests import fresh_runs_needed
 from fiesta_allennlp.core.choice_settings import INDEPENDENT, SHARED
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.selecting.results.candidate_table import Printable
-from fiesta_allennlp.selecting.results.verdict import fresh_runs_needed
 from fiesta_allennlp.tables.simulation.outlook import Outlook, find_best
 from fiesta_allennlp.tables.simulation.problems import prepare_plan
 from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
@@ -114,11 +114,6 @@ class Simulation(Printable):
         return tuple(SimulatedCandidate(name, mean, recommended.get(name, 0.0)) for name, mean in means.items())
 
     @property
-    def fewest_scores(self) -> Optional[int]:
-        """The number of splits or scores of a candidate that are taken for the truth; None if they never run out."""
-        return self.source.fewest_scores(self.simulator.sampling)
-
-    @property
     def summary(self) -> Mapping[str, Any]:
         settings, source = self.settings, self.source
         return {
@@ -130,7 +125,7 @@ class Simulation(Printable):
             "candidates": [asdict(candidate) for candidate in self.candidates],
             "sd": source.noise_sd,
             "num_done": self.simulator.num_done,
-            "fewest_scores": self.fewest_scores,
+            "fewest_scores": source.fewest_scores,
             "strategy": settings.strategy_params(),
             "splits": settings.splits,
             "batch_size": settings.batch_size,

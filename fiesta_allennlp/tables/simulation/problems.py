@@ -15,30 +15,20 @@ from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedTPosterior, numbers_by_unit
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import draw_continuation
-from fiesta_allennlp.choosing.strategy import build_strategy
-from fiesta_allennlp.core.choice_settings import MAX_FAILURES, OFFICIAL, SHARED, ChoiceSettings
+from fiesta_allennlp.core.choice_settings import MAX_FAILURES, SHARED, ChoiceSettings
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, DataError, full_command
 from fiesta_allennlp.core.metrics import METRIC, UNNAMED, Metric
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import packages_named_in_errors
 from fiesta_allennlp.core.texts import count_text
-from fiesta_allennlp.selecting.database import translated_store_errors
 from fiesta_allennlp.selecting.failures import ScoreThreshold
-from fiesta_allennlp.selecting.store import open_for_reading
+from fiesta_allennlp.tables import table_settings
 from fiesta_allennlp.tables.next_runs import check_tasks
 from fiesta_allennlp.tables.run_table import RunTable
-from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScoreSource, number_splits
+from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScoreSource, number_splits, row_key
 from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
 from fiesta_allennlp.tables.table_reader import read_run_table
-from fiesta_allennlp.tables.table_settings import (
-    DEFAULT_NUM_CANDIDATES,
-    TABLE_OPTIONS,
-    PlanSettings,
-    ReplaySettings,
-    done_note,
-    refuse_table_options,
-)
 
 MIN_RUNS = 2
 """A single run of a candidate gives no estimate of the sd."""
@@ -101,26 +91,11 @@ class PosteriorScores(ScoreSource):
     metric: Metric = UNNAMED
     notes: Tuple[str, ...] = ()
     read_back: Optional[RunTable] = None
+    on_official_splits: bool = False
 
     @property
     def knows_seconds(self) -> bool:
         return any(self.seconds.values())
-
-    def check_runs(self) -> None:
-        """Refuse fewer than two candidates, too few runs of one, or equal scores."""
-        if len(self.start.active) < 2:
-            raise DataError(f"{self.name}: a plan needs at least two candidates but got {len(self.start.active)}.")
-        for name in self.start.active:
-            num_runs = min(part.num_finished(name) for part in self.start.by_task.values())
-            if num_runs < MIN_RUNS:
-                raise DataError(
-                    f"{self.name}: a plan needs at least {MIN_RUNS} runs of every candidate (on every task), but "
-                    f"'{name}' has {num_runs}. Add runs, or plan from --gap and --sd."
-                )
-        if not np.ptp(np.concatenate([self.start.scores(name) for name in self.start.active])) > 0:
-            raise DataError(
-                f"{self.name}: all scores are equal, so the sd is unknown. Plan from --gap and --sd instead."
-            )
 
     @cached_property
     def posterior(self) -> ModeratedTPosterior:
@@ -137,26 +112,20 @@ class PosteriorScores(ScoreSource):
         return self.posterior.noise_sd
 
     def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
-        names, parts, length = self.start.active, self.start.by_task, sampling.length
-        drawn = [
-            draw_continuation(model, 1, length, split_rng, shares_units=sampling.shared_splits)
-            for model in self.posterior.model.tasks
-        ]
-        splits, scores = {}, {}
-        for place, name in enumerate(names):
-            for (task, part), new in zip(parts.items(), drawn, strict=True):
-                key = (name, task) if task else name
-                # New splits have negative seeds.
-                seeds = np.append(self._splits_of_tasks[task], -1 - np.arange(new.units.max() + 1))
-                splits[key] = np.append(part.split_seeds(name), seeds[new.units[place]])
-                scores[key] = np.append(part.scores(name), new.numbers[0, place])
-        means = np.mean([new.means[0] for new in drawn], axis=0)
-        return DrawnScores(splits, scores, self.name, dict(zip(names, means.tolist(), strict=True)), self.seconds)
-
-    @cached_property
-    def _splits_of_tasks(self) -> Dict[str, np.ndarray]:
-        parts = self.start.by_task.items()
-        return {task: np.unique(np.concatenate(list(map(part.split_seeds, part.active)))) for task, part in parts}
+        names, means = self.start.active, []
+        splits: Dict[Any, np.ndarray] = {}
+        scores: Dict[Any, np.ndarray] = {}
+        for (task, part), model in zip(self.start.by_task.items(), self.posterior.model.tasks, strict=True):
+            drawn = draw_continuation(model, 1, sampling.length, split_rng, shares_units=sampling.shared_splits)
+            seen = np.unique(np.concatenate(list(map(part.split_seeds, names))))
+            # New splits have negative seeds.
+            seeds = np.append(seen, -1 - np.arange(drawn.units.max() + 1))[drawn.units]
+            for place, name in enumerate(names):
+                splits[row_key(name, task)] = np.append(part.split_seeds(name), seeds[place])
+                scores[row_key(name, task)] = np.append(part.scores(name), drawn.numbers[0, place])
+            means.append(drawn.means[0])
+        true_means = dict(zip(names, np.mean(means, axis=0).tolist(), strict=True))
+        return DrawnScores(splits, scores, self.name, true_means, self.seconds)
 
 
 BEST_MEAN = 0.5
@@ -165,111 +134,101 @@ BEST_MEAN = 0.5
 CHOICE_OPTIONS = tuple(f.name for f in fields(ChoiceSettings) if f.name != "budget")
 
 
-def prepare_plan(settings: PlanSettings) -> Simulator:
+def prepare_plan(settings: table_settings.PlanSettings) -> Simulator:
     """Read and check the problem that the settings describe."""
     path = Path(settings.source or "")
+    source: ScoreSource
+    stored: Mapping[str, Any] = {}
     if settings.source is None:
-        simulator = _plan_from_numbers(settings)
+        source = _describe_by_numbers(settings)
+    elif path.is_dir():
+        source, stored = _read_selection(settings, path)
     else:
-        simulator = _read_selection(settings, path) if path.is_dir() else _read_table(settings, path)
+        table = read_run_table(path, settings)
+        table.refuse_single()
+        history = ScoreThreshold(settings.min_score, table.metric.minimise).apply_to(table.history(list(table.scores)))
+        source = replace(_make_pilot(settings, history, table.metric, table), on_official_splits=not table.has_splits)
+    with packages_named_in_errors(stored.get("include_package", ())):
+        simulator = prepare_simulator(_choose_settings(settings, stored), source)
+    check_tasks(settings, simulator.strategy, simulator.first_history)
     if simulator.strategy.belief.takes_logits:
         name = simulator.settings.strategy_params()["belief"]["type"]
         raise ConfigError(f"--belief {name}: a plan needs a model of the scores, not of their logits. Choose another.")
     return simulator
 
 
-def _plan_from_numbers(settings: PlanSettings) -> Simulator:
-    names = [f"candidate {number + 1}" for number in range(settings.candidates or DEFAULT_NUM_CANDIDATES)]
+def _describe_by_numbers(settings: table_settings.PlanSettings) -> ScorePreset:
+    names = [
+        f"candidate {number + 1}" for number in range(settings.candidates or table_settings.DEFAULT_NUM_CANDIDATES)
+    ]
     means = {name: BEST_MEAN - (settings.gap or 0.0) * bool(number) for number, name in enumerate(names)}
-    source = ScorePreset(
+    return ScorePreset(
         "the numbers",
         means,
         split_sd=settings.split_sd or 0.0,
         seconds=settings.seconds or 0.0,
         noise_sd=settings.sd or 0.0,
     )
-    return prepare_simulator(_choose_settings(settings, {}), source)
 
 
-def _read_table(settings: PlanSettings, path: Path) -> Simulator:
-    table = read_run_table(path, settings)
-    table.refuse_single()
-    if not table.has_splits:
-        settings = replace(settings, splits=OFFICIAL)
-    history = ScoreThreshold(settings.min_score, table.metric.minimise).apply_to(table.history(list(table.scores)))
-    pilot = PosteriorScores(str(path), history, metric=table.metric, read_back=table)
-    return _plan_from_pilot(settings, pilot, _choose_settings(settings, {}))
+def _read_selection(settings: table_settings.PlanSettings, root: Path) -> Tuple[PosteriorScores, Mapping[str, Any]]:
+    """Read the runs of a selection, and the settings that it has stored."""
+    from fiesta_allennlp.selecting.database import translated_store_errors
+    from fiesta_allennlp.selecting.store import open_for_reading  # which plans without a selection do without
 
-
-def _read_selection(settings: PlanSettings, root: Path) -> Simulator:
-    refuse_table_options(settings, ("splits", *TABLE_OPTIONS), root)
+    table_settings.refuse_table_options(settings, ("splits", *table_settings.TABLE_OPTIONS), root)
     directory = RunDirectory(root)
     with open_for_reading(directory) as store, translated_store_errors(directory.store):
         meta = store.meta()
         stored = meta.settings or {}
-        score_threshold = ScoreThreshold.from_settings(stored, settings.min_score)
-        history = store.history(
-            max_failures=int(stored.get("max_failures", MAX_FAILURES)), score_threshold=score_threshold
-        )
+        threshold = ScoreThreshold.from_settings(stored, settings.min_score)
+        max_failures = int(stored.get("max_failures", MAX_FAILURES))
+        history = store.history(max_failures=max_failures, score_threshold=threshold)
         metric = Metric.parse(stored.get("metric") or METRIC)
     if meta.kind == "documents":
         raise ConfigError(
             f"{root} was created by {full_command('documents')}, but a plan needs one created by "
             f"{full_command('select')}."
         )
-    choice = _choose_settings(settings, stored)
-    with packages_named_in_errors(stored.get("include_package", ())):
-        build_strategy(choice, list(history.candidates))
-    return _plan_from_pilot(settings, PosteriorScores(str(root), history, metric=metric), choice)
+    return _make_pilot(settings, history, metric), stored
 
 
-def _plan_from_pilot(settings: PlanSettings, pilot: PosteriorScores, choice: ReplaySettings) -> Simulator:
-    names = list(pilot.start.candidates)
-    seconds = _mean_run_seconds(pilot.start) if settings.seconds is None else dict.fromkeys(names, settings.seconds)
-    source = replace(
-        pilot,
-        start=renumber_replicates(pilot.start),
-        seconds=seconds,
-        notes=(*_missed_runs_notes(pilot.start), *done_note(settings.done)),
-    )
-    source.check_runs()
-    simulator = prepare_simulator(choice, source)
-    check_tasks(settings, simulator.strategy, source.start)
-    return simulator
+def _make_pilot(
+    settings: table_settings.PlanSettings, history: History, metric: Metric, read_back: Optional[RunTable] = None
+) -> PosteriorScores:
+    """Return the runs of a pilot, as reported and numbered from 0, if they are enough for a plan."""
+    name, mean_seconds = str(settings.source), history.mean_seconds
+    if len(history.active) < 2:
+        raise DataError(f"{name}: a plan needs at least two candidates but got {len(history.active)}.")
+    for candidate in history.active:
+        num_runs = min(part.num_finished(candidate) for part in history.by_task.values())
+        if num_runs < MIN_RUNS:
+            raise DataError(
+                f"{name}: a plan needs at least {MIN_RUNS} runs of every candidate (on every task), but '{candidate}' "
+                f"has {num_runs}. Add runs, or plan from --gap and --sd."
+            )
+    if not np.ptp(np.concatenate([history.scores(candidate) for candidate in history.active])) > 0:
+        raise DataError(f"{name}: all scores are equal, so the sd is unknown. Plan from --gap and --sd instead.")
+    seconds, finished, notes = {}, [], table_settings.done_note(settings.done)
+    for candidate in history.candidates:
+        own = sorted(history.evaluations_of(candidate), key=lambda run: run.request.replicate)
+        finished += [replace(run, request=replace(run.request, replicate=k)) for k, run in enumerate(own)]
+        own_seconds = History((candidate,), tuple(own)).mean_seconds
+        seconds[candidate] = settings.seconds or own_seconds or mean_seconds or 0.0
+    if num_missed := sum(failure.kind == "score" for failure in history.failures):
+        total = count_text(num_missed + len(finished), "run")
+        missed = f"{num_missed} of {total} of the pilot missed --min-score. The plan counts only runs that meet it."
+        notes = (missed, *notes)
+    start = replace(history, evaluations=tuple(finished), pending=(), failures=(), sign=1)
+    return PosteriorScores(name, start, seconds, metric, notes, read_back)
 
 
-def _missed_runs_notes(pilot: History) -> Tuple[str, ...]:
-    number = sum(failure.kind == "score" for failure in pilot.failures)
-    if not number:
-        return ()
-    total = count_text(number + len(pilot.evaluations), "run")
-    return (f"{number} of {total} of the pilot missed --min-score. The plan counts only runs that meet it.",)
-
-
-def renumber_replicates(history: History) -> History:
-    """Return the finished evaluations, with replicates from 0 to n - 1 for each candidate, and scores as reported."""
-    rank: Dict[Any, int] = {}
-    for name in history.candidates:
-        keys = sorted(e.request.key for e in history.evaluations_of(name))
-        rank.update(zip(keys, range(len(keys)), strict=True))
-    evaluations = (replace(e, request=replace(e.request, replicate=rank[e.request.key])) for e in history.evaluations)
-    return replace(history, evaluations=tuple(evaluations), pending=(), failures=(), sign=1)
-
-
-def _mean_run_seconds(history: History) -> Dict[str, float]:
-    """Return the mean duration of each candidate's runs. One without any has the mean of all."""
-    if history.mean_seconds is None:
-        return {}
-    restricted = {name: History((name,), tuple(history.evaluations_of(name))) for name in history.active}
-    return {name: own.mean_seconds or history.mean_seconds for name, own in restricted.items()}
-
-
-def _choose_settings(settings: PlanSettings, stored: Mapping[str, Any]) -> ReplaySettings:
+def _choose_settings(settings: table_settings.PlanSettings, stored: Mapping[str, Any]) -> table_settings.ReplaySettings:
     """Overlay the settings on those of the selection. From a selection with a budget, keep only the belief."""
     names = CHOICE_OPTIONS if stored.get("budget") is None else ("belief",)
     stored_values = {name: stored[name] for name in names if stored.get(name) is not None}
     requested = {name: getattr(settings, name) for name in CHOICE_OPTIONS if getattr(settings, name) is not None}
-    choice = ReplaySettings(
+    choice = table_settings.ReplaySettings(
         **{**stored_values, **requested},
         scores=settings.source or "the numbers",
         splits=settings.splits or stored.get("splits", SHARED),

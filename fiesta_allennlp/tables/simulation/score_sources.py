@@ -36,9 +36,8 @@ class Sampling:
 class DrawnScores:
     """The scores of one repetition: replicate k of a candidate has the k-th of its scores in any order of evaluation.
 
-    `splits` and `scores` have shape `(num_replicates,)`, by candidate, or over several tasks by candidate and task, the
-    tasks of a candidate one after another. `true_means` is None unless each repetition has its own. `seconds` is the
-    duration of each run of a candidate."""
+    `splits` and `scores` have shape `(num_replicates,)`, by `row_key`. `true_means` is None unless each repetition has
+    its own. `seconds` is the duration of each run of a candidate."""
 
     splits: Mapping[Any, np.ndarray]
     scores: Mapping[Any, np.ndarray]
@@ -64,12 +63,11 @@ class DrawnScores:
     def further_runs(self, history: History) -> Tuple[np.ndarray, np.ndarray]:
         """Return the scores that follow on a history, NaN after the last one, and the unit of each, the splits of the
         history on its task first, in ascending order. Shape of both: `(num_candidates * num_tasks, num_runs)`."""
-        names, parts = history.active, list(history.by_task.values())
-        num_done = [part.num_finished(name) for name in names for part in parts]
-        pairs = list(zip(self.scores.values(), self.splits.values(), num_done, strict=True))
-        scores = pad_rows([own[done:] for own, _, done in pairs], np.nan)
-        units = pad_rows([own[done:] for _, own, done in pairs], -1)
-        for place, part in enumerate(parts):
+        names, parts = history.active, history.by_task
+        rows = [(row_key(name, task), part.num_finished(name)) for name in names for task, part in parts.items()]
+        scores = pad_rows([self.scores[key][num_done:] for key, num_done in rows], np.nan)
+        units = pad_rows([self.splits[key][num_done:] for key, num_done in rows], -1)
+        for place, part in enumerate(parts.values()):
             splits = units[place :: len(parts)]
             seen = np.unique(np.concatenate([part.split_seeds(name) for name in names]))
             # Units are numbered by the order of runs, so that the first runs of all candidates have low numbers.
@@ -77,6 +75,11 @@ class DrawnScores:
             _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
             units[place :: len(parts)] = np.argsort(np.argsort(first))[inverse[len(seen) :]].reshape(splits.T.shape).T
         return scores, units
+
+
+def row_key(candidate: str, task: str) -> Any:
+    """Return the key of the scores of a candidate, on one of several tasks."""
+    return (candidate, task) if task else candidate
 
 
 def pad_rows(rows: Sequence[np.ndarray], missing: float) -> np.ndarray:
@@ -98,6 +101,8 @@ class ScoreSource(ABC):
         on_official_splits: whether all scores come from one official split.
         notes: sentences about the scores that are left out, or that come from nowhere else.
         read_back: what was understood of a table; None for other sources.
+        fewest_scores: the splits, if these are shared, or else the scores, of the candidate with the fewest. None if
+            they never run out.
     """
 
     name: str
@@ -107,10 +112,7 @@ class ScoreSource(ABC):
     on_official_splits: bool = False
     notes: Tuple[str, ...] = ()
     read_back: Optional[RunTable] = None
-
-    @property
-    def minimise(self) -> bool:
-        return self.metric.minimise
+    fewest_scores: Optional[int] = None
 
     @property
     def noise_sd(self) -> Optional[float]:
@@ -122,21 +124,13 @@ class ScoreSource(ABC):
         """True if the runs have a duration."""
         return False
 
-    def judged_by(self, score_threshold: ScoreThreshold) -> "ScoreSource":
-        """Return the source with means of those scores that do not miss this one."""
-        return self
-
     @abstractmethod
     def true_means(self) -> Dict[str, float]:
         """Return the mean over all scores that can be drawn, which a replay should find, by candidate in order."""
 
-    def fewest_scores(self, sampling: Sampling) -> Optional[int]:
-        """Count the splits, if these are shared, or else the scores, of the candidate with the fewest. None if they
-        never run out."""
-        return None
-
-    def fitted(self, sampling: Sampling) -> "ScoreSource":
-        """Return the source, or what of it this way of drawing can use. Raise a `FiestaError` if it cannot work."""
+    def fitted(self, sampling: Sampling, score_threshold: ScoreThreshold = NO_THRESHOLD) -> "ScoreSource":
+        """Return the source, or what of it this way of drawing can use, with means of those scores that do not miss the
+        threshold. Raise a `FiestaError` if it cannot work."""
         return self
 
     @abstractmethod
@@ -166,6 +160,7 @@ class ScoreTable(ScoreSource):
     on_official_splits: bool = False
     notes: Tuple[str, ...] = ()
     read_back: Optional[RunTable] = None
+    fewest_scores: Optional[int] = None
     score_threshold: ScoreThreshold = NO_THRESHOLD
 
     def true_means(self) -> Dict[str, float]:
@@ -178,41 +173,34 @@ class ScoreTable(ScoreSource):
             means[name] = float(np.mean(working))
         return means
 
-    def judged_by(self, score_threshold: ScoreThreshold) -> "ScoreTable":
-        return replace(self, score_threshold=score_threshold)
-
-    def fitted(self, sampling: Sampling) -> "ScoreTable":
+    def fitted(self, sampling: Sampling, score_threshold: ScoreThreshold = NO_THRESHOLD) -> "ScoreTable":
         """Return the table with the splits that are common to all candidates, if splits are shared. Refuse a table
         without any, on which all candidates have the same number of scores."""
         if not sampling.shared_splits:
-            return self
+            fewest_scores = min(map(len, self.scores.values()))
+            return replace(self, score_threshold=score_threshold, fewest_scores=fewest_scores)
         # Shape: (num_candidates, num_splits)
         counts = np.array([self._counts(name) for name in self.splits])
         is_used = (counts > 0).any(axis=0)
         is_common = is_used & (counts == counts[0]).all(axis=0)
-        if (is_common == is_used).all():
-            return self
         if not is_common.any():
             raise DataError(
                 f"{self.name}: with shared splits, all candidates need the same number of scores on a split, but no "
                 "split satisfies this. Complete the table, or use --splits independent."
             )
-        is_kept = {name: is_common[splits] for name, splits in self.splits.items()}
         dropped = [self.split_names[split] for split in np.flatnonzero(is_used & ~is_common)]
+        note = (
+            f"Used the {is_common.sum()} of {is_used.sum()} splits on which all candidates have the same number of "
+            f"scores; left out: {join_some(dropped)}."
+        )
         return replace(
             self,
-            splits={name: splits[is_kept[name]] for name, splits in self.splits.items()},
-            scores={name: scores[is_kept[name]] for name, scores in self.scores.items()},
-            notes=(
-                *self.notes,
-                f"Used the {is_common.sum()} of {is_used.sum()} splits on which all candidates have the same "
-                f"number of scores; left out: {join_some(dropped)}.",
-            ),
+            splits={name: splits[is_common[splits]] for name, splits in self.splits.items()},
+            scores={name: scores[is_common[self.splits[name]]] for name, scores in self.scores.items()},
+            notes=(note,) if dropped else (),
+            fewest_scores=int(is_common.sum()),
+            score_threshold=score_threshold,
         )
-
-    def fewest_scores(self, sampling: Sampling) -> Optional[int]:
-        columns = self.splits.values()
-        return min(len(np.unique(column)) if sampling.shared_splits else len(column) for column in columns)
 
     def draw(self, sampling: Sampling, *, split_rng: Generator, score_rngs: Mapping[str, Generator]) -> DrawnScores:
         """Draw as a `ScoreSource` does. Without replacement, a shared split with n scores of each candidate is used in

@@ -1,7 +1,8 @@
 """Simulates selections: draws scores from a source, runs the strategy on them, and collects the outcomes."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
@@ -103,8 +104,8 @@ class Simulator:
             while (num_done := len(finished[0])) < (total := repetitions or _choose_num_repetitions(finished[0])):
                 on_repetitions(0, total)
                 chunk = range(num_done, min(num_done + size, total))
-                for repetitions_of_way, more in zip(finished, simulate_ways(ways, chunk), strict=True):
-                    repetitions_of_way += more
+                for own, more in zip(finished, simulate_ways(ways, chunk), strict=True):
+                    own += more
                 on_repetitions(len(chunk), None)
         except KeyboardInterrupt:
             if not finished[0]:
@@ -115,14 +116,10 @@ class Simulator:
                 raise
             again = replace(self, sampling=replace(self.sampling, with_replacement=True))
             return again.run(repetitions, margins=margins, max_seconds=max_seconds, on_repetitions=on_repetitions)
+        with_replacement = self.sampling.with_replacement
         return [
-            Outlook.of(
-                repetitions_of_way,
-                interrupted=interrupted,
-                with_replacement=self.sampling.with_replacement,
-                max_seconds=max_seconds,
-            )
-            for repetitions_of_way in finished
+            Outlook.of(own, interrupted=interrupted, with_replacement=with_replacement, max_seconds=max_seconds)
+            for own in finished
         ]
 
     def run_all(self, repetitions: range) -> List[Repetition]:
@@ -155,8 +152,9 @@ class Simulator:
         try:
             return batch.run()
         except OutOfScores as error:
-            row = list(drawn[0].splits.values())[error.candidate * rules[0].num_tasks]
-            raise drawn[0].out_of_scores(names[error.candidate], len(row)) from None
+            name, task = names[error.candidate], next(iter(history.by_task))
+            number = len(drawn[0].splits[score_sources.row_key(name, task)])
+            raise drawn[0].out_of_scores(name, number) from None
 
     def simulate_alone(self, repetition: int) -> Repetition:
         """Simulate a repetition run by run."""
@@ -198,15 +196,10 @@ class Simulator:
             yield history
 
     def draw(self, repetition: int) -> score_sources.DrawnScores:
-        seed = self.settings.seed or 0
-        return self.source.draw(
-            self.sampling,
-            split_rng=seeding.replay_rng(seed, seeding.REPLAY_SPLITS_STREAM, repetition),
-            score_rngs={
-                name: seeding.replay_rng(seed, seeding.REPLAY_SCORES_STREAM, repetition, name)
-                for name in self.true_means
-            },
-        )
+        streams = partial(seeding.replay_rng, self.settings.seed or 0)
+        score_rngs = {name: streams(seeding.REPLAY_SCORES_STREAM, repetition, name) for name in self.true_means}
+        split_rng = streams(seeding.REPLAY_SPLITS_STREAM, repetition)
+        return self.source.draw(self.sampling, split_rng=split_rng, score_rngs=score_rngs)
 
 
 def simulate_ways(ways: Sequence[Simulator], repetitions: range) -> List[List[Repetition]]:
@@ -239,7 +232,7 @@ def prepare_simulator(settings: ReplaySettings, source: Optional[score_sources.S
     """Read and check everything. `source` takes the place of what `settings.scores` names."""
     if source is None:
         source = score_sources.read_score_table(Path(settings.scores), settings)
-    minimise = bool(settings.minimise or source.minimise)
+    minimise = bool(settings.minimise or source.metric.minimise)
     settings = replace(
         settings,
         seed=seeding.fresh_seed() if settings.seed is None else settings.seed,
@@ -247,11 +240,10 @@ def prepare_simulator(settings: ReplaySettings, source: Optional[score_sources.S
         minimise=minimise,
     )
     sampling = score_sources.Sampling(settings.splits == SHARED, bool(settings.with_replacement), length=0)
-    source = source.fitted(sampling).judged_by(ScoreThreshold(settings.min_score, minimise))
+    source = source.fitted(sampling, ScoreThreshold(settings.min_score, minimise))
     names = list(source.true_means())
     strategy = build_strategy(settings, names, has_counts=source.reports_counts, minimise=minimise)
-    if settings.done:
-        strategy.without_further_runs(settings.done, source.start or History(tuple(names)))
+    strategy.without_further_runs(settings.done, source.start or History(tuple(names)))
     _, max_runs = strategy.bounds(len(names))
     if source.start is not None and source.start.tasks:
         max_runs = min(max_runs * len(source.start.by_task), MAX_RUNS_ON_TASK)
@@ -269,10 +261,8 @@ def _choose_num_repetitions(finished: Sequence[Repetition]) -> int:
 
 
 def _draw_evaluations(scores: score_sources.DrawnScores, history: History, names: List[str]) -> Iterator[Evaluation]:
-    num_started = {name: history.num_started(name) for name in names}
-    for failure in history.failures:
-        if failure.request.candidate in num_started:
-            num_started[failure.request.candidate] += 1
+    num_runs = Counter(failure.request.candidate for failure in history.failures)
+    num_runs.update({name: history.num_started(name) for name in names})
     for name in names:
-        yield scores.run(name, num_started[name])
-        num_started[name] += 1
+        yield scores.run(name, num_runs[name])
+        num_runs[name] += 1

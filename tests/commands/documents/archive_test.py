@@ -21,8 +21,6 @@ from tests.commands.documents.conftest import DEFAULT
 from tests.conftest import classifier_config, write_all_reviews, write_reviews
 from tests.run_files import summary_of
 
-pytestmark = pytest.mark.xdist_group("archives")
-
 
 @pytest.fixture(scope="session")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:

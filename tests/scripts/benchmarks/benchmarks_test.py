@@ -1,11 +1,81 @@
 """The scripts are run by hand, for minutes; here on something small, so that they cannot rot."""
 
+import json
 from importlib import import_module
-from typing import Callable
+from pathlib import Path
+from typing import Any, Callable, List
 
+import numpy as np
 import pytest
 
 from tests.scripts.conftest import cells_of
+
+
+@pytest.fixture
+def run_twice(tmp_path: Path, run_script: Callable[..., str]) -> Callable[..., List[Any]]:
+    """Runs a benchmark twice, and returns all lines of its file of results."""
+
+    def run(name: str, *arguments: Any) -> List[Any]:
+        results = tmp_path / "results.csv"
+        for _ in range(2):
+            run_script(name, *arguments, "--results", results)
+        return import_module("common").read_rows(results, import_module(name).ResultRow)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "cells"),
+    [
+        (
+            "pairs",
+            ("--only", "early", "--gaps", 40, "--repetitions", 5),
+            [["40", "6.0", "1.000 (0.722-1.000)", "0.000 (0.000-0.278)"]],
+        ),
+        (
+            "confirmation",
+            ("--gaps", 40, "--repetitions", 3),
+            [
+                [splits, "40", "6", "1.000 (0.610-1.000)", "1.000", "0.000 (0.000-0.390)"]
+                for splits in ("shared", "official")
+            ],
+        ),
+    ],
+)
+def test_a_clear_lead_is_found_and_its_counts_are_pooled(
+    name: str, arguments: Any, cells: List[List[str]], run_twice: Callable[..., List[Any]]
+) -> None:
+    rows = import_module(name).table_rows(run_twice(name, *arguments))
+    assert [list(row[: len(row_cells)]) for row, row_cells in zip(rows, cells, strict=True)] == cells
+
+
+def test_every_call_draws_another_seed_and_appends_its_counts(run_twice: Callable[..., List[Any]]) -> None:
+    arguments = ("--set", "tuning", "--only", "^near tie", "--repetitions", 2, "--processes", 1)
+    first, second = lines = run_twice("calibration", *arguments)
+    assert first.seed != second.seed
+    assert all(line.named + line.inconclusive == line.repetitions == 2 for line in lines)
+    (row,) = import_module("calibration").pool_rows(lines, "tuning")
+    assert row[:2] == ("near tie, 4", "4")
+    assert not import_module("calibration").pool_rows(lines, "reporting")
+
+
+def test_a_clear_system_is_named_and_its_counts_are_pooled(
+    tmp_path: Path, run_twice: Callable[..., List[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two systems, one is wrong about each twentieth document, and one about each third."""
+    module: Any = import_module("documents")
+    (tmp_path / "task").mkdir()
+    for name, wrong in (("documents", 60), ("good", 20), ("bad", 3)):
+        labels = ["no" if (k % 2) ^ (k % wrong == 0 and name != "documents") else "yes" for k in range(60)]
+        items = [{"text": "", "label": label} if name == "documents" else label for label in labels]
+        lines = [json.dumps({"id": str(k), "items": [item]}) for k, item in enumerate(items)]
+        (tmp_path / "task" / f"{name}.jsonl").write_text("\n".join(lines))
+    cells = (module.Benchmark("pair", "task", 2, {"metric": "accuracy"}),)
+    monkeypatch.setattr(module, "BENCHMARKS_OF_DOCUMENTS", cells)
+    lines = run_twice("documents", tmp_path, "--repetitions", 2)
+    assert [(line.fits, line.named, line.wrong) for line in lines] == [("twice", 2, 0)] * 2
+    ((title, *counts),) = module.table_rows(lines)
+    assert (title, counts[:4]) == ("at most half of the documents", ["4", "4", "0", "0"])
 
 
 def test_the_forecast_is_compared_with_the_runs_that_followed(
@@ -22,3 +92,51 @@ def test_the_forecast_is_compared_with_the_runs_that_followed(
     monkeypatch.undo()
     simulator = forecasts.make_simulator(forecasts.PROBLEMS["2 candidates, 3 sds apart"])
     assert [one.moment for repetition in range(4) for one in forecasts.outcomes(simulator, repetition)]
+
+
+def test_the_columns_of_tables_by_hand() -> None:
+    lead, ends = import_module("pairs").lead_interval(np.array([3.0, 4.0, 8.0, 9.0]), np.array([1.0, 3.0, 5.0]))
+    # The differences 2, 1 and 3 have the sd 1; t(0.975; 2) is 4.3027.
+    assert lead == 2 and ends == pytest.approx((2 - 4.3027 / 3**0.5, 2 + 4.3027 / 3**0.5), abs=1e-3)
+    confirmation = import_module("confirmation")
+    row = confirmation.ResultRow("shared", 0.0, 1, 100, 40, 50, 1, 3, 2, 95, 20.0)
+    assert confirmation.cells([row])[5].split()[0] == "0.050", "every verdict about equal models is wrong"
+    # The noncentral t of 10 runs each, one-sided 0.025.
+    assert confirmation.power_by_formula("official", 1.0) == pytest.approx(0.562, abs=0.001)
+    assert confirmation.power_by_formula("shared", 0.0) == pytest.approx(0.025)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sd"),
+    [
+        ({"tail_df": 5.0}, 1),
+        ({"skew": 2.0}, 1),
+        ({"noise_growth": 0.3}, np.exp(0.3)),
+        ({"failing": {"a": (0.2, 5)}}, np.sqrt(1 + 25 * 0.2 * 0.8)),
+    ],
+)
+def test_noise_has_mean_0_and_the_standard_deviation_of_its_family(settings: Any, sd: float) -> None:
+    family = import_module("families").Family("x", {"a": 0.6, "b": 0.58}, **settings)
+    noise = family.noise("a", np.random.default_rng(1), 200_000) / 0.0198
+    assert abs(noise.mean()) < 0.02 * sd and noise.std() == pytest.approx(sd, rel=0.02)
+
+
+def test_no_family_is_for_tuning_and_for_reporting() -> None:
+    sets = import_module("families").SETS
+    names = [family.name for families in sets.values() for family in families]
+    assert len(set(names)) == len(names)
+    assert all(family.has_wrong_answers for name in ("tuning", "reporting") for family in sets[name])
+
+
+def test_what_a_selection_found_is_written_beside_the_released_scores(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    scores = (("a", 0, 0.45), ("a", 1, 0.56), ("b", 0, 0.7), ("b", 1, 0.8))
+    lines = ["candidate,replicate,status,score", *(f"{n},{k},finished,{s}" for n, k, s in scores), "a,2,failed,"]
+    (tmp_path / "one" / "scores.csv").write_text("\n".join(lines) + "\n")
+    released = tmp_path / "released.json"
+    released.write_text(json.dumps({"a": [0.4] * 5 + [0.6] * 5, "b": [0.3] * 5 + [0.5] * 5}))
+    update = import_module("real_runs").update_page
+    page = update("before\n<!-- compared: one, one -->\nold\n<!-- end -->\nafter\n", tmp_path, released)
+    # b: 0.75 (error 0.0289 of 4 runs) and 0.4 (error 0.1 of two splits): (0.75 - 0.4) / 0.1041 = 3.4
+    assert "| `b` | 4 | 0.750 | 0.058 | 0.400 | 0.105 | +3.4 | 1 / 2 |" in page
+    assert page.endswith("<!-- end -->\nafter\n") and update(page, tmp_path, released) == page

@@ -9,25 +9,18 @@ import pytest
 import random_kills
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.records import Candidate, Evaluation
-from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.selecting.store import RunStore
+from tests.selections import write_selection
 
 
 @pytest.fixture
 def killed(tmp_path: Path) -> Any:
     """A run with three finished evaluations, as it was noted at a kill."""
-    directory = RunDirectory(tmp_path / "run")
-    store = RunStore(directory, create=True)
-    store.put_candidates([Candidate("a", "a", {}, {})])
+    directory = RunDirectory(tmp_path)
+    write_selection(tmp_path, {"a": [0.5, 1.5, 2.5]}).close()
     for replicate in range(3):
-        request = make_request(5, "a", replicate, shared_splits=True)
-        store.reserve([request])
-        store.record(Evaluation(request, 0.5 + replicate, "f1"))
-        outcome = directory.evaluation(request.name) / "outcome.json"
+        outcome = directory.evaluation(f"a-{replicate}") / "outcome.json"
         outcome.parent.mkdir(parents=True)
         outcome.write_text("{}")
-    store.close()
     run = random_kills.KilledSelection(directory, [])
     run.finished.update(random_kills.finished_in(directory))
     run._note_outcomes()

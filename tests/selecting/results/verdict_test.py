@@ -16,8 +16,9 @@ from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.words import verdict_in_words
 from fiesta_allennlp.selecting.objections import UNSEEDED
+from fiesta_allennlp.selecting.results.candidate_result import SeenLead
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.verdict import CLASS_ERRORS, SeenLead, class_of, find_class_errors, judge
+from fiesta_allennlp.selecting.results.verdict import CLASS_ERRORS, class_of, find_class_errors, judge
 from tests.choosing.histories import history, request
 from tests.reports.made_up import candidate
 from tests.selections import write_selection
