@@ -47,7 +47,7 @@ def read_jsonnet(
         raise ConfigError(f'{label}: overrides must be an object such as {{"trainer.num_epochs": 5}}.')
     try:
         return apply_overrides(content, changes)
-    except ValueError as error:
+    except ConfigError as error:
         raise ConfigError(f"{label}: {error}") from error
 
 
@@ -68,7 +68,7 @@ def _evaluate(source: Union[Path, str], variables: Mapping[str, str]) -> str:
 
 def apply_overrides(content: Any, overrides: Mapping[str, Any]) -> Any:
     """Return a copy of a config with other values. A key with dots is a path into it, with positions for lists. Only
-    the last step of a path may be a new key; raise a `ValueError` if an earlier one does not exist."""
+    the last step of a path may be a new key; raise a `ConfigError` if an earlier one does not exist."""
     result = copy.deepcopy(content)
     for path, value in overrides.items():
         _set_value(result, path, copy.deepcopy(value), path)
@@ -93,10 +93,10 @@ def _set_value(container: Any, path: str, value: Any, override: str) -> None:
     if not isinstance(container, (dict, list)):
         parent_path = override[: -len(path) - 1]
         reason = f"'{parent_path}' is {json.dumps(container)}, not an object. Override it as a whole"
-        raise ValueError(f"cannot apply the override '{override}': {reason}.")
+        raise ConfigError(f"cannot apply the override '{override}': {reason}.")
     if prefix is None:
         key = path.partition(".")[0]
-        raise ValueError(f"cannot apply the override '{override}': no key '{key}'.{did_you_mean(key, keys)}")
+        raise ConfigError(f"cannot apply the override '{override}': no key '{key}'.{did_you_mean(key, keys)}")
     _set_value(container[keys[prefix]], path[len(prefix) + 1 :], value, override)
 
 
