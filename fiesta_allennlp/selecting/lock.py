@@ -105,6 +105,9 @@ def _acquire(path: Path) -> int:
             if time.monotonic() >= deadline:
                 os.close(file)
                 raise
+        except BaseException:  # an interrupt, or a file system without locks
+            os.close(file)
+            raise
         os.close(file)
         time.sleep(POLL_SECONDS)
 
