@@ -8,6 +8,7 @@ import pytest
 
 from fiesta_allennlp.candidates.candidate_set import load_candidates
 from fiesta_allennlp.candidates.candidate_types import type_of
+from fiesta_allennlp.candidates.pool import Division
 from fiesta_allennlp.candidates.select_settings import Settings
 from tests.conftest import REPOSITORY
 
@@ -43,6 +44,6 @@ def test_the_own_task_keeps_writers_whole_and_reports_its_metric(
     import_module("own_task")
     candidates = load_candidates(Settings.from_layers(given))
     assert sorted(candidates) == ["few_votes", "votes"]
-    made = training.prepare_candidate(candidates["votes"].config, group_by=None, vectors_directory=tmp_path)
+    made = training.prepare_candidate(candidates["votes"].config, group_by=None, division=Division(), vectors=tmp_path)
     assert (made.pool.group_by, made.pool.num_groups) == ("writer", 56)
     assert "accuracy" in made.metrics

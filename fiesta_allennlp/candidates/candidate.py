@@ -217,12 +217,12 @@ class AnyCandidate(Registrable):
         """Refuse the same data in two sets: runs would be scored on data that they were trained on or chose their epoch
         by. Two sets are the same if they share a file, or if the contents of one are all among those of the other."""
         paths, digests = self.data_paths, {file.path: file.digest for file in snapshot.files}
-        for first_set, second_set in combinations([name for name in division.set_names if name in paths], 2):
-            file_lists = (files_behind(paths[set_name]) for set_name in (first_set, second_set))
-            first_files, second_files = ({file.resolve(): digests[str(file)] for file in files} for files in file_lists)
-            contents, others = set(first_files.values()), set(second_files.values())
+        names = [name for name in division.set_names if name in paths]
+        files = {name: {file.resolve(): digests[str(file)] for file in files_behind(paths[name])} for name in names}
+        for first_set, second_set in combinations(names, 2):
+            contents, others = set(files[first_set].values()), set(files[second_set].values())
             is_copy = bool(contents and others) and (contents <= others or others <= contents)
-            if paths[first_set] == paths[second_set] or first_files.keys() & second_files.keys() or is_copy:
+            if paths[first_set] == paths[second_set] or files[first_set].keys() & files[second_set].keys() or is_copy:
                 keys = [self.data_key.format(set_name) for set_name in (first_set, second_set)]
                 remedy = f"; or remove '{keys[1]}', and random splits draw that set from the rest"
                 if division.is_official:

@@ -2,14 +2,14 @@
 
 import json
 import os
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Collection, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
+from fiesta_allennlp.candidates import points
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.config import SEED_KEYS, Config, DataSnapshot, first_difference, take_snapshot
-from fiesta_allennlp.candidates.points import CandidateSpec, Point, Trial, parse_candidates, read_trials, trials_of
-from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, Division
+from fiesta_allennlp.candidates.pool import Division
 from fiesta_allennlp.candidates.programs.program import check_no_lone_placeholder, config_of_command
 from fiesta_allennlp.candidates.select_settings import DEFAULT_TOP, Settings
 from fiesta_allennlp.core.errors import CandidateError, ConfigError, combined_error, describe_as_sentence, join_some
@@ -35,19 +35,13 @@ class CandidateSet:
     removed: FrozenSet[str]
     joining: Tuple[str, ...]
     snapshots: Mapping[str, DataSnapshot]
-    division: Division = OFFICIAL_RATIOS_DIVISION
-    corrected: Tuple[str, ...] = ()
+    division: Division
+    corrected: Tuple[str, ...]
 
     @property
-    def names(self) -> List[str]:
-        """All candidates in the store's order, removed ones included, and then the new ones."""
-        return [*self.stored, *(name for name in self.active if name not in self.stored)]
-
-    @property
-    def configs(self) -> Dict[str, Config]:
-        """The config of every candidate; the config of a removed one comes from the store."""
-        candidates = {**self.stored, **self.active}
-        return {name: dict(candidates[name].config) for name in self.names}
+    def by_name(self) -> Dict[str, Candidate]:
+        """All candidates in the store's order, removed ones as they are there, and then the new ones."""
+        return {**self.stored, **self.active}
 
     def notes(self, metric: Metric) -> Iterator[str]:
         """Yield what is doubtful about the configs, and the trials of a study that are candidates."""
@@ -59,15 +53,16 @@ class CandidateSet:
             )
         if self.corrected:
             yield f"{join_some(self.corrected)}: the config was changed, so failed runs start again. None had finished."
-        trials = trials_of(self.active)
+        trials = points.trials_of(self.active)
         for name, trial in trials.items():
-            yield f"{name}: {Point(trial.values).text}; {number_text(trial.score)} in the study, which does not count."
+            score = f"{number_text(trial.score)} in the study"
+            yield f"{name}: {points.Point(trial.values).text}; {score}, which does not count."
         if any(trial.minimise != metric.minimise for trial in trials.values()):
             verbs = ("minimizes", "maximizes") if metric.minimise else ("maximizes", "minimizes")
             yield f"the study {verbs[1]} its objective, but the selection {verbs[0]} {metric.name}."
 
 
-def load_candidate(spec: CandidateSpec, settings: Settings) -> Candidate:
+def load_candidate(spec: points.CandidateSpec, settings: Settings) -> Candidate:
     """Return a candidate with its config as plain data, checked. Its own values win over `--overrides`. A command
     becomes the config of a program over the files of `--data`."""
     try:
@@ -85,7 +80,7 @@ def load_candidate(spec: CandidateSpec, settings: Settings) -> Candidate:
     return Candidate(spec.name, spec.source, config)
 
 
-def _evaluate_config(spec: CandidateSpec, overrides: str, data: Optional[Mapping[str, str]]) -> Config:
+def _evaluate_config(spec: points.CandidateSpec, overrides: str, data: Optional[Mapping[str, str]]) -> Config:
     source: Union[Path, str] = json.dumps(config_of_command(spec.command, data)) if spec.command else spec.path
     label = f"the config with --overrides '{overrides}'" if overrides else "the config"
     try:
@@ -98,18 +93,17 @@ def _evaluate_config(spec: CandidateSpec, overrides: str, data: Optional[Mapping
         raise ConfigError(f"{error}. Set it with --points or the environment.") from error
     if not isinstance(config, dict):
         raise ConfigError(f"a config must be an object but is a {type(config).__name__}.")
-    try:
-        return apply_overrides(config, spec.point.overrides)
-    except (ValueError, KeyError) as error:
-        raise ConfigError(str(error)) from error
+    return apply_overrides(config, spec.point.overrides)
 
 
-def load_candidates(settings: Settings, *, trials: Sequence[Trial] = (), min_count: int = 2) -> Dict[str, Candidate]:
+def load_candidates(
+    settings: Settings, *, trials: Sequence[points.Trial] = (), min_count: int = 2
+) -> Dict[str, Candidate]:
     """Return the candidates by name, in the order given, each with its config and the overrides applied. Each trial
     makes one from the template."""
     check_no_lone_placeholder(settings.candidates)
-    points = [Point(trial.values, trial.name) for trial in trials] or settings.points
-    specs = parse_candidates(settings.candidates, points)
+    trial_points = [points.Point(trial.values, trial.name) for trial in trials]
+    specs = points.parse_candidates(settings.candidates, trial_points or settings.points)
     remedy = "Pass two or more."
     check_names(((spec.name, spec.source) for spec in specs), noun="candidate", min_count=min_count, remedy=remedy)
     candidates: Dict[str, Candidate] = {}
@@ -124,11 +118,12 @@ def load_candidates(settings: Settings, *, trials: Sequence[Trial] = (), min_cou
     if settings.data and not any(spec.command for spec in specs):
         raise ConfigError("--data is only for candidates that are commands. Configs name their own data: remove it.")
     check_variables_are_read(specs, settings.overrides)
-    facts = {trial.name: trial.facts for trial in trials}
-    return {name: replace(candidate, facts=facts.get(name, {})) for name, candidate in candidates.items()}
+    for trial in trials:
+        candidates[trial.name] = replace(candidates[trial.name], facts={points.TRIAL_KEY: asdict(trial)})
+    return candidates
 
 
-def take_trials(settings: Settings, stored: StoredState) -> List[Trial]:
+def take_trials(settings: Settings, stored: StoredState) -> List[points.Trial]:
     """Return the trials of the study that the settings name. A selection that is resumed keeps its own, even if the
     study has gone on."""
     if settings.study is None:
@@ -136,11 +131,11 @@ def take_trials(settings: Settings, stored: StoredState) -> List[Trial]:
     stored_settings = stored.meta.settings or {}
     if (settings.study, settings.top) == (stored_settings.get("study"), stored_settings.get("top")):
         active = {candidate.name: candidate for candidate in stored.candidates}
-        return [trial for name, trial in trials_of(active).items() if name not in stored.meta.removed]
-    return read_trials(settings.study, settings.top or DEFAULT_TOP)
+        return [trial for name, trial in points.trials_of(active).items() if name not in stored.meta.removed]
+    return points.read_trials(settings.study, settings.top or DEFAULT_TOP)
 
 
-def check_variables_are_read(specs: Sequence[CandidateSpec], overrides: str) -> None:
+def check_variables_are_read(specs: Sequence[points.CandidateSpec], overrides: str) -> None:
     """Refuse a variable that its template reads at none of its points. Variables of the environment and those with a
     default count as read."""
     variables_of = {(spec.path, name): spec for spec in specs if not spec.command for name in spec.point.variables}
@@ -155,7 +150,7 @@ def check_variables_are_read(specs: Sequence[CandidateSpec], overrides: str) -> 
             )
 
 
-def _reads_variable(spec: CandidateSpec, name: str, overrides: str) -> bool:
+def _reads_variable(spec: points.CandidateSpec, name: str, overrides: str) -> bool:
     """Return whether the config cannot be read without the variable."""
     other_variables = {key: text for key, text in spec.point.variables.items() if key != name}
     try:
@@ -176,11 +171,7 @@ def equal_candidates(configs: Mapping[str, Config]) -> List[List[str]]:
 
 
 def compare_with_store(
-    active: Mapping[str, Candidate],
-    stored: StoredState,
-    *,
-    allowed: Collection[str] = (),
-    division: Division = OFFICIAL_RATIOS_DIVISION,
+    active: Mapping[str, Candidate], stored: StoredState, *, allowed: Collection[str], division: Division
 ) -> CandidateSet:
     """Compare the given candidates with those of the store. Refuse a changed config or changed data, and a candidate of
     the store that is not given, unless the objection to that is `allowed`. A config may change until a run of its
@@ -198,12 +189,12 @@ def compare_with_store(
         elif name not in removed_names:
             reason = f"candidate '{name}' ({candidate.source}) belongs to the selection in {stored.directory.root}"
             REMOVED.check([f"{reason}. Pass all of its candidates"], allowed)
-    check_no_similar_names({**stored_candidates, **active}, noun="candidate")
-    is_new = {name: name not in stored_candidates or name in removed_names for name in active}
-    joining = tuple(name for name in active if is_new[name] and stored_candidates)
-    candidates = {**stored_candidates, **active}.values()
-    needs_validation = any(type_of(candidate.config).own_division(division).has_validation for candidate in candidates)
-    division = replace(division, has_validation=needs_validation)
+    everybody = {**stored_candidates, **active}
+    check_no_similar_names(everybody, noun="candidate")
+    joined = frozenset(stored_candidates) - frozenset(removed_names)
+    joining = tuple(name for name in active if stored_candidates and name not in joined)
+    divisions = (type_of(candidate.config).own_division(division) for candidate in everybody.values())
+    division = replace(division, has_validation=any(own.has_validation for own in divisions))
     removed = frozenset(stored_candidates) - frozenset(active)
     return CandidateSet(active, stored_candidates, removed, joining, snapshots, division, tuple(corrected))
 

@@ -18,7 +18,6 @@ from fiesta_allennlp.candidates.programs import program  # noqa: F401, registers
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ALLENNLP_MISSING_MESSAGE, ConfigError
 from fiesta_allennlp.core.files import flatten
-from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.options import option_words
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.registry import build
@@ -82,9 +81,10 @@ class AllenNLPRun(CandidateRun):
     `model.tar.gz`. A trial has one epoch.
     """
 
-    def run_config(self, request: Request) -> Config:
-        """Return the config that repeats this run with plain `allennlp train`."""
-        return evaluation_config(
+    def make_run(self, request: Request, directory: Path) -> ReportedMetrics:
+        from fiesta_allennlp.candidates.allennlp.training import train
+
+        config = evaluation_config(
             limit_to_one_epoch(self.config) if self.is_trial else self.config,
             request,
             group_by=self.group_by,
@@ -92,12 +92,7 @@ class AllenNLPRun(CandidateRun):
             free_device=self.free_device,
             division=self.division,
         )
-
-    def make_run(self, request: Request, directory: Path) -> ReportedMetrics:
-        from fiesta_allennlp.candidates.allennlp.training import train
-
-        metrics = train(self.run_config(request), directory, keep_archive=self.keep_models)
-        return ReportedMetrics(metrics, "metrics.json")
+        return ReportedMetrics(train(config, directory, keep_archive=self.keep_models), "metrics.json")
 
     @property
     def metric_name(self) -> str:
@@ -141,16 +136,11 @@ class AllenNLPCandidate(AnyCandidate):
 
     def check(self, settings: Settings) -> None:
         self._check_keys()
-        division = settings.division
+        division, metric = settings.division, settings.scored_by
         if not division.has_validation:
             raise ConfigError("AllenNLP configs need a validation set: use three numbers in --split-ratios.")
         self.check_sets(division)
-        self._check_test_loader()
-        self._check_metric(settings.scored_by)
-
-    def _check_test_loader(self) -> None:
-        """Refuse a data loader that would skip some of the test set: AllenNLP scores it with the loader for
-        validation, or else with the loader for training."""
+        # AllenNLP scores the test set with the loader for validation, or else with the loader for training.
         loader = "data_loader" if self.config.get("validation_data_loader") is None else "validation_data_loader"
         for key, value in leaves_of(self.config[loader], loader):
             if key.rpartition(".")[2] in INSTANCE_SKIPPING_KEYS and value is not None and value is not False:
@@ -158,9 +148,7 @@ class AllenNLPCandidate(AnyCandidate):
                     f"'{key}' is {json.dumps(value)}, so scores would cover only part of the test set. Remove it, or "
                     "add a 'validation_data_loader' without it."
                 )
-
-    def _check_metric(self, metric: Metric) -> None:
-        """Refuse a metric that the trainer optimises in the opposite direction: the worst candidate would win."""
+        # With a metric that the trainer optimises in the opposite direction, the worst candidate would win.
         tracked_metric = self.config.get("trainer", {}).get("validation_metric")
         opposite = ("+" if metric.minimise else "-") + metric.name
         if opposite in (tracked_metric if isinstance(tracked_metric, list) else [tracked_metric]):
@@ -180,7 +168,7 @@ class AllenNLPCandidate(AnyCandidate):
     def prepare(self, *, group_by: Optional[str], division: Division, vectors: Path) -> Preparation:
         from fiesta_allennlp.candidates.allennlp.training import prepare_candidate
 
-        return prepare_candidate(self.config, group_by=group_by, division=division, vectors_directory=vectors)
+        return prepare_candidate(self.config, group_by=group_by, division=division, vectors=vectors)
 
     @classmethod
     def repeat_command(cls, packages: Sequence[str]) -> str:

@@ -37,16 +37,14 @@ def _absolute(value: Any) -> Any:
 def files_behind(data_path: Any) -> List[Path]:
     """Return the files that a data path names, in a fixed order: a file, all files of a directory except hidden ones,
     the matches of a glob, or all of these for a list or an object of paths; none for anything else, such as a URL."""
-    matches = ([path] if os.path.exists(path) else sorted(glob.glob(path)) for path in _path_strings(data_path))
-    return [file for paths in matches for path in paths for file in _files_in(Path(path))]
-
-
-def _path_strings(data_path: Any) -> List[str]:
     if isinstance(data_path, Mapping):
         data_path = [data_path[key] for key in sorted(data_path)]
     if isinstance(data_path, (list, tuple)):
-        return [text for path in data_path for text in _path_strings(path)]
-    return [data_path] if isinstance(data_path, str) else []
+        return [file for path in data_path for file in files_behind(path)]
+    if not isinstance(data_path, str):
+        return []
+    paths = [data_path] if os.path.exists(data_path) else sorted(glob.glob(data_path))
+    return [file for path in paths for file in _files_in(Path(path))]
 
 
 def _files_in(path: Path) -> List[Path]:
@@ -113,17 +111,15 @@ def _check_files(snapshot: DataSnapshot) -> DataSnapshot:
     new_files = sorted({str(file) for file in files_behind(list(snapshot.data_paths))} - known_paths)
     if new_files:
         raise DataChangedError(f"{new_files[0]} is a new data file that did not exist when the selection began")
-    return replace(snapshot, files=tuple(map(_check_same_content, snapshot.files)))
-
-
-def _check_same_content(file: FileSnapshot) -> FileSnapshot:
-    path = Path(file.path)
-    stamp = file_stamp(path)
-    if stamp != file.stamp and (stamp[0] != file.stamp[0] or file_digest(path) != file.digest):
+    files: List[FileSnapshot] = []
+    for file in snapshot.files:
+        stamp = file_stamp(Path(file.path))
         old_size, new_size = file.stamp[0], stamp[0]
-        change = f" ({old_size} bytes then, {new_size} now)" if old_size != new_size else ""
-        raise DataChangedError(f"{file.path} has changed since the selection began{change}")
-    return replace(file, stamp=stamp)
+        if stamp != file.stamp and (new_size != old_size or file_digest(Path(file.path)) != file.digest):
+            change = f" ({old_size} bytes then, {new_size} now)" if old_size != new_size else ""
+            raise DataChangedError(f"{file.path} has changed since the selection began{change}")
+        files.append(replace(file, stamp=stamp))
+    return replace(snapshot, files=tuple(files))
 
 
 # AllenNLP configs.

@@ -5,7 +5,7 @@ import json
 import math
 import os
 import shlex
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
@@ -20,7 +20,6 @@ from fiesta_allennlp.core.texts import FORBIDDEN_CHARACTERS, split_name
 
 MAX_NAME_BYTES = 60  # of a name that is made of values
 DIGEST_DIGITS = 8  # of the digest that ends a shortened name
-NO_POINTS = "none"
 
 TRIAL_KEY = "trial"
 """The key of a trial in the facts of its candidate."""
@@ -43,7 +42,11 @@ class Point:
 
     def __post_init__(self) -> None:
         for key in self.values:
-            _check_key(key)
+            if not isinstance(key, str) or not key or key != key.strip() or not {",", "="}.isdisjoint(key):
+                name = json.dumps(key, default=str)
+                raise ConfigError(f"the name {name} must be a string without '=', ',' or outer spaces.")
+            if key.startswith(".") and (key == "." or "." in key[1:]):
+                raise ConfigError(f"'{key}': a leading dot is only for top-level keys. Write '{key.strip('.')}'.")
         object.__setattr__(self, "values", {key: _to_json_value(value, key) for key, value in self.values.items()})
 
     @property
@@ -110,13 +113,6 @@ def plain_points(points: Any) -> Any:
     return [dict(point.values) for point in read_points(points)]
 
 
-def _check_key(key: Any) -> None:
-    if not isinstance(key, str) or not key or key != key.strip() or not {",", "="}.isdisjoint(key):
-        raise ConfigError(f"the name {json.dumps(key, default=str)} must be a string without '=', ',' or outer spaces.")
-    if key.startswith(".") and (key == "." or "." in key[1:]):
-        raise ConfigError(f"'{key}': a leading dot is only for top-level keys. Write '{key.strip('.')}'.")
-
-
 def _to_json_value(value: Any, key: str) -> Any:
     """Return a value as JSON has it. JSON does not distinguish kinds of numbers: 2.0 is 2."""
     value = value.item() if hasattr(value, "item") and not getattr(value, "shape", ()) else value
@@ -178,13 +174,12 @@ def parse_candidates(texts: Sequence[str], points: Any = None) -> List[Candidate
     """Read candidates that are typed as `SOURCE` or `NAME=SOURCE`; each point of the template makes one. The template
     is the only config, or without a config the only command. `points` is a JSONL file, a list of points, or None or
     `none` for none."""
-    template = None if points in (None, NO_POINTS) else _find_template(texts)
-    point_specs = [] if template is None else [_spec_at(template, point) for point in read_points(points)]
+    template = None if points in (None, "none") else _find_template(texts)
     specs: List[CandidateSpec] = []
     for text in texts:
         name, source = split_name(text)
         if text == template:
-            specs += point_specs
+            specs += [_spec_at(text, point) for point in read_points(points)]
         elif is_command(text) and (name is None or len(name.split()) != 1):
             raise ConfigError(f"the command '{text}' needs a name without spaces in front, as in 'NAME=COMMAND'.")
         else:
@@ -233,11 +228,6 @@ class Trial:
     @property
     def name(self) -> str:
         return f"trial-{self.number}"
-
-    @property
-    def facts(self) -> Dict[str, Any]:
-        """The facts of the candidate that comes from this trial."""
-        return {TRIAL_KEY: asdict(self)}
 
 
 def trials_of(candidates: Mapping[str, Candidate]) -> Dict[str, Trial]:
@@ -295,10 +285,9 @@ def _open_study(optuna: ModuleType, study: str) -> Any:
 def _open_storage(optuna: ModuleType, location: str) -> Any:
     """Open a storage for reading. Raise an `OSError` for a file that does not exist, which Optuna would create."""
     path = location.removeprefix(SQLITE_PREFIX)
-    if "://" in path:
-        return optuna.storages.RDBStorage(path, skip_table_creation=True)
-    with open(path, "rb") as file:
-        is_sqlite = file.read(len(SQLITE_MAGIC)) == SQLITE_MAGIC
-    if is_sqlite:
-        return optuna.storages.RDBStorage(f"{SQLITE_PREFIX}{path}", skip_table_creation=True)
-    return optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(path))
+    if "://" not in path:
+        with open(path, "rb") as file:
+            if file.read(len(SQLITE_MAGIC)) != SQLITE_MAGIC:
+                return optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(path))
+        path = f"{SQLITE_PREFIX}{path}"
+    return optuna.storages.RDBStorage(path, skip_table_creation=True)

@@ -106,9 +106,8 @@ def split_pool(groups: Sequence[Hashable], targets: Mapping[str, int], *, seed: 
     order = np.random.RandomState(seed).permutation(len(code_by_group))
     set_by_group = np.full(len(code_by_group), "train", dtype=object)
     for name in reversed(names[1:]):
-        sizes = np.cumsum(np.bincount(group_codes)[order])[
-            : len(order) - names.index(name)
-        ]  # a group for each other set
+        most = len(order) - names.index(name)  # which leaves a group for each other set
+        sizes = np.cumsum(np.bincount(group_codes)[order])[:most]
         num_taken = int(np.argmin(np.abs(sizes - targets[name]))) + 1
         set_by_group[order[:num_taken]] = name
         order = order[num_taken:]
@@ -132,7 +131,7 @@ class Pool:
 
     `official` and `targets` are numbers of instances by set, as published and as drawn. `data` is a digest of the data
     files, which is added afterwards; `fingerprint` is one of the groups and labels, in order, that a reader makes of
-    them, empty for a program. `contents_read` is what was read from each file. `notes` are about copies.
+    them, empty for a program. `contents_read` is what was read from each file. `note` is about copies.
     """
 
     official: Mapping[str, int]
@@ -142,7 +141,7 @@ class Pool:
     data: str = ""
     fingerprint: str = ""
     contents_read: Sequence[str] = field(default=(), compare=False)
-    notes: Sequence[str] = field(default=(), compare=False)
+    note: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -178,21 +177,16 @@ def build_pool(
     targets = dict(sizes)
     if not division.is_official:
         targets = target_sizes(sizes, ratios=division.ratios, set_names=division.set_names)
-        _check_groups(groups, targets, group_by)
+        (group, size), *_ = Counter(groups).most_common(1)
+        smallest = min((name for name in targets if name != "train"), key=lambda name: targets[name])
+        if group_by is not None and size > targets[smallest]:  # splits could not keep the official sizes
+            raise DataError(
+                f"the group {group_by} = {group!r} has {size} instances, but the {smallest} set holds only "
+                f"{targets[smallest]}. Use a different --group-by, or none."
+            )
         split_pool(groups, targets, seed=0)
-    notes = tuple(filter(None, [_note_on_copies(groups, contents, sizes, division)]))
-    return Pool(sizes, targets, num_groups=len(set(groups)), group_by=group_by, notes=notes, **fields)
-
-
-def _check_groups(groups: Sequence[Hashable], targets: Mapping[str, int], group_by: Optional[str]) -> None:
-    """Refuse a group that fills a whole set: splits could not keep the official sizes."""
-    (group, size), *_ = Counter(groups).most_common(1)
-    smallest = min((name for name in targets if name != "train"), key=lambda name: targets[name])
-    if group_by is not None and size > targets[smallest]:
-        raise DataError(
-            f"the group {group_by} = {group!r} has {size} instances, but the {smallest} set holds only "
-            f"{targets[smallest]}. Use a different --group-by, or none."
-        )
+    note = _note_on_copies(groups, contents, sizes, division)
+    return Pool(sizes, targets, num_groups=len(set(groups)), group_by=group_by, note=note, **fields)
 
 
 def _note_on_copies(
@@ -218,19 +212,22 @@ def first_group_key(keys: Iterable[Optional[str]]) -> Optional[str]:
     return None if key == "none" else key
 
 
-_SAME_DATA_ADVICE = "Both must read the same files and turn them into the same instances."
 COMPARED_FIELDS = {
-    "official": ("number of instances", _SAME_DATA_ADVICE),
-    "targets": ("division into sets", _SAME_DATA_ADVICE),
-    "group_by": ("group key", "Set --group-by for all candidates."),
-    "num_groups": ("number of groups", _SAME_DATA_ADVICE),
-    "data": ("content of the data files (fingerprint)", _SAME_DATA_ADVICE),
-    "fingerprint": (
-        "groups or labels of the instances (fingerprint)",
-        f"{_SAME_DATA_ADVICE} A reader that draws at random needs a generator with a fixed seed.",
-    ),
+    "official": "number of instances",
+    "targets": "division into sets",
+    "group_by": "group key",
+    "num_groups": "number of groups",
+    "data": "content of the data files (fingerprint)",
+    "fingerprint": "groups or labels of the instances (fingerprint)",
 }
-"""The fields of pools that must be equal, in words, and what to do if they are not."""
+"""The fields of pools that must be equal, in words."""
+
+_SAME_DATA_ADVICE = "Both must read the same files and turn them into the same instances."
+ADVICE_BY_FIELD = {
+    "group_by": "Set --group-by for all candidates.",
+    "fingerprint": f"{_SAME_DATA_ADVICE} A reader that draws at random needs a generator with a fixed seed.",
+}
+"""What to do if a field differs, unless the data do."""
 
 
 def check_same_pool(pools: Mapping[str, Pool]) -> None:
@@ -238,20 +235,14 @@ def check_same_pool(pools: Mapping[str, Pool]) -> None:
     because a program has no fingerprint."""
     (first_name, first), *further = sorted(pools.items(), key=lambda item: not item[1].fingerprint)
     for name, pool in further:
-        difference = _first_difference(first, pool)
-        if difference is not None:
-            raise ConfigError(f"candidates '{first_name}' and '{name}' do not read the same data: {difference}")
-
-
-def _first_difference(first: Pool, second: Pool) -> Optional[str]:
-    """Return the first difference of two pools, with the remedy; None if they are equal."""
-    if bool(first.official) != bool(second.official):
-        return "one of them is a program that splits its data itself. Add 'data' to its config."
-    for name, (description, remedy) in COMPARED_FIELDS.items():
-        values = [getattr(pool, name) for pool in (first, second)]
-        if values[0] == values[1] or (name == "fingerprint" and "" in values):
-            continue
-        if isinstance(values[0], Mapping):
-            values = [", ".join(f"{set_name} {size}" for set_name, size in sizes.items()) for sizes in values]
-        return f"the {description} is {values[0]} in one and {values[1]} in the other. {remedy}"
-    return None
+        problem = f"candidates '{first_name}' and '{name}' do not read the same data"
+        if bool(first.official) != bool(pool.official):
+            raise ConfigError(f"{problem}: one is a program that splits its data itself. Add 'data' to its config.")
+        for key, description in COMPARED_FIELDS.items():
+            values = [getattr(first, key), getattr(pool, key)]
+            if values[0] == values[1] or (key == "fingerprint" and "" in values):
+                continue
+            if isinstance(values[0], Mapping):
+                values = [", ".join(f"{set_name} {size}" for set_name, size in sizes.items()) for sizes in values]
+            difference = f"the {description} is {values[0]} in one and {values[1]} in the other"
+            raise ConfigError(f"{problem}: {difference}. {ADVICE_BY_FIELD.get(key, _SAME_DATA_ADVICE)}")

@@ -15,19 +15,9 @@ from fiesta_allennlp.candidates.candidate_types import AllenNLPCandidate, type_o
 from fiesta_allennlp.candidates.config import Config
 from fiesta_allennlp.candidates.pool import Division, Preparation
 from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.core import errors
 from fiesta_allennlp.core.console import candidate_counter
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import (
-    MAX_CHOICES,
-    ConfigError,
-    DataError,
-    PackageError,
-    StoreError,
-    combined_error,
-    describe_as_sentence,
-    did_you_mean,
-    join_some,
-)
 from fiesta_allennlp.core.metrics import METRIC, check_metric_sign
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.registry import build
@@ -41,7 +31,7 @@ from fiesta_allennlp.running.worker import WorkerSettings
 def worker_packages(settings: Settings, candidate_set: CandidateSet) -> Tuple[str, ...]:
     """Return what workers import first: AllenNLP if a candidate needs it, and the user's packages. The fork server
     imports the modules of this package once for all workers."""
-    modules = sorted({type_of(config).worker_module for config in candidate_set.configs.values()})
+    modules = sorted({type_of(candidate.config).worker_module for candidate in candidate_set.by_name.values()})
     return (*modules, *settings.include_package)
 
 
@@ -57,23 +47,22 @@ def build_executor(settings: Settings, directory: RunDirectory, *, packages: Seq
     executor_class = Executor.find(name)
     if executor_class is None:
         advice = "If it is registered by a package of yours, name that with --include-package."
-        raise ConfigError(f"--executor must be one of {join_some(Executor.available())} but got '{name}'. {advice}")
+        names = errors.join_some(Executor.available())
+        raise errors.ConfigError(f"--executor must be one of {names} but got '{name}'. {advice}")
     parameters = inspect.signature(executor_class).parameters
-    params: Dict[str, Any] = {"type": name, "options": options}
-    if "options" not in parameters:
-        params = {"type": name, **{key: option_value(text) for key, text in options.items()}}
+    values = {key: option_value(text) for key, text in options.items()}
+    params: Dict[str, Any] = {"type": name, **({"options": options} if "options" in parameters else values)}
     if settings.cuda_devices is not None:
         if "cuda_devices" not in parameters:
-            raise ConfigError(f"--cuda-devices cannot be combined with --executor {name}. Remove it.")
-        devices = [device.strip() for device in settings.cuda_devices.split(",")]
-        params["cuda_devices"] = resolve_devices(devices)
+            raise errors.ConfigError(f"--cuda-devices cannot be combined with --executor {name}. Remove it.")
+        params["cuda_devices"] = resolve_devices([device.strip() for device in settings.cuda_devices.split(",")])
     common = {"workers": settings.workers, "time_limit": settings.time_limit, "packages": tuple(packages)}
     if typed_twice := [key for key in params if key in common]:
-        raise ConfigError(f"--executor-option {typed_twice[0]}=... has an option of its own. Use that.")
+        raise errors.ConfigError(f"--executor-option {typed_twice[0]}=... has an option of its own. Use that.")
     try:
         return build(Executor, params, directory=directory, **common)
-    except ConfigError as error:
-        raise ConfigError(f"--executor {name}: {error}") from error
+    except errors.ConfigError as error:
+        raise errors.ConfigError(f"--executor {name}: {error}") from error
 
 
 def resolve_devices(devices: Sequence[str]) -> List[str]:
@@ -87,7 +76,8 @@ def resolve_devices(devices: Sequence[str]) -> List[str]:
         if device not in names:
             within = "" if visible_names is None else f" within {DEVICES_VARIABLE}={visible_names}"
             num_devices = len(visible_devices)
-            raise ConfigError(f"--cuda-devices: no GPU '{device}' found; there are {num_devices}{within}, from 0.")
+            found = f"no GPU '{device}' found; there are {num_devices}{within}, from 0"
+            raise errors.ConfigError(f"--cuda-devices: {found}.")
     return [names[device] for device in devices]
 
 
@@ -97,7 +87,7 @@ def check_gpus(candidates: Mapping[str, Candidate], executor: Executor) -> None:
     for name, candidate in own.items():
         device = candidate.config["trainer"].get("cuda_device", -1)
         if executor.hides_gpus and device not in (None, -1, "-1", "cpu"):
-            raise ConfigError(
+            raise errors.ConfigError(
                 f"candidate '{name}': 'trainer.cuda_device' is {json.dumps(device)}, but runs on a cluster see a GPU "
                 "only if they request one. Use --executor-option gres=gpu:1 with Slurm, num_gpus=1 with Ray, or "
                 "--overrides '{\"trainer.cuda_device\": -1}' for the CPU."
@@ -130,19 +120,19 @@ def prepare_candidates(
             max_parallel=num_slots if settings.workers == "auto" else min(num_slots, settings.workers),
             on_done=count,
         )
-    errors = {name: result for name, result in results.items() if isinstance(result, BaseException)}
-    if errors:
+    failures = {name: result for name, result in results.items() if isinstance(result, BaseException)}
+    if failures:
         if not directory.root.is_dir():
-            raise StoreError(f"{directory.root} was deleted or moved during the checks. Run the command again.")
-        if package_error := next((error for error in errors.values() if isinstance(error, PackageError)), None):
-            raise package_error  # which all of them import
+            raise errors.StoreError(f"{directory.root} was deleted or moved during the checks. Run the command again.")
         refusals: Dict[str, str] = {}
-        for name, error in errors.items():
-            has_clear_message = type(error) in (ConfigError, DataError)
+        for name, error in failures.items():
+            if isinstance(error, errors.PackageError):
+                raise error  # of a package that all of them import
+            has_clear_message = type(error) in (errors.ConfigError, errors.DataError)
             is_kept = directory.store.exists() and directory.check_log(name).exists() and not has_clear_message
             hint = f" Full log: {directory.check_log(name)}" if is_kept else ""
-            refusals[f"candidate '{name}' ({candidates[name].source})"] = f"{describe_as_sentence(error)}{hint}"
-        raise combined_error(refusals, noun="invalid candidates") from next(iter(errors.values()))
+            refusals[f"candidate '{name}' ({candidates[name].source})"] = f"{errors.describe_as_sentence(error)}{hint}"
+        raise errors.combined_error(refusals, noun="invalid candidates") from next(iter(failures.values()))
     digests = {name: candidate_set.snapshots[name].fingerprint for name in candidates}
     return {name: replace(built, pool=replace(built.pool, data=digests[name])) for name, built in results.items()}
 
@@ -166,13 +156,14 @@ def resolve_metric(
     reported = {name: set(built.metrics) for name, built in preparations.items() if built.metrics is not None}
     if settings.metric is None:
         if len(reported) < len(preparations):
-            raise ConfigError(f"--metric is missing, and a program's metrics are unknown before a run. {METRIC_ADVICE}")
+            reason = "a program's metrics are unknown before a run"
+            raise errors.ConfigError(f"--metric is missing, and {reason}. {METRIC_ADVICE}")
         common_metrics = set.intersection(*reported.values())
         if METRIC in common_metrics:
             return replace(settings, metric=METRIC)
         if len(common_metrics) != 1:
-            names = join_some(sorted({*common_metrics, LOSS_METRIC}), limit=MAX_CHOICES)
-            raise ConfigError(f"--metric is missing. All candidates report {names}. {METRIC_ADVICE}")
+            names = errors.join_some(sorted({*common_metrics, LOSS_METRIC}), limit=errors.MAX_CHOICES)
+            raise errors.ConfigError(f"--metric is missing. All candidates report {names}. {METRIC_ADVICE}")
         settings = replace(settings, metric=common_metrics.pop())
         check_metric_sign(settings.scored_by.name)
         for candidate in candidates.values():
@@ -183,9 +174,9 @@ def resolve_metric(
         metric, choices = settings.scored_by.name, sorted(metrics | {LOSS_METRIC})
         if metric not in choices:
             refusals[f"candidate '{name}'"] = (
-                f"its model does not report the metric '{metric}'. It reports: {join_some(choices)}."
-                f"{did_you_mean(metric, choices)} {METRIC_ADVICE}"
+                f"its model does not report the metric '{metric}'. It reports: {errors.join_some(choices)}."
+                f"{errors.did_you_mean(metric, choices)} {METRIC_ADVICE}"
             )
     if refusals:
-        raise combined_error(refusals, noun="invalid candidates")
+        raise errors.combined_error(refusals, noun="invalid candidates")
     return settings

@@ -6,23 +6,17 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, ClassVar, Dict, Iterator, List, Mapping, Type
+from typing import Any, ClassVar, Dict, Iterator, List, Mapping, Type
 
 from rich.console import Console
 
+from fiesta_allennlp.candidates import preparation
 from fiesta_allennlp.candidates.candidate import CandidateRun
 from fiesta_allennlp.candidates.candidate_set import CandidateSet, compare_with_store, load_candidates, take_trials
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.config import DataSnapshot, seen_data_reasons
 from fiesta_allennlp.candidates.points import Trial, trials_of
 from fiesta_allennlp.candidates.pool import Pool, Preparation, check_same_pool
-from fiesta_allennlp.candidates.preparation import (
-    build_executor,
-    check_gpus,
-    prepare_candidates,
-    resolve_metric,
-    worker_packages,
-)
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.forecast import LiveForecast
@@ -74,7 +68,7 @@ class TrainingSelection(SelectionFamily):
         active = list(candidate_set.active)
         strategy = build_with_packages(packages, lambda: build_strategy(settings, active, minimise=minimise))
         if candidate_set.joining:
-            names, removed = tuple(candidate_set.names), candidate_set.removed
+            names, removed = tuple(candidate_set.by_name), candidate_set.removed
             joined_history = replace(stored.history, candidates=names, removed=removed)
             with translated_option_errors(settings):
                 strategy.check_room(joined_history.with_withdrawn(max_failures=settings.max_failures))
@@ -94,10 +88,10 @@ class TrainingSelection(SelectionFamily):
         for note in self.candidate_set.notes(self.settings.scored_by):
             console.print(f"Note: {note}")
         settings, active = self.settings, self.candidate_set.active
-        packages = worker_packages(settings, self.candidate_set)
-        build_it = partial(build_executor, settings, self.directory, packages=packages)
+        packages = preparation.worker_packages(settings, self.candidate_set)
+        build_it = partial(preparation.build_executor, settings, self.directory, packages=packages)
         with closing(build_with_packages(settings.include_package, build_it)) as self.executor:
-            check_gpus(active, self.executor)
+            preparation.check_gpus(active, self.executor)
             preparations = {
                 name: build_record(Preparation, candidate.facts)
                 for name, candidate in self.candidate_set.stored.items()
@@ -114,7 +108,7 @@ class TrainingSelection(SelectionFamily):
                         reasons = seen_data_reasons(candidate.config, snapshots[name])
                         PRETRAINED.check((f"candidate '{name}': {reason}" for reason in reasons), settings.allow)
                 num_threads, vectors = self.executor.num_threads, self.directory.vectors.resolve()
-                new_preparations = prepare_candidates(
+                new_preparations = preparation.prepare_candidates(
                     missing, settings, self.candidate_set, directory, console, num_threads=num_threads
                 )
                 for name, built in new_preparations.items():  # in `directory`, which becomes this one
@@ -124,10 +118,11 @@ class TrainingSelection(SelectionFamily):
                 pools = [preparations[name].pool for name in missing]
                 for text in dict.fromkeys(text for pool in pools for text in pool.contents_read):
                     console.print(f"Read {text}.")
-                for note in pools[0].notes:
-                    console.print(f"Note: {note}")
+                if pools[0].note:
+                    console.print(f"Note: {pools[0].note}")
             self.preparations = preparations
-            self.settings = resolve_metric(settings, active, {name: preparations[name] for name in active}, console)
+            built_active = {name: preparations[name] for name in active}
+            self.settings = preparation.resolve_metric(settings, active, built_active, console)
             yield
 
     # What the store keeps.
@@ -160,7 +155,7 @@ class TrainingSelection(SelectionFamily):
     def runs(self, *, is_trial: bool = False) -> Dict[str, CandidateRun]:
         """Return what runs each candidate, removed ones too. The runs of a trial have one epoch, or few records."""
         settings, candidate_set = self.settings, self.candidate_set
-        types = {name: type_of(config) for name, config in candidate_set.configs.items()}
+        types = {name: type_of(candidate.config) for name, candidate in candidate_set.by_name.items()}
         return {
             name: candidate.run_class(
                 candidate.config,
@@ -179,8 +174,14 @@ class TrainingSelection(SelectionFamily):
     @contextmanager
     def open_loop(self, store: RunStore, console: Console, display: Display, *, seed: int) -> Iterator[SelectionLoop]:
         settings, executor, strategy, directory = self.settings, self.executor, self.strategy, self.directory
-        metric = settings.scored_by
-        make_result = self.live_results(seconds_before=store.meta().working_seconds, seed=seed)
+        start, make_forecast = time.monotonic() - store.meta().working_seconds, LiveForecast()
+
+        def make_result(history: History, decision: Decision) -> Result:
+            max_hours, options = settings.max_hours, {"seed": seed, "workers": max(executor.slots, 1)}
+            seconds_left = None if max_hours is None else 3600 * max_hours - (time.monotonic() - start)
+            forecast = make_forecast(strategy, history, decision, seconds_left=seconds_left, **options)
+            return self.result(history, decision, seed=str(seed), forecast=forecast, running=True)
+
         console.print(f"Training {executor.describe()}.")
         if executor.is_local:
             end_left_jobs(directory)
@@ -189,7 +190,7 @@ class TrainingSelection(SelectionFamily):
             if UNITS.name not in settings.allow:
                 listeners.append(BroughtUnits())
             if settings.keep == "best":
-                listeners.append(BestModelKeeper(directory, metric.sign))
+                listeners.append(BestModelKeeper(directory, settings.scored_by.sign))
             yield SelectionLoop(
                 strategy=strategy,
                 evaluators=self.runs(),
@@ -203,26 +204,11 @@ class TrainingSelection(SelectionFamily):
                 max_hours=settings.max_hours,
             )
 
-    def live_results(self, *, seconds_before: float, seed: int) -> Callable[[History, Decision], Result]:
-        """Return a function that makes the result so far, with a forecast. Earlier sessions worked for
-        `seconds_before`."""
-        metric, start, make_forecast = self.settings.scored_by, time.monotonic() - seconds_before, LiveForecast()
-
-        def make_result(history: History, decision: Decision) -> Result:
-            max_hours, workers = self.settings.max_hours, max(self.executor.slots, 1)
-            seconds_left = None if max_hours is None else 3600 * max_hours - (time.monotonic() - start)
-            forecast = make_forecast(
-                self.strategy, history, decision, seed=seed, workers=workers, seconds_left=seconds_left
-            )
-            target = self.strategy.confidence or CONFIDENCE
-            decision = judge(history, decision, self.strategy, allowed=self.settings.allow)
-            return Result.from_decision(history, decision, metric, target=target, forecast=forecast, running=True)
-
-        return make_result
-
-    def result(self, history: History, decision: Decision, *, seed: str) -> Result:
-        trials = trials_of({**self.candidate_set.stored, **self.candidate_set.active})
-        return training_result(self.settings, self.strategy, history, decision, self.preparations, trials, seed=seed)
+    def result(self, history: History, decision: Decision, *, seed: str, **further_fields: Any) -> Result:
+        trials = trials_of(self.candidate_set.by_name)
+        return training_result(
+            self.settings, self.strategy, history, decision, self.preparations, trials, seed=seed, **further_fields
+        )
 
     def conclude(self, history: History, result: Result) -> None:
         if self.settings.keep == "best" and result.best is not None:
@@ -244,7 +230,7 @@ def training_result(
         history,
         judge(history, decision, strategy, allowed=settings.allow),
         settings.scored_by,
-        num_parameters={name: preparation.num_parameters for name, preparation in preparations.items()},
+        num_parameters={name: built.num_parameters for name, built in preparations.items()},
         study_scores={name: trial.score for name, trial in trials.items()},
         strategy=params,
         target=strategy.confidence or CONFIDENCE,

@@ -12,12 +12,11 @@ from fiesta_allennlp.choosing.thompson import TopTwo, choose_names
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 from fiesta_allennlp.core.records import History
 
-WORDS = ("open", "better", "no worse", "worse")
-OPEN, BETTER, NO_WORSE, WORSE = range(4)
+OPEN, BETTER, NO_WORSE, WORSE = "open", "better", "no worse", "worse"
 
 
 def judge_against(leads: Leads, max_drop: float, allowed: np.ndarray) -> np.ndarray:
-    """Return the verdict about each candidate, as its place in `WORDS`.
+    """Return the verdict about each candidate.
 
     With p(m) the probability that a candidate is better than the baseline by more than m, and a the error that is
     allowed: better if 1 - p(0) <= a, or else no worse if 1 - p(-drop) <= a, worse if p(-drop) <= a. Shape:
@@ -80,14 +79,13 @@ class Gate(TopTwo):
 
     def _judge(self, history: History, posterior: Any) -> Iterator[GateVerdict]:
         leads, names = posterior.leads_of(history.active.index(self.against)), history.active
-        rivals = np.arange(len(names))[:, None]
-        units = np.concatenate([self.num_units_of_pair(history, leads, rival) for rival in rivals])
+        units = np.concatenate([self.num_units_of_pair(history, leads, np.array([k])) for k in range(len(names))])
         allowed = self.stop.allowed_error(units, self.confidence)
-        codes = np.where(units >= self.to_win, judge_against(leads, self.max_drop, allowed[None])[0], OPEN)
-        numbers = -history.sign * leads.difference[0], leads.tails()[0], leads.tails(-self.max_drop)[0], allowed
-        for name, code, *own in zip(names, codes, *(each.tolist() for each in numbers), strict=True):
+        words = np.where(units >= self.to_win, judge_against(leads, self.max_drop, allowed[None])[0], OPEN)
+        columns = words, -history.sign * leads.difference[0], leads.tails()[0], leads.tails(-self.max_drop)[0], allowed
+        for name, *own in zip(names, *(each.tolist() for each in columns), strict=True):
             if name != self.against:
-                yield GateVerdict(name, WORDS[code], *own)
+                yield GateVerdict(name, *own)
 
     def _missing_runs(self, history: History, decision: Decision) -> Optional[Tuple[str, ...]]:
         return () if decision.gate and decision.gate.verdicts and not decision.gate.open else None

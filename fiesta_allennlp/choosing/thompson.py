@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections import Counter
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -195,16 +195,15 @@ def choose_names(
 def choose_tasks(history: History, decision: Decision, names: Sequence[str], *, num_starts: int) -> List[str]:
     """Return the task of each of these runs: the one with the fewest units of a candidate until it has `num_starts` on
     each, and then the one on which a unit makes the variance of its lead fall most; see `task_leads.choose_task`."""
-    parts, posterior, chosen = history.by_task, decision.posterior, []
-    units: Dict[Optional[str], np.ndarray] = {
-        name: np.array([[part.num_started_units(name) for part in parts.values()]], float) for name in history.active
-    }
+    parts, active, chosen = history.by_task, history.active, []
+    best, rival = str(decision.best), str(decision.rival)
+    units = {name: np.array([[own.num_started_units(name) for own in parts.values()]], float) for name in active}
     for name in names:
         task = int(units[name].argmin())
-        if posterior is not None and units[name].min() >= num_starts:
-            other, rival = (decision.rival,) * 2 if name == decision.best else (decision.best, name)
-            variances = posterior.leads.task_variances[None, :, 0, history.active.index(str(rival))]
-            task = int(choose_task(variances, units[name], units[other])[0])
+        if decision.posterior is not None and units[name].min() >= num_starts:
+            lead = active.index(rival if name == best else name)
+            variances = decision.posterior.leads.task_variances[None, :, 0, lead]
+            task = int(choose_task(variances, units[name], units[rival if name == best else best])[0])
         units[name][0, task] += 1
         chosen.append(list(parts)[task])
     return chosen

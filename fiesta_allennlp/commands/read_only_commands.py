@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Dict
 
 from fiesta_allennlp.commands import command
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
-from fiesta_allennlp.core.files import atomic_replacement
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -139,19 +138,13 @@ the selection is decided. Make these runs yourself and add a row for each. The c
 
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
         command.add_require_decision(parser)
-        parser.add_argument(
-            "--output",
-            type=Path,
-            metavar="FILE.csv",
-            help="write the runs of the table with our own columns, for fiesta select --scores",
+        output_help = "write the runs of the table with our own columns, for fiesta select --scores"
+        parser.add_argument("--output", type=Path, metavar="FILE.csv", help=output_help)
+        format_help = (
+            "text (default), json, or csv: one line candidate,split,seed per run (candidate,task,split,seed with "
+            "several tasks), and no line once the selection has ended"
         )
-        parser.add_argument(
-            "--format",
-            choices=("text", "json", "csv"),
-            default="text",
-            help="text (default), json, or csv: one line candidate,split,seed per run (candidate,task,split,seed with "
-            "several tasks), and no line once the selection has ended",
-        )
+        parser.add_argument("--format", choices=("text", "json", "csv"), default="text", help=format_help)
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0, 1 if too many runs failed, or 3 without a decision with `--require-decision`."""
@@ -230,8 +223,7 @@ AllenNLP looks for plugins. A file that already contains the line is not changed
         is_new = PLUGIN_MODULE not in map(str.strip, lines)
         if is_new:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with atomic_replacement(path) as temporary_path:
-                temporary_path.write_text("\n".join([*lines, PLUGIN_MODULE]) + "\n", encoding="utf-8")
+            path.write_text("\n".join([*lines, PLUGIN_MODULE]) + "\n", encoding="utf-8")
         text = f"Added {PLUGIN_MODULE} to {path}" if is_new else f"{path} is unchanged"
         console.print(f"{text}. `allennlp` finds the fiesta- commands.")
         return 0

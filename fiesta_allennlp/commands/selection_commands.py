@@ -161,12 +161,11 @@ selection with its original options."""
 
     def add_mode_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_mode_arguments(parser)
-        parser.add_argument(
-            "--trial",
-            action="store_true",
-            help="make one short run of each candidate (200 records of a program's data files, one epoch of a config), "
-            "print its score and seconds, and keep nothing. A program without data files makes a whole run",
+        help = (
+            "make one short run of each candidate (200 records of a program's data files, one epoch of a config), "
+            "print its score and seconds, and keep nothing. A program without data files makes a whole run"
         )
+        parser.add_argument("--trial", action="store_true", help=help)
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Select, or with `--trial` make one short run of each candidate; the status is 1 if one of these failed."""

@@ -12,12 +12,6 @@ from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 SURROGATE_PATTERN = re.compile("[\ud800-\udfff]")
 """Halves of surrogate pairs, which Jsonnet cannot read."""
 
-JsonnetSource = Union[Path, str]
-"""A Jsonnet file, or a Jsonnet text."""
-
-ExternalVariables = Mapping[str, str]
-"""Texts for `std.extVar`."""
-
 VARIABLE_DEFAULTS = {
     "FIESTA_DATA": "data/semeval14",
     "FIESTA_TAGGING": "data/conll2003/eng.train,data/conll2003/eng.testa,data/conll2003/eng.testb",
@@ -35,10 +29,11 @@ def set_default_variables() -> None:
 
 
 def read_jsonnet(
-    source: JsonnetSource, *, overrides: str = "", variables: Optional[ExternalVariables] = None, label: str
+    source: Union[Path, str], *, overrides: str = "", variables: Optional[Mapping[str, str]] = None, label: str
 ) -> Any:
     """Return the content of a Jsonnet file or text as plain data. `overrides` is Jsonnet for `apply_overrides`;
-    `variables` win over those of the environment. Raise a `ConfigError` that calls the file `label`."""
+    `variables` are texts for `std.extVar`, which win over the environment. Raise a `ConfigError` that calls the file
+    `label`."""
     try:
         content = json.loads(_evaluate(source, variables or {}))
         changes = json.loads(_evaluate(overrides, variables or {})) if overrides else {}
@@ -52,7 +47,7 @@ def read_jsonnet(
         raise ConfigError(f'{label}: overrides must be an object such as {{"trainer.num_epochs": 5}}.')
     try:
         return apply_overrides(content, changes)
-    except ValueError as error:
+    except ConfigError as error:
         raise ConfigError(f"{label}: {error}") from error
 
 
@@ -62,7 +57,7 @@ def _first_reason(message: str) -> str:
     return f"{reason} ({trace[0].split()[0]})" if trace else reason
 
 
-def _evaluate(source: JsonnetSource, variables: ExternalVariables) -> str:
+def _evaluate(source: Union[Path, str], variables: Mapping[str, str]) -> str:
     from _jsonnet import evaluate_file, evaluate_snippet
 
     readable = {name: value for name, value in os.environ.items() if not SURROGATE_PATTERN.search(name + value)}
@@ -73,7 +68,7 @@ def _evaluate(source: JsonnetSource, variables: ExternalVariables) -> str:
 
 def apply_overrides(content: Any, overrides: Mapping[str, Any]) -> Any:
     """Return a copy of a config with other values. A key with dots is a path into it, with positions for lists. Only
-    the last step of a path may be a new key; raise a `ValueError` if an earlier one does not exist."""
+    the last step of a path may be a new key; raise a `ConfigError` if an earlier one does not exist."""
     result = copy.deepcopy(content)
     for path, value in overrides.items():
         _set_value(result, path, copy.deepcopy(value), path)
@@ -98,10 +93,10 @@ def _set_value(container: Any, path: str, value: Any, override: str) -> None:
     if not isinstance(container, (dict, list)):
         parent_path = override[: -len(path) - 1]
         reason = f"'{parent_path}' is {json.dumps(container)}, not an object. Override it as a whole"
-        raise ValueError(f"cannot apply the override '{override}': {reason}.")
+        raise ConfigError(f"cannot apply the override '{override}': {reason}.")
     if prefix is None:
         key = path.partition(".")[0]
-        raise ValueError(f"cannot apply the override '{override}': no key '{key}'.{did_you_mean(key, keys)}")
+        raise ConfigError(f"cannot apply the override '{override}': no key '{key}'.{did_you_mean(key, keys)}")
     _set_value(container[keys[prefix]], path[len(prefix) + 1 :], value, override)
 
 

@@ -186,11 +186,7 @@ class SelectionLoop:
         """Stop runs of withdrawn candidates, and those that wait for their next try although their failure counts by
         now, so that their slots are free. Return the history."""
         history = self._read_history()
-        unwanted_runs = [
-            request
-            for request in history.pending
-            if request.candidate in history.withdrawn or history.has_failed(request)
-        ]
+        unwanted_runs = [r for r in history.pending if r.candidate in history.withdrawn or history.has_failed(r)]
         if not unwanted_runs:
             return history
         logger.info("stop %s", join_some([request.name for request in unwanted_runs]))

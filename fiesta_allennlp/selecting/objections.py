@@ -103,7 +103,6 @@ def allow_option(group: str, objections: Sequence[Objection] = OBJECTIONS) -> An
     return option((), f"accept what is refused otherwise; {accepted}", group=group, metavar="NAME", **kind)
 
 
-def kept_allowances(allowed: Iterable[str]) -> Tuple[str, ...]:
+def kept_allowances(allowed: Collection[str]) -> Tuple[str, ...]:
     """Return the names of those objections that a selection remembers to be allowed."""
-    passing_names = {objection.name for objection in OBJECTIONS if not objection.is_kept}
-    return tuple(name for name in allowed if name not in passing_names)
+    return tuple(objection.name for objection in OBJECTIONS if objection.is_kept and objection.name in allowed)

@@ -140,8 +140,7 @@ def dry_run(
     """Check, build and open everything for a new selection, and keep nothing, for a dry run."""
     with tempfile.TemporaryDirectory() as scratch:
         directory = RunDirectory(Path(scratch))
-        stored = replace(beginning or StoredState(), directory=directory)
-        selection = family.check(settings, stored)
+        selection = family.check(settings, replace(beginning or StoredState(), directory=directory))
         with selection.prepare_runs(directory, console):
             yield selection
 

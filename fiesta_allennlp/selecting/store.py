@@ -27,6 +27,7 @@ class StoreReader:
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._database, self._path = connection, path
         self._meta: Optional[Meta] = None
+        self._history: Optional[History] = None
 
     def meta(self) -> Meta:
         """Return the fields that `RunStore.set_meta` wrote, read once until they change."""
@@ -58,7 +59,9 @@ class StoreReader:
         return failures.ScoreThreshold.from_settings(self.meta().settings or {})
 
     def _read_history(self) -> History:
-        return self._read_rows(is_judged=True)
+        if self._history is None:
+            self._history = self._read_rows(is_judged=True)
+        return self._history
 
     def _read_rows(self, *, is_judged: bool) -> History:
         meta = self.meta()
@@ -112,7 +115,6 @@ class RunStore(StoreReader):
         if not create and not self._path.is_file():
             check_store_not_lost(directory)
             raise StoreError(f"{directory.root}: nothing to recover: '{self._path.name}' is missing. Check -s.")
-        self._history: Optional[History] = None
         self._lock = lock.DirectoryLock(directory)
         try:
             open_file = database.create_database if create else database.open_database
@@ -273,11 +275,6 @@ class RunStore(StoreReader):
         self.check_ownership()
         with database.transaction(self._database):
             yield
-
-    def _read_history(self) -> History:
-        if self._history is None:
-            self._history = super()._read_history()
-        return self._history
 
     def num_reserved(self) -> int:
         return int(self._database.execute("SELECT COUNT(*) FROM evaluations").fetchone()[0])

@@ -168,14 +168,12 @@ class BestModelKeeper(Listener):
     def keep_only(self, candidates: Collection[Optional[str]], history: History) -> None:
         """Delete all models except the best one of each of these candidates."""
         for name in history.candidates:
-            runs = [evaluation for evaluation in history.evaluations if evaluation.request.candidate == name]
-            runs_with_models = [run for run in runs if any(path.exists() for path in self._models(run))]
-            best = max(runs_with_models, key=lambda run: self.sign * run.score, default=None)
-            unused_runs = [f for f in history.failures if f.kind == "score" and f.request.candidate == name]
-            other_runs: List[Outcome] = [run for run in runs_with_models if run is not best or name not in candidates]
-            for run in [*unused_runs, *other_runs]:
-                for path in self._models(run):
-                    delete(path)
+            runs = [run for run in history.evaluations_of(name) if any(path.exists() for path in self._models(run))]
+            best = max(runs, key=lambda run: self.sign * run.score, default=None) if name in candidates else None
+            missed = (f for f in history.failures if f.kind == "score" and f.request.candidate == name)
+            outcomes: List[Outcome] = [*runs, *missed]
+            for path in [path for run in outcomes if run is not best for path in self._models(run)]:
+                delete(path)
 
     def _models(self, run: Outcome) -> List[Path]:
         return [self.directory.archive(run.request.name), self.directory.model(run.request.name)]

@@ -169,8 +169,7 @@ def check_tasks(settings: Any, strategy: Strategy, history: History) -> None:
     """
     if not history.tasks:
         return
-    has_rules = isinstance(strategy, FixedConfidence) and strategy.rules(1, 1) is not None
-    if not has_rules or type(strategy.belief) is not ModeratedT:
+    if not (isinstance(strategy, FixedConfidence) and strategy.rules(1, 1)) or type(strategy.belief) is not ModeratedT:
         raise ConfigError(
             f"{len(history.by_task)} tasks need the default posterior, sampling rule and stopping rule. Remove "
             "--strategy, --belief, --stop, --budget and --preset, or keep one task with --where."

@@ -241,11 +241,8 @@ def _refuse_missing_tasks(rows: Sequence[RunRow], roles: Roles, awaited: Any) ->
 
 def _keep_largest(rows: Sequence[RunRow], roles: Roles) -> Sequence[RunRow]:
     """Return the rows of a run with the largest values of `--where COLUMN=last`; all rows without it."""
-    if len(rows) < 2:
-        return rows
-    steps = [[_step_number(row, column) for column in roles.largest] for row in rows]
-    largest = max(steps)
-    return [row for row, step in zip(rows, steps, strict=True) if step == largest]
+    steps = [[_step_number(row, column) for column in roles.largest] for row in rows] if len(rows) > 1 else []
+    return [row for row, step in zip(rows, steps, strict=True) if step == max(steps)] if steps else rows
 
 
 def _step_number(row: RunRow, column: str) -> float:

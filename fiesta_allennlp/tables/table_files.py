@@ -96,9 +96,8 @@ def _find_files(path: str) -> Dict[str, Dict[str, str]]:
         return {path: {}}
     pieces = corrections.PATTERN_PIECE.split(path)
     if len(pieces) == 1 or Path(path).exists():
-        is_directory = Path(path).is_dir()
-        problem = "is a directory" if is_directory else "no such file"
-        status = f" {full_command('report')} {path} writes the table of a selection." if is_directory else ""
+        status = f" {full_command('report')} {path} writes the table of a selection." if Path(path).is_dir() else ""
+        problem = "is a directory" if status else "no such file"
         raise ConfigError(f"{path}: {problem}. Pass a file, or a pattern such as 'r/{{candidate}}/{{seed}}/*'.{status}")
     glob_text = "".join(
         "*" if piece[:1] == "{" else piece if number % 2 else glob.escape(piece) for number, piece in enumerate(pieces)

@@ -176,9 +176,7 @@ def _scale_rows(rows: Sequence[RunRow], scale: Optional[str]) -> Sequence[RunRow
     if wrong := dict.fromkeys(row.task for row in rows if sds.get(row.task, 0.0) <= 0):
         problem = f"an sd above 0 of {join_some(list(wrong))} in the columns task and sd"
         raise ConfigError(f"--scale {scale}: the file needs {problem}.")
-    return [
-        row._replace(outcome=row.outcome / sds[row.task]) if isinstance(row.outcome, float) else row for row in rows
-    ]
+    return [row._replace(outcome=row.score / sds[row.task]) if row.is_scored else row for row in rows]
 
 
 def _determine_metric(rows: Sequence[RunRow], roles: Roles, settings: Any, path: str) -> Metric:

@@ -238,8 +238,8 @@ def judge_sequences(scores: np.ndarray, drop: float, rule: GateRule) -> Tuple[np
     """Return the first verdict of each sequence of runs, the runs it takes, and whether a later look says the opposite.
     Shape of each: `(number,)`."""
     number = len(scores)
-    verdict, runs, flips = np.zeros(number, dtype=int), np.full(number, 2 * MAX_RUNS_EACH), np.zeros(number, dtype=bool)
-    is_over = np.zeros(number, dtype=bool)
+    verdict, runs = np.full(number, OPEN, dtype="U8"), np.full(number, 2 * MAX_RUNS_EACH)
+    flips, is_over = np.zeros((2, number), dtype=bool)
     for num_runs in range(2 * NUM_STARTS, 2 * MAX_RUNS_EACH + 1):
         counts = (num_runs + 1) // 2, num_runs // 2
         table = np.full((number, 2, num_runs), np.nan)

@@ -90,7 +90,7 @@ def test_overrides_go_into_lists_and_keys_with_dots_and_change_a_copy() -> None:
     assert apply_overrides(config, {"a.1.b.c.d": 4, "a.0": 5, "new": 6}) == changed
     assert config == {"a": [1, {"b.c": {"d": 2}}], "e": 3}
     for path, missing in (("f.g", "f"), ("a.2", "2")):
-        with pytest.raises(ValueError, match=f"override '{path}': no key '{missing}'"):
+        with pytest.raises(ConfigError, match=f"override '{path}': no key '{missing}'"):
             apply_overrides(config, {path: 1})
     with pytest.raises(ConfigError, match=r"^here: .*'modle'. Did you mean 'model'\?"):
         read_jsonnet('{"model": {}}', overrides='{"modle.dropout": 0}', label="here")

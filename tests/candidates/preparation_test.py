@@ -13,7 +13,7 @@ from rich.console import Console
 from fiesta_allennlp.candidates.allennlp.instances import read_pool
 from fiesta_allennlp.candidates.allennlp.training import prepare_candidate
 from fiesta_allennlp.candidates.candidate_types import AllenNLPRun
-from fiesta_allennlp.candidates.pool import Preparation
+from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, Preparation
 from fiesta_allennlp.candidates.preparation import resolve_metric
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError, ModelError
@@ -25,7 +25,7 @@ from tests.selections import facts
 
 
 def prepared(config: Dict[str, Any], tmp_path: Path) -> Preparation:
-    return prepare_candidate(config, group_by=None, vectors_directory=tmp_path / "v")
+    return prepare_candidate(config, group_by=None, division=OFFICIAL_RATIOS_DIVISION, vectors=tmp_path / "v")
 
 
 def test_building_a_stock_classifier_tells_its_pool_parameters_and_metrics(reviews: Path, tmp_path: Path) -> None:

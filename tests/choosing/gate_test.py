@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from fiesta_allennlp import next_runs
-from fiesta_allennlp.choosing.gate import WORDS, judge_against
+from fiesta_allennlp.choosing.gate import judge_against
 from fiesta_allennlp.choosing.probability.leads import Leads, PooledNoise
 from fiesta_allennlp.core.errors import ConfigError
 from tests.conftest import REPOSITORY
@@ -42,7 +42,7 @@ def test_a_verdict_is_that_of_the_tails_at_the_error_that_is_allowed() -> None:
     )
 
     def verdicts(allowed: float, drop: float) -> List[str]:
-        return [WORDS[code] for code in judge_against(leads, drop, np.full((1, 5), allowed))[0]]
+        return list(judge_against(leads, drop, np.full((1, 5), allowed))[0].tolist())
 
     assert verdicts(0.05, 1.0) == ["open", "better", "open", "no worse", "open"]
     assert stats.t.sf(1, 20) > 0.15 > stats.t.sf(1.4, 20) and verdicts(0.17, 1.0)[0] == "worse"

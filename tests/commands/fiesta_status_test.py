@@ -3,8 +3,6 @@
 import json
 import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -21,13 +19,7 @@ from tests.conftest import until
 from tests.golden import project
 from tests.running.light import start_selection, write_programs
 from tests.selections import ENVIRONMENT, write_selection
-
-
-def start(*words: Any, **options: Any) -> "subprocess.Popen[str]":
-    """Start a command in a process of its own."""
-    command = [sys.executable, "-m", "fiesta_allennlp", *map(str, words)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options)
-
+from tests.warm import Command
 
 KEYS = [
     "format",
@@ -156,14 +148,13 @@ def test_followed_as_json_a_selection_prints_an_object_a_line(tmp_path: Path) ->
     command = start_selection(root, candidates)
     log = root / "selection.log"
     until(lambda: log.exists() and "start one-0" in log.read_text())
-    followed = start("status", root, "--follow", "--json", "--every", 0.2)
-    assert followed.stdout is not None
+    follow = ["-m", "fiesta_allennlp", "status", root, "--follow", "--json", "--every"]
+    followed, interrupted = Command([*follow, 0.2]), Command([*follow, 1000])
     lines = [followed.stdout.readline() for _ in range(2)]
-    interrupted = start("status", root, "--follow", "--json", "--every", 1000, stderr=subprocess.PIPE)
-    assert interrupted.stdout is not None and json.loads(interrupted.stdout.readline())
+    assert json.loads(interrupted.stdout.readline())
     interrupted.send_signal(signal.SIGTERM)
-    rest, said = interrupted.communicate()
-    assert (interrupted.returncode, rest) == (130, "") and "Interrupted. The selection is not affected." in said
+    said, _ = interrupted.communicate()
+    assert (interrupted.returncode, said) == (130, "Interrupted. The selection is not affected.\n")
     go.touch()
     lines += followed.communicate()[0].splitlines()
     assert (command.wait(), followed.returncode) == (0, 0)

@@ -60,12 +60,13 @@ def test_force_leaves_the_old_selection_until_the_new_one_can_begin(
         select(["able.json", "failing.json"], directory=finished, force=True)
     assert files(finished) == before
     prepared: List[List[str]] = []
+    prepare_candidates = preparation.prepare_candidates
 
     def prepare_all(candidates: Mapping[str, Any], *args: Any, **options: Any) -> Any:
         prepared.append(sorted(candidates))
-        return preparation.prepare_candidates(candidates, *args, **options)
+        return prepare_candidates(candidates, *args, **options)
 
-    monkeypatch.setattr("fiesta_allennlp.candidates.training_selection.prepare_candidates", prepare_all)
+    monkeypatch.setattr(preparation, "prepare_candidates", prepare_all)
     with project(tmp_path):
         result = select(["able.json", "slow.json"], directory=finished, force=True, metric="accuracy", budget=6)
     assert result.num_evaluations == 6

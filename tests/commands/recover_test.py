@@ -72,20 +72,22 @@ def test_a_directory_that_was_moved_goes_on_where_it_is(
     tokens = {"type": "embedding", "embedding_dim": 4, "pretrained_file": str(reviews / "vectors.txt")}
     model = {"text_field_embedder": {"token_embedders": {"tokens": tokens}}}
     given = [*(write_config(name, **model) for name in ("one", "two")), "--metric", "accuracy", *EQUALLY, "--seed", 5]
-    call.done(*given, "-s", run, "--budget", 4)
+    call.done(*given, "-s", run, "--budget", 2)
     with closing(RunStore(RunDirectory(run), create=False)) as store:  # as after a kill
-        store._database.execute("UPDATE evaluations SET status = 'pending', finished_order = NULL WHERE replicate = 1")
+        store._database.execute(
+            "UPDATE evaluations SET status = 'pending', finished_order = NULL WHERE candidate = 'two'"
+        )
     moved = tmp_path / "elsewhere" / "moved"
     moved.parent.mkdir()
     shutil.move(run, moved)
     before = outcomes_of(moved)
-    call.done("-s", moved, "--recover", "--budget", 6)
+    call.done("-s", moved, "--recover", "--budget", 4)
     assert not run.exists()
-    assert len(scores_of(moved)) == 6
+    assert len(scores_of(moved)) == 4
     with open_for_reading(RunDirectory(moved)) as store:
-        assert store.meta().changes == ({"option": "budget", "before": 4, "now": 6, "num_done": 2},)
+        assert store.meta().changes == ({"option": "budget", "before": 2, "now": 4, "num_done": 1},)
     assert before.items() <= outcomes_of(moved).items(), "what had finished is not trained again"
-    call.done(*given, "-s", run, "--budget", 6)
+    call.done(*given, "-s", run, "--budget", 4)
     assert scores_of(moved) == scores_of(run)
 
 

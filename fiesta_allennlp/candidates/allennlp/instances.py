@@ -13,19 +13,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import LabelField, MetadataField
 
+from fiesta_allennlp.candidates import pool
 from fiesta_allennlp.candidates.config import READER_KEYS, Config, official_paths, readers_of
-from fiesta_allennlp.candidates.pool import (
-    OFFICIAL_RATIOS_DIVISION,
-    SET_NAMES,
-    Division,
-    Pool,
-    build_pool,
-    content_text,
-    first_group_key,
-    is_id,
-    split_pool,
-    target_sizes,
-)
 from fiesta_allennlp.core import errors
 from fiesta_allennlp.core.files import shorten
 
@@ -73,18 +62,16 @@ class ResplitReader(DatasetReader):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if not {"train"} <= set(paths) <= set(SET_NAMES):
+        if not {"train"} <= set(paths) <= set(pool.SET_NAMES):
             raise ConfigurationError(f"resplit: 'paths' needs 'train' and 'validation' or 'test' but is {list(paths)}.")
-        self._reader = reader
-        self._paths = paths
-        self._split_seed = split_seed
-        self._group_by = group_by
-        self._set_names: Tuple[str, ...] = SET_NAMES if has_test else SET_NAMES[:2]
+        self._reader, self._paths = reader, paths
+        self._split_seed, self._group_by = split_seed, group_by
+        self._set_names: Tuple[str, ...] = pool.SET_NAMES if has_test else pool.SET_NAMES[:2]
         self._ratios = tuple(ratios or ())
         self._sets: Optional[Sets] = None
 
     def _read(self, file_path: Any) -> Iterable[Instance]:
-        if file_path not in SET_NAMES:
+        if file_path not in pool.SET_NAMES:
             yield from self._reader._read(file_path)
             return
         if file_path not in self._set_names:
@@ -94,11 +81,11 @@ class ResplitReader(DatasetReader):
 
     def _draw_sets(self) -> Sets:
         official_sets = read_official_sets(self._reader, self._paths)
-        pool = list(chain.from_iterable(official_sets.values()))
-        sizes = {set_name: len(instances) for set_name, instances in official_sets.items()}
-        targets = target_sizes(sizes, ratios=self._ratios, set_names=self._set_names)
-        split = split_pool(groups_of(pool, self._group_by), targets, seed=self._split_seed)
-        return {set_name: [pool[index] for index in indices] for set_name, indices in split.items()}
+        instances = list(chain.from_iterable(official_sets.values()))
+        sizes = {set_name: len(official) for set_name, official in official_sets.items()}
+        targets = pool.target_sizes(sizes, ratios=self._ratios, set_names=self._set_names)
+        split = pool.split_pool(groups_of(instances, self._group_by), targets, seed=self._split_seed)
+        return {set_name: [instances[index] for index in indices] for set_name, indices in split.items()}
 
     def text_to_instance(self, *inputs: Any, **kwargs: Any) -> Instance:
         return self._reader.text_to_instance(*inputs, **kwargs)
@@ -117,7 +104,7 @@ def read_official_sets(reader: DatasetReader, paths: Mapping[str, Any]) -> Sets:
     """Return the instances of each official set, without token indexers, in the order train, validation, test. Any
     error of the reader becomes a `ReaderError` with the path. Errors of the machine, such as a missing file, and this
     package's own errors pass unchanged."""
-    return {name: _read_instances(reader, paths[name]) for name in SET_NAMES if paths.get(name) is not None}
+    return {name: _read_instances(reader, paths[name]) for name in pool.SET_NAMES if paths.get(name) is not None}
 
 
 def _read_instances(reader: DatasetReader, path: Any) -> List[Instance]:
@@ -173,8 +160,8 @@ def _group_value(instance: Instance, group_by: str) -> Any:
 
 
 def read_pool(
-    config: Config, group_by: Optional[str], *, division: Division = OFFICIAL_RATIOS_DIVISION
-) -> Tuple[Pool, WordCounts]:
+    config: Config, group_by: Optional[str], *, division: pool.Division = pool.OFFICIAL_RATIOS_DIVISION
+) -> Tuple[pool.Pool, WordCounts]:
     """Read all sets of a candidate with its own readers, and check that random splits can mix them. Return the pool,
     and how often each word occurs, by vocabulary namespace.
 
@@ -196,10 +183,11 @@ def read_pool(
             reader.apply_token_indexers(instance)
             instance.count_vocab_items(counts)
     sets = {name: instances for sets in sets_by_reader.values() for name, instances in sets.items()}
-    pool = list(chain(*sets.values()))
+    instances = list(chain(*sets.values()))
     group_key = None
     if not division.is_official:
-        group_key = first_group_key([group_by, *(getattr(reader, "group_by", None) for reader in readers.values())])
+        own_keys = [getattr(reader, "group_by", None) for reader in readers.values()]
+        group_key = pool.first_group_key([group_by, *own_keys])
         identities = [_identities(list(chain(*sets.values())), group_key) for sets in sets_by_reader.values()]
         if identities[0] != identities[-1]:
             raise errors.ConfigError(
@@ -207,15 +195,17 @@ def read_pool(
                 "instances), which a random split cannot mix. Use --splits official."
             )
     _check_sets(sets, paths)
-    built_pool = build_pool(
-        groups_of(pool, group_key),
+    built_pool = pool.build_pool(
+        groups_of(instances, group_key),
         {name: len(instances) for name, instances in sets.items()},
-        contents=list(map(_content_of, pool)),
+        contents=list(map(_content_of, instances)),
         group_by=group_key,
         division=division,
-        fingerprint=hashlib.sha256(repr(_identities(pool, group_key)).encode("utf-8")).hexdigest(),
+        fingerprint=hashlib.sha256(repr(_identities(instances, group_key)).encode("utf-8")).hexdigest(),
         contents_read=tuple(
-            content_text(path if isinstance(path, str) else name, len(sets[name]), "instances", pool[0].fields)
+            pool.content_text(
+                path if isinstance(path, str) else name, len(sets[name]), "instances", instances[0].fields
+            )
             for name, path in paths.items()
         ),
     )
@@ -254,4 +244,4 @@ def _content_of(instance: Instance) -> Hashable:
             content = field.human_readable_repr()
             is_of_keys = isinstance(field, MetadataField) and isinstance(content, dict)
             contents.update(content if is_of_keys else {name: content})
-    return hash(repr([(name, content) for name, content in contents.items() if not is_id(str(name))]))
+    return hash(repr([(name, content) for name, content in contents.items() if not pool.is_id(str(name))]))

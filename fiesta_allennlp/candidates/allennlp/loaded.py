@@ -11,8 +11,6 @@ import torch
 import fiesta_allennlp.candidates.candidate_types  # noqa: F401, registers the run of a config
 from fiesta_allennlp.core.errors import describe_with_line
 
-PLUGIN = "fiesta_allennlp.plugin"  # a string, because a family must not import the example tasks
-
 
 @contextmanager
 def gpus_hidden() -> Iterator[None]:
@@ -31,20 +29,13 @@ def gpus_hidden() -> Iterator[None]:
             del sys.modules["cupy"]
 
 
-def import_plugins() -> None:
-    """Import AllenNLP's plugins. One that fails is named in the log, because candidates may not need it."""
-    from allennlp.common import plugins
-
-    try:
-        plugins.import_plugins()
-    except Exception as error:  # of a plugin's own code
-        reason = describe_with_line(error)
-        print(f"Cannot import an AllenNLP plugin; later ones are skipped too: {reason}", file=sys.stderr, flush=True)
-
-
 with gpus_hidden():
-    from allennlp.common import logging
+    from allennlp.common import logging, plugins
 
     logging.FILE_FRIENDLY_LOGGING = True  # what a run prints goes to a log
-    import_module(PLUGIN)
-    import_plugins()
+    import_module("fiesta_allennlp.plugin")  # by its name, because a family must not import the example tasks
+    try:
+        plugins.import_plugins()
+    except Exception as error:  # of a plugin's own code, which candidates may not need
+        reason = describe_with_line(error)
+        print(f"Cannot import an AllenNLP plugin; later ones are skipped too: {reason}", file=sys.stderr, flush=True)

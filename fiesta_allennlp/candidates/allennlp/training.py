@@ -17,7 +17,7 @@ from collections import Counter
 from copy import deepcopy
 from numbers import Real
 from pathlib import Path
-from typing import AbstractSet, Any, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
+from typing import AbstractSet, Any, Dict, FrozenSet, List, Mapping, Optional, Tuple
 
 import numpy as np
 import torch
@@ -26,7 +26,6 @@ from allennlp.common import Params, cached_transformers
 from allennlp.common.meta import META_NAME, Meta
 from allennlp.common.util import prepare_environment
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
-from allennlp.models import Model
 from allennlp.models.archival import CONFIG_NAME, archive_model
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
 from allennlp.training import GradientDescentTrainer
@@ -36,7 +35,7 @@ from filelock import FileLock
 
 from fiesta_allennlp.candidates.allennlp.instances import read_pool
 from fiesta_allennlp.candidates.config import Config, evaluation_config, leaves_of, vector_files
-from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, Division, Pool, Preparation
+from fiesta_allennlp.candidates.pool import Division, Pool, Preparation
 from fiesta_allennlp.core import errors
 from fiesta_allennlp.core.files import atomic_replacement
 from fiesta_allennlp.core.records import Request
@@ -93,7 +92,12 @@ def filtered_vectors(uri: str, words: AbstractSet[str], directory: Path) -> Path
     random rows of words without a vector, which AllenNLP draws from the mean and the standard deviation of the rows
     that it finds.
     """
-    target = directory / f"{Path(uri).name.split('.')[0]}-{_vectors_digest(uri, words)}.txt"
+    digest = hashlib.sha256(uri.encode("utf-8"))
+    if os.path.exists(uri):
+        status = os.stat(uri)
+        digest.update(f"{status.st_size} {status.st_mtime_ns}".encode())
+    digest.update("\n".join(sorted(words)).encode("utf-8"))
+    target = directory / f"{Path(uri).name.split('.')[0]}-{digest.hexdigest()[:12]}.txt"
     directory.mkdir(parents=True, exist_ok=True)
     with FileLock(str(target) + ".lock"):
         if not target.exists():
@@ -120,42 +124,22 @@ def _copy_rows(uri: str, words: AbstractSet[str], target: Path) -> None:
         temporary_path.write_text("".join(matching_rows), encoding="utf-8", newline="\n")
 
 
-def width_of(rows: Sequence[str]) -> int:
-    """Return the numbers in a row, as in most of them."""
-    return Counter(row.rstrip().count(" ") for row in rows).most_common(1)[0][0]
-
-
-def _vectors_digest(uri: str, words: AbstractSet[str]) -> str:
-    """Return a digest of the file (path, size, time of change) and the words."""
-    digest = hashlib.sha256(uri.encode("utf-8"))
-    if os.path.exists(uri):
-        status = os.stat(uri)
-        digest.update(f"{status.st_size} {status.st_mtime_ns}".encode())
-    digest.update("\n".join(sorted(words)).encode("utf-8"))
-    return digest.hexdigest()[:12]
-
-
-def prepare_candidate(
-    config: Config,
-    *,
-    group_by: Optional[str],
-    vectors_directory: Path,
-    division: Division = OFFICIAL_RATIOS_DIVISION,
-) -> Preparation:
-    """Read the pool, filter the word vectors, build the model and its trainer, and run one batch through it."""
+def prepare_candidate(config: Config, *, group_by: Optional[str], division: Division, vectors: Path) -> Preparation:
+    """Read the pool, filter the word vectors into the directory `vectors`, build the model and its trainer, and run one
+    batch through it."""
     pool, counts = read_pool(config, group_by, division=division)
     words = _special_words(config).union(*counts.values())
-    vectors = {}
-    leaves = dict(leaves_of(config))
+    filtered_by_uri, leaves = {}, dict(leaves_of(config))
     for path, uri in vector_files(config).items():
-        vectors_file = filtered_vectors(uri, words, vectors_directory)
+        vectors_file = filtered_vectors(uri, words, vectors)
         rows = vectors_file.read_text(encoding="utf-8").splitlines()
-        vectors[uri] = str(vectors_file.resolve())
-        holder, width = path.rpartition(".")[0], width_of(rows)
+        filtered_by_uri[uri] = str(vectors_file.resolve())
+        ((width, _),) = Counter(row.rstrip().count(" ") for row in rows).most_common(1)  # as in most rows
+        holder = path.rpartition(".")[0]
         if (dim := leaves.get(f"{holder}.embedding_dim", width)) != width:  # AllenNLP would skip every row
             raise errors.ConfigError(f"'embedding_dim' is {dim}. Set it to {width}, the width of {uri}.")
-    num_parameters, metrics = build_and_try(config, pool, vectors, division)
-    return Preparation(pool, num_parameters, sorted(metrics), tuple(sorted(vectors.items())))
+    num_parameters, metrics = build_and_try(config, pool, filtered_by_uri, division)
+    return Preparation(pool, num_parameters, sorted(metrics), tuple(sorted(filtered_by_uri.items())))
 
 
 def _special_words(config: Config) -> FrozenSet[str]:
@@ -187,25 +171,16 @@ def build_and_try(
                 raise errors.ConfigError(
                     "'data_loader' makes no batches. Set a smaller 'batch_size', or remove 'drop_last'."
                 )
-            _check_model(loop.model, batch)
-        metrics = _numeric_metrics(loop.model)
-    return sum(p.numel() for p in loop.model.parameters()), frozenset(metrics)
-
-
-def _numeric_metrics(model: Model) -> Dict[str, float]:
-    """Return the metrics that are numbers, as AllenNLP asks for them after each batch of an evaluation."""
-    numbers = {name: to_number(value) for name, value in model.get_metrics().items()}
-    return {name: number for name, number in numbers.items() if number is not None}
-
-
-def _check_model(model: torch.nn.Module, batch: Mapping[str, Any]) -> None:
-    """Refuse a model that fails on this batch. An error of the machine is not the model's fault."""
-    try:
-        model(**batch)
-    except (errors.FiestaError, OSError, MemoryError):
-        raise
-    except Exception as error:
-        raise errors.ModelError(f"the model fails on the first batch: {errors.describe_with_line(error)}") from error
+            try:
+                loop.model(**batch)
+            except (errors.FiestaError, OSError, MemoryError):  # an error of the machine is not the model's fault
+                raise
+            except Exception as error:
+                reason = errors.describe_with_line(error)
+                raise errors.ModelError(f"the model fails on the first batch: {reason}") from error
+        numbers = {name: to_number(value) for name, value in loop.model.get_metrics().items()}
+    num_parameters = sum(parameter.numel() for parameter in loop.model.parameters())
+    return num_parameters, frozenset(name for name, number in numbers.items() if number is not None)
 
 
 # AllenNLP with newer libraries.

@@ -123,10 +123,9 @@ class ProgramCandidate(AnyCandidate):
 
     def _check_keys(self) -> None:
         """Refuse unknown keys and values of the wrong type."""
-        config = self.config
-        data, environment = config.get("data"), config.get("environment", {})
-        check_known_keys(config, "a program", PROGRAM_KEYS)
-        command = config.get("command")
+        check_known_keys(self.config, "a program", PROGRAM_KEYS)
+        command, data = self.config.get("command"), self.config.get("data")
+        metrics, environment = self.config.get("metrics", ""), self.config.get("environment", {})
         is_command = bool(command) and _is_list_of_texts(command)
         _check_type("command", command, is_command, 'a list of strings such as ["python", "train.py"]')
         are_texts = isinstance(environment, dict) and _is_list_of_texts(list(environment.values()))
@@ -134,13 +133,11 @@ class ProgramCandidate(AnyCandidate):
         for name in environment:
             if not name or "=" in name or name.startswith(RESERVED_PREFIX):
                 raise ConfigError(f"'environment.{name}' is not an allowed variable. Use a different name.")
-        metrics = config.get("metrics", "")
         _check_type("metrics", metrics, isinstance(metrics, str), 'the path to a JSON file, or "stdout",')
         if data is None:
             return
-        _check_type(
-            "data", data, isinstance(data, dict), 'an object such as {"train": "train.jsonl", "format": "jsonl"}'
-        )
+        example = '{"train": "train.jsonl", "format": "jsonl"}'
+        _check_type("data", data, isinstance(data, dict), f"an object such as {example}")
         check_known_keys(data, "'data' of a program", DATA_KEYS)
         for set_name in SET_NAMES:
             path = data.get(set_name)
@@ -158,8 +155,13 @@ class ProgramCandidate(AnyCandidate):
         config, division = self.config, self.own_division(settings.division)
         if self.data_paths:
             self.check_sets(division)
-            if not division.is_official:
-                self._check_group_by(settings.group_by)
+            own_key = None if division.is_official else config["data"].get("group_by")
+            if own_key is not None and (not isinstance(own_key, str) or own_key == "none"):
+                advice = "For no groups: --group-by none."
+                raise ConfigError(f"'data.group_by' must be a key but is {json.dumps(own_key)}. {advice}")
+            if own_key is not None and settings.group_by not in (None, own_key):
+                problem = f"'data.group_by' is '{own_key}' but --group-by is '{settings.group_by}'"
+                raise ConfigError(f"{problem}. Remove one.")
         for key, text in _placeholder_texts(config):
             for name in _placeholders_in(text) - set(PLACEHOLDER_NAMES):
                 raise ConfigError(
@@ -180,15 +182,6 @@ class ProgramCandidate(AnyCandidate):
         if placeholders.isdisjoint(("seed", "split_seed")):
             reason = "'command' does not use {seed}, so its runs may all be the same. Pass {seed} to the program"
             UNSEEDED.check([reason], settings.allow)
-
-    def _check_group_by(self, group_by: Optional[str]) -> None:
-        """Refuse a group key of a program's own that is not the key of the option."""
-        key = self.config["data"].get("group_by")
-        if key is not None and (not isinstance(key, str) or key == "none"):
-            advice = "For no groups: --group-by none."
-            raise ConfigError(f"'data.group_by' must be a key but is {json.dumps(key)}. {advice}")
-        if key is not None and group_by not in (None, key):
-            raise ConfigError(f"'data.group_by' is '{key}' but --group-by is '{group_by}'. Remove one.")
 
     @property
     def data_paths(self) -> Dict[str, Any]:

@@ -268,26 +268,18 @@ class ProgramData:
         return [group for file in self.files.values() for group in self.format.groups(file, self.group_by)]
 
     def pool(self, division: Division) -> Pool:
-        """Return the pool of all records."""
-        return build_pool(
-            self.groups(),
-            self.sizes,
-            contents=[record.content for record in self.records],
-            contents_read=self.contents_read,
-            group_by=self.group_by,
-            division=division,
-        )
-
-    @property
-    def contents_read(self) -> Tuple[str, ...]:
-        """What was read, by file: the names of fields, if the format has them, or else the first line."""
-        descriptions: List[str] = []
+        """Return the pool of all records. What was read is described by file, with the names of fields if the format
+        has them, or else the first line."""
+        texts: List[str] = []
         for file in self.files.values():
             first = file.records[0]
             line = first.text.partition(b"\n")[0].decode("utf-8", "replace").strip()
             fields = first.fields if self.format.names_fields else ()
-            descriptions.append(content_text(file.path, len(file.records), self.format.unit, fields, line))
-        return tuple(descriptions)
+            texts.append(content_text(file.path, len(file.records), self.format.unit, fields, line))
+        contents = [record.content for record in self.records]
+        return build_pool(
+            self.groups(), self.sizes, contents=contents, contents_read=texts, group_by=self.group_by, division=division
+        )
 
     def write_sets(
         self, directory: Path, *, split_seed: int, division: Division, max_records: Optional[int] = None

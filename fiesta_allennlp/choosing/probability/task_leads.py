@@ -109,8 +109,8 @@ def choose_task(variances: np.ndarray, own_units: np.ndarray, other_units: np.nd
 
 
 def prob_on_new_task(differences: Sequence[float]) -> Optional[float]:
-    """Return the probability that a lead is above 0 on a further task of the same kind, from the leads D_t on T
-    tasks, None for fewer than 2::
+    """Return the probability that a lead is above 0 on a further task of the same kind, from the leads D_t on T tasks
+    or their shares, None for fewer than 2::
 
         P(t_{T - 1} < mean(D) / (s sqrt(1 + 1 / T)))
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Literal, Mapping, Optional, Sequence, Tuple, Type, TypeVar
+from typing import Any, Literal, Mapping, Optional, Tuple, Type, TypeVar
 
 import numpy as np
 
@@ -86,6 +86,7 @@ class CandidateResult:
     ) -> CandidateResultType:
         """Return the numbers of one candidate, or of one that is about to join."""
         scores = history.sign * history.scores(name)
+        sds = [sample_sd(part.scores(name)) for part in history.by_task.values()]
         runs = sorted(history.evaluations_of(name), key=lambda run: run.request.replicate)
         failures = [failure for failure in history.failures if failure.request.candidate == name]
         is_removed = name in history.removed
@@ -93,7 +94,7 @@ class CandidateResult:
             name=name,
             num_evaluations=len(scores),
             mean=history.mean(name),
-            sd=_typical_sd([part.scores(name) for part in history.by_task.values()]),
+            sd=None if None in sds else float(np.sqrt(np.mean(np.square(np.array(sds, dtype=float))))),
             prob_best=decision.prob_best.get(name),
             prob_within_margin=decision.prob_within_margin.get(name),
             state="taking part" if name not in history.withdrawn else "removed" if is_removed else "failed",
@@ -165,11 +166,6 @@ class CandidateResult:
         if self.num_failures_by_kind.keys() - {"machine"} == {"unfit"}:
             return "unfit"
         return "min_score" if self.num_missed else "max_failures"
-
-
-def _typical_sd(scores_by_task: Sequence[np.ndarray]) -> Optional[float]:
-    sds = [sample_sd(scores) for scores in scores_by_task]
-    return None if None in sds else float(np.sqrt(np.mean(np.square(np.array(sds, dtype=float)))))
 
 
 def missed_text(candidate: Any) -> str:

@@ -141,12 +141,10 @@ class Result(DecisionFacts, Printable):
 
     def content(self) -> Dict[str, Any]:
         """Return the content of `selection.json`. Its candidates have their fields and the columns of tables."""
-        content = {"format": FORMAT, "version": __version__}
-        content.update(fact_values(self))
-        content.update({f.name: getattr(self, f.name) for f in fields(self) if f.name != "directory"})
+        own_fields = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "directory"}
         columns = candidate_values(self, JSON)
         entries = [{**values, **vars(c)} for values, c in zip(columns, self.candidates, strict=True)]
-        return {**content, "candidates": entries}
+        return {"format": FORMAT, "version": __version__, **fact_values(self), **own_fields, "candidates": entries}
 
     def scores(self) -> Dict[str, List[float]]:
         """Return the scores of every candidate, by replicate."""

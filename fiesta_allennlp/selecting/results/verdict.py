@@ -217,10 +217,12 @@ class TaskStanding:
 
 def find_tasks(history: History, decision: Decision) -> Tuple[TaskStanding, ...]:
     """Return the standing on each task; empty without tasks, or while P(best) is unknown."""
-    names, posterior, differences = history.active, decision.posterior, _leads_on_tasks(history, decision)
-    if not differences or not isinstance(posterior, ModeratedTPosterior):
+    names, posterior = history.active, decision.posterior
+    if not history.tasks or not isinstance(posterior, ModeratedTPosterior) or decision.rival is None:
         return ()
     standings, models = [], posterior.model.tasks
+    best, rival = names.index(str(decision.best)), names.index(decision.rival)
+    differences = [float(leads.difference[0, rival]) for leads in posterior.leads_of(best).by_task]
     for (task, part), model, difference in zip(history.by_task.items(), models, differences, strict=True):
         means = {name: history.sign * float(part.scores(name).mean()) for name in names}
         others = [each for each in models if each is not model]
@@ -231,16 +233,7 @@ def find_tasks(history: History, decision: Decision) -> Tuple[TaskStanding, ...]
 
 
 def find_prob_on_new_task(history: History, decision: Decision) -> Optional[float]:
-    return prob_on_new_task(_leads_on_tasks(history, decision))
-
-
-def _leads_on_tasks(history: History, decision: Decision) -> List[float]:
-    """Return the lead of the best candidate over its rival on each of several tasks. The posterior of everybody may
-    have another leader, which dropped out."""
-    if decision.posterior is None or decision.best is None or decision.rival is None:
-        return []
-    best, rival = (history.active.index(name) for name in (decision.best, decision.rival))
-    return [float(leads.difference[0, rival]) for leads in decision.posterior.leads_of(best).by_task]
+    return prob_on_new_task([task.share_of_lead or 0.0 for task in find_tasks(history, decision)])
 
 
 def describe_tasks(result: Any) -> Iterator[str]:

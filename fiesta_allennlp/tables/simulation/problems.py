@@ -22,9 +22,7 @@ from fiesta_allennlp.core.metrics import METRIC, UNNAMED, Metric
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import packages_named_in_errors
 from fiesta_allennlp.core.texts import count_text
-from fiesta_allennlp.selecting.database import translated_store_errors
 from fiesta_allennlp.selecting.failures import ScoreThreshold
-from fiesta_allennlp.selecting.store import open_for_reading
 from fiesta_allennlp.tables import table_settings
 from fiesta_allennlp.tables.next_runs import check_tasks
 from fiesta_allennlp.tables.run_table import RunTable
@@ -175,6 +173,9 @@ def _describe_by_numbers(settings: table_settings.PlanSettings) -> ScorePreset:
 
 def _read_selection(settings: table_settings.PlanSettings, root: Path) -> Tuple[PosteriorScores, Mapping[str, Any]]:
     """Read the runs of a selection, and the settings that it has stored."""
+    from fiesta_allennlp.selecting.database import translated_store_errors
+    from fiesta_allennlp.selecting.store import open_for_reading  # which plans without a selection do without
+
     table_settings.refuse_table_options(settings, ("splits", *table_settings.TABLE_OPTIONS), root)
     directory = RunDirectory(root)
     with open_for_reading(directory) as store, translated_store_errors(directory.store):

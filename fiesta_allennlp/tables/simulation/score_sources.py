@@ -115,10 +115,6 @@ class ScoreSource(ABC):
     fewest_scores: Optional[int] = None
 
     @property
-    def minimise(self) -> bool:
-        return self.metric.minimise
-
-    @property
     def noise_sd(self) -> Optional[float]:
         """The run-to-run sd on one split, if it is known."""
         return None

@@ -232,7 +232,7 @@ def prepare_simulator(settings: ReplaySettings, source: Optional[score_sources.S
     """Read and check everything. `source` takes the place of what `settings.scores` names."""
     if source is None:
         source = score_sources.read_score_table(Path(settings.scores), settings)
-    minimise = bool(settings.minimise or source.minimise)
+    minimise = bool(settings.minimise or source.metric.minimise)
     settings = replace(
         settings,
         seed=seeding.fresh_seed() if settings.seed is None else settings.seed,

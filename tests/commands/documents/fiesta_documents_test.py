@@ -102,11 +102,9 @@ def test_the_posterior_of_the_paper_is_for_one_f_measure(choices: Choices, run: 
 @pytest.mark.parametrize(
     "options",
     [
-        ["--margin", 0.1],
-        ["--batch-size", 4, "--workers", 3],
+        ["--margin", 0.1, "--batch-size", 4, "--workers", 3],
         ["--budget", 30],
-        ["--max-evaluations", 60],
-        ["--documents-order", "independent", "--stop", "early_looks"],
+        ["--max-evaluations", 60, "--documents-order", "independent", "--stop", "early_looks"],
         ["--strategy", "non_adaptive_fc"],
     ],
 )
@@ -168,12 +166,12 @@ def test_kills_in_the_middle_lose_nothing_and_cost_nothing_twice(choices: Choice
     """`kill -9` to the parent at random moments; the final store equals that of an uninterrupted selection."""
     whole = replace(choices, root=run.with_name("whole"), run=run.with_name("whole") / "run")
     whole.root.mkdir()
-    options = (*EQUALLY, "--budget", 60, "--seed", 11)
+    options = (*EQUALLY, "--budget", 40, "--seed", 11)
     whole.begin(whole.programs(a=5, b=3, cost=1.0), *options)
 
     rng = random.Random(5)
     arguments = choices.typed(choices.programs(a=5, b=3, cost=1.0, seconds=0.02), *options)
-    for number in (8, 25, 40):
+    for number in (8, 25):
         process = start(arguments)
         until(lambda n=number: num_answers(run) >= n or process.poll() is not None)  # noqa: B023
         time.sleep(rng.uniform(0, 0.1))

@@ -167,7 +167,7 @@ def test_logits_and_directions_are_those_of_the_settings(table: Path) -> None:
     with pytest.raises(ConfigError, match="--belief logit_student_t: a plan needs a model of the scores"):
         prepare_plan(PlanSettings(source=str(table), belief="logit_student_t"))
     for minimise in (True, False):
-        assert prepare_plan(PlanSettings(source=str(table), minimise=minimise)).source.minimise is minimise
+        assert prepare_plan(PlanSettings(source=str(table), minimise=minimise)).source.metric.minimise is minimise
 
 
 def test_the_limit_is_that_of_the_rule(tmp_path: Path) -> None:
