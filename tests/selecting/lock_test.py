@@ -44,6 +44,21 @@ def test_a_file_system_without_locks_is_refused_and_keeps_nothing_open(
         os.fstat(opened[0])
 
 
+def test_a_file_that_another_machine_deleted_is_no_longer_the_one_that_was_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stat(path: Path) -> os.stat_result:
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+
+    directory = RunDirectory(tmp_path)
+    lock = DirectoryLock(directory)
+    with monkeypatch.context() as network:
+        network.setattr(Path, "stat", stat)
+        with pytest.raises(StoreError, match=f"'{directory.lock.name}' was deleted, moved or replaced"):
+            lock.check_files()
+    lock.release()
+
+
 REPLACED: "list[Callable[[RunDirectory], object]]" = [
     lambda directory: directory.root.rename(directory.root.with_name("moved")),
     lambda directory: directory.lock.unlink(),
