@@ -192,7 +192,7 @@ def draw_continuation(
     rng: np.random.Generator,
     *,
     shares_units: bool,
-    candidates: Any = slice(None),
+    candidates: Optional[np.ndarray] = None,
 ) -> Continuation:
     """Draw true means, noise and effects of units from their posterior by the model, and numbers from these.
 
@@ -204,12 +204,13 @@ def draw_continuation(
             first. If not, each number is of a unit of its own.
         candidates: the indices of the candidates to return; all by default.
     """
+    chosen: Any = slice(None) if candidates is None else candidates
     noise_sds = np.sqrt(_draw_noise_variances(model, size, rng))
     spread = rng.normal(size=noise_sds.shape) @ np.linalg.cholesky(model.covariance[0]).T
-    means = (model.means[0] + noise_sds * spread)[:, candidates]
-    units = next_units(model.is_there[0, candidates] > 0, length, shares_units=shares_units)
+    means = (model.means[0] + noise_sds * spread)[:, chosen]
+    units = next_units(model.is_there[0, chosen] > 0, length, shares_units=shares_units)
     effects = _draw_unit_effects(model, size, int(units.max(initial=-1)) + 1, rng)
-    noise = rng.normal(size=(size, *units.shape)) * noise_sds[:, candidates, None]
+    noise = rng.normal(size=(size, *units.shape)) * noise_sds[:, chosen, None]
     return Continuation(means, means[:, :, None] + effects[:, units] + noise, units)
 
 
