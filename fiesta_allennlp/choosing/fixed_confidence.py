@@ -63,11 +63,8 @@ class FixedConfidence(strategy.Strategy):
     def with_margin(self, margin: float) -> "FixedConfidence":
         """Return the same strategy with another margin, in units of the score."""
         other = copy(self)
-        other.margin, other.parsed_margin, other._latest_decision = (
-            margin,
-            strategy.Margin(margin),
-            (None, Decision(best=None)),
-        )
+        other.margin, other.parsed_margin = margin, strategy.Margin(margin)
+        other._latest_decision = (None, Decision(best=None))
         return other
 
     @abstractmethod

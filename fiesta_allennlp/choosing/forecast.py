@@ -24,6 +24,10 @@ NUM_DRAWS, MIN_DRAWS, MAX_NUMBERS = 100, 20, 10**7
 QUANTILES = (5, 50, 95)
 """Per cent of the draws below the three numbers of a forecast."""
 
+MAX_CANDIDATES = 30
+"""The most candidates of a simulated selection: where there are more, those that are most probably the best. The time
+of a forecast rises with the square of their number."""
+
 UNITS_PER_SLOT = 20
 """A simulated selection makes one run at a time for each so many that it begins with, so that a long one takes no
 longer."""
@@ -95,20 +99,26 @@ def forecast_selection(
     num_left = np.array([strategy.num_left(history, name) + history.num_pending(name) for name in history.active])
     room = int(min(strategy.room(history) + len(history.pending), num_left.sum()))
     (numbers,), (model,) = posterior.numbers, posterior.model.tasks
+    num_slots = max(1, int((~np.isnan(numbers)).sum()) // UNITS_PER_SLOT)
+    chances = np.where(posterior.leads.is_leader, 1.0, posterior.leads.tails(decision.margin))[0]
+    by_chance = np.argsort(-chances, kind="stable")
+    likely, others = np.sort(by_chance[:MAX_CANDIDATES]), by_chance[MAX_CANDIDATES:]
+    num_missing = np.maximum(0, strategy.num_starts - (~np.isnan(numbers[others])).sum(axis=1))
+    num_starts_of_others = int(num_missing[num_left[others] >= 1].sum())
+    num_left, numbers = num_left[likely], numbers[likely]
     start = ~np.isnan(numbers), numbers
-    num_units = int(start[0].sum())
-    rules = strategy.rules(num_units + room, num_slots=max(1, num_units // UNITS_PER_SLOT))
+    rules = strategy.rules(int(start[0].sum()) + room, num_slots)
     if rules is None or room < 1:
         return None
     limit = room if max_runs is None else min(room, max_runs)
     length = limit + rules.num_slots
     num_draws = int(np.clip(MAX_NUMBERS // (len(num_left) * length), MIN_DRAWS, NUM_DRAWS))
     shares_units = bool((start[0].sum(axis=0) > 1).any())
-    drawn = draw_continuation(model, num_draws, length, rng, shares_units=shares_units)
+    drawn = draw_continuation(model, num_draws, length, rng, shares_units=shares_units, candidates=likely)
     units = np.broadcast_to(drawn.units, drawn.numbers.shape)
     rules = replace(rules, max_runs=limit)
     ends = Batch(drawn.numbers, units, rules, is_open=num_left >= 1, start=start).run()
-    num_added = ends.num_runs.sum(axis=1)
+    num_added = ends.num_runs.sum(axis=1) + num_starts_of_others
     low, median, high = np.percentile(num_added, QUANTILES, method="inverted_cdf")
     is_decided = ends.is_named & (num_added <= limit)
     forecast = Forecast(int(low), int(median), int(high), bool(high >= limit), float(is_decided.mean()))
@@ -161,7 +171,7 @@ class LiveForecast:
 
 @dataclass(frozen=True, eq=False)
 class Continuation:
-    """Further numbers of each candidate, in several draws of what is true.
+    """Further numbers of candidates, in several draws of what is true.
 
     Attributes:
         means: true means. Shape: `(size, num_candidates)`.
@@ -176,7 +186,13 @@ class Continuation:
 
 
 def draw_continuation(
-    model: TwoWayModel, size: int, length: int, rng: np.random.Generator, *, shares_units: bool
+    model: TwoWayModel,
+    size: int,
+    length: int,
+    rng: np.random.Generator,
+    *,
+    shares_units: bool,
+    candidates: Optional[np.ndarray] = None,
 ) -> Continuation:
     """Draw true means, noise and effects of units from their posterior by the model, and numbers from these.
 
@@ -186,13 +202,15 @@ def draw_continuation(
         model: two-way model of one selection.
         shares_units: whether candidates share units. A candidate then takes the units that others have and it lacks
             first. If not, each number is of a unit of its own.
+        candidates: the indices of the candidates to return; all by default.
     """
+    chosen: Any = slice(None) if candidates is None else candidates
     noise_sds = np.sqrt(_draw_noise_variances(model, size, rng))
     spread = rng.normal(size=noise_sds.shape) @ np.linalg.cholesky(model.covariance[0]).T
-    means = model.means[0] + noise_sds * spread
-    units = next_units(model.is_there[0] > 0, length, shares_units=shares_units)
+    means = (model.means[0] + noise_sds * spread)[:, chosen]
+    units = next_units(model.is_there[0, chosen] > 0, length, shares_units=shares_units)
     effects = _draw_unit_effects(model, size, int(units.max(initial=-1)) + 1, rng)
-    noise = rng.normal(size=(size, *units.shape)) * noise_sds[:, :, None]
+    noise = rng.normal(size=(size, *units.shape)) * noise_sds[:, chosen, None]
     return Continuation(means, means[:, :, None] + effects[:, units] + noise, units)
 
 

@@ -73,7 +73,8 @@ class Gate(TopTwo):
         return super()._analyse(history)
 
     def _complete(self, history: History, decision: Decision) -> Decision:
-        verdicts = tuple(self._judge(history, decision.posterior)) if self.may_stop(history, decision) else ()
+        may_judge = decision.posterior is not None and self.may_stop(history, decision)
+        verdicts = tuple(self._judge(history, decision.posterior)) if may_judge else ()
         return replace(decision, gate=GateDecision(self.against, self.max_drop, verdicts))
 
     def _judge(self, history: History, posterior: Any) -> Iterator[GateVerdict]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Dict
 
 from fiesta_allennlp.commands import command
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
+from fiesta_allennlp.core.files import atomic_replacement
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -223,7 +224,8 @@ AllenNLP looks for plugins. A file that already contains the line is not changed
         is_new = PLUGIN_MODULE not in map(str.strip, lines)
         if is_new:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("\n".join([*lines, PLUGIN_MODULE]) + "\n", encoding="utf-8")
+            with atomic_replacement(path) as temporary_path:
+                temporary_path.write_text("\n".join([*lines, PLUGIN_MODULE]) + "\n", encoding="utf-8")
         text = f"Added {PLUGIN_MODULE} to {path}" if is_new else f"{path} is unchanged"
         console.print(f"{text}. `allennlp` finds the fiesta- commands.")
         return 0

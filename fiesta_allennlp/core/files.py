@@ -133,9 +133,10 @@ def delete(path: Path) -> None:
 
 
 def last_line(log: Path) -> str:
-    """Return the last line of a log that is not blank; empty if there is none, or no log."""
-    with suppress(OSError):
-        lines = log.read_text(errors="replace").splitlines()
+    """Return the last line of a log that is not blank; empty if its last MiB has none, or there is no log."""
+    with suppress(OSError), log.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - CHUNK_BYTES))
+        lines = file.read().decode("utf-8", errors="replace").splitlines()
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
     return ""
 

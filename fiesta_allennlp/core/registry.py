@@ -110,9 +110,9 @@ def to_plain_data(value: Any) -> Any:
     """Return an object as data for JSON, a registered one with its `type`. `build` and `build_record` make it again.
     Raise a `ConfigError` if its class is not registered, or a `TypeError` if a registered class is not a dataclass."""
     if isinstance(value, Registrable) or dataclasses.is_dataclass(value):
+        own_type = {"type": value.registered_name()} if isinstance(value, Registrable) else {}
         names = [field.name for field in dataclasses.fields(value)]  # type: ignore[arg-type]
-        plain_fields = {name: to_plain_data(getattr(value, name)) for name in names}
-        return {"type": value.registered_name(), **plain_fields} if isinstance(value, Registrable) else plain_fields
+        return {**own_type, **{name: to_plain_data(getattr(value, name)) for name in names}}
     if isinstance(value, Mapping):
         return {key: to_plain_data(item) for key, item in value.items()}
     return [to_plain_data(item) for item in value] if isinstance(value, (list, tuple)) else value

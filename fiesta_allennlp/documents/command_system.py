@@ -111,8 +111,8 @@ class LineProcess:
         self._output.close()
 
     def _read_line(self) -> str:
-        received = bytearray()
-        while b"\n" not in received:
+        received, chunk = bytearray(), b""
+        while b"\n" not in chunk:
             chunk = self._read_chunk()
             if not chunk:
                 raise EOFError

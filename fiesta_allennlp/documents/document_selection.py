@@ -131,7 +131,7 @@ class DocumentSelection(SelectionFamily):
             candidates[name] = replace(candidate, facts={"fingerprint": systems[name].fingerprint()})
         _check_unchanged(document_file, candidates, stored)
         directory, run = stored.directory, stored.meta.run or secrets.token_hex(16)
-        answers = Path(settings.answers or directory.answers)
+        answers = directory.answers if settings.answers is None else Path(settings.answers)
         return cls(settings, setup, document_file, candidates, systems, directory, answers, run)
 
     @contextmanager

@@ -1,5 +1,6 @@
 """The lock of a run directory, and the check that its files are still the ones that were opened."""
 
+import errno
 import fcntl
 import os
 import platform
@@ -19,6 +20,7 @@ MAX_SECONDS_OF_SILENCE = 180
 """A running selection writes to its store at least once a minute, so three minutes of silence mean that it stopped."""
 
 POLL_SECONDS = 0.01
+MISSING_FILE_ERRNOS = (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)  # the last one of a network file system
 
 
 class DirectoryLock:
@@ -103,6 +105,9 @@ def _acquire(path: Path) -> int:
             if time.monotonic() >= deadline:
                 os.close(file)
                 raise
+        except BaseException:  # an interrupt, or a file system without locks
+            os.close(file)
+            raise
         os.close(file)
         time.sleep(POLL_SECONDS)
 
@@ -111,8 +116,8 @@ def _file_identity(path: Path) -> Optional[Tuple[int, int]]:
     """Return the numbers of the file at a path; None if there is none."""
     try:
         status = path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
     except OSError as error:
+        if error.errno in MISSING_FILE_ERRNOS:
+            return None
         raise StoreError(f"{path} is unavailable: {error}. Nothing is lost: continue with --recover.") from error
     return status.st_dev, status.st_ino

@@ -64,9 +64,10 @@ class StoreReader:
         return self._history
 
     def _read_rows(self, *, is_judged: bool) -> History:
-        removed, sign = self.meta().removed, self.meta().metric.sign
+        meta = self.meta()
         with translated_store_errors(self._path):
-            return database.read_history(self._database, removed=removed, sign=sign, is_judged=is_judged)
+            sign = meta.metric.sign
+            return database.read_history(self._database, removed=meta.removed, sign=sign, is_judged=is_judged)
 
     def rows(self) -> List[Dict[str, Any]]:
         """Return every outcome in order of finishing, with all columns, and `status` `finished` or `failed`. A run that

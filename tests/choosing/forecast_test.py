@@ -1,5 +1,5 @@
 from dataclasses import replace
-from typing import Any, Dict, Optional, cast
+from typing import Any, Dict, List, Optional, cast
 
 import numpy as np
 import pytest
@@ -104,6 +104,28 @@ def test_only_so_many_runs_are_left_where_each_candidate_is_limited() -> None:
     rule.run_limit = RunLimit(8, measure=lambda history, name: 0.0)
     assert (limited := forecast_of(rule, now)) is not None
     assert (limited.high, limited.is_limited) == (10, True)
+
+
+def test_of_many_candidates_only_the_likely_ones_are_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others would run no more; but those that have not begun all their starting runs make these."""
+    rng, means = np.random.default_rng(5), [0.8, 0.797, *np.linspace(0.7, 0.72, 28)]
+    scores = {f"c{index}": (mean + rng.normal(0, 0.005, 3)).tolist() for index, mean in enumerate(means)}
+    short = {name: values[:2] for name, values in scores.items()}
+    drawn: List[int] = []
+    draw = module.draw_continuation
+    monkeypatch.setattr(module, "MAX_CANDIDATES", 20)
+    monkeypatch.setattr(
+        module,
+        "draw_continuation",
+        lambda *args, **options: drawn.append(len(options["candidates"])) or draw(*args, **options),
+    )
+    few, starting = (forecast_of(top_two(stop="early_looks"), history(own)) for own in (scores, short))
+    monkeypatch.setattr(module, "MAX_CANDIDATES", 30)
+    everybody = forecast_of(top_two(stop="early_looks"), history(scores))
+    assert few is not None and everybody is not None and starting is not None
+    assert drawn == [20, 20, 30]
+    assert few.median == pytest.approx(everybody.median, rel=0.3) and abs(few.low - everybody.low) <= 6
+    assert starting.low >= 30
 
 
 def test_a_forecast_is_at_least_the_runs_that_are_listed() -> None:

@@ -103,6 +103,13 @@ def test_a_gate_that_no_run_can_open_gives_up() -> None:
             next_runs(rows, against="main", max_drop=DROP, **options)
 
 
+def test_a_gate_whose_rivals_all_dropped_out_has_no_verdict() -> None:
+    failed = [{"candidate": "pr", "seed": str(seed), "score": "failed"} for seed in range(3)]
+    answer = next_runs([*make_rows({"main": 0.9}), *failed], against="main", max_drop=DROP)
+    assert (answer.verdict, answer.decision.stopped_by, answer.runs) == ("open", "failures", ())
+    assert answer.result.gate is not None and answer.result.gate.verdicts == ()
+
+
 def test_a_gate_over_two_tasks_asks_about_the_average() -> None:
     rows = [
         {**row, "task": task, "score": row["score"] + shift * (row["candidate"] == "pr")}

@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from fiesta_allennlp.core.files import CHUNK_BYTES, atomic_replacement, delete, from_csv_cell, shorten_log, to_csv_cell
+from fiesta_allennlp.core.files import (
+    CHUNK_BYTES,
+    atomic_replacement,
+    delete,
+    from_csv_cell,
+    last_line,
+    shorten_log,
+    to_csv_cell,
+)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +50,16 @@ def test_a_log_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
     log.write_bytes(b"short")
     shorten_log(log)
     assert log.read_bytes() == b"short"
+
+
+def test_the_last_line_of_a_log_is_read_from_its_end(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    assert last_line(log) == ""
+    with log.open("wb") as file:
+        file.truncate(2**40)  # a hole: whoever read all of it would need a TiB
+        file.seek(0, os.SEEK_END)
+        file.write(b"\nstep 1\rstep 2\r\xff broke \n\n \n")
+    assert last_line(log) == "\ufffd broke"
 
 
 def test_a_part_that_a_killed_process_left_goes_with_the_next_writing(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.thompson import TopTwo
 from fiesta_allennlp.core.errors import ConfigError, PackageError
-from fiesta_allennlp.core.registry import Registrable, build, import_package
+from fiesta_allennlp.core.registry import Registrable, build, import_package, to_plain_data
 
 
 class Engine(Registrable):
@@ -88,6 +88,14 @@ def test_a_name_is_taken_once() -> None:
     with pytest.raises(ConfigError, match="'electric' .*tests.core.registry_test.Electric"):
         Engine.register("electric")(Van)
     assert Engine.register("electric")(Electric) is Electric
+
+
+def test_no_other_process_can_build_a_class_without_a_name() -> None:
+    class Own(Engine):
+        pass
+
+    with pytest.raises(ConfigError, match="Own is not registered"):
+        to_plain_data({"engine": Own()})
 
 
 def test_a_class_without_its_base_or_its_methods_is_refused() -> None:

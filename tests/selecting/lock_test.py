@@ -1,3 +1,4 @@
+import errno
 import fcntl
 import os
 import threading
@@ -26,6 +27,36 @@ def test_a_reader_sees_the_lock_and_a_writer_that_starts_waits_for_the_reader(tm
     fcntl.flock(reader, fcntl.LOCK_SH)
     threading.Timer(0.05, os.close, [reader]).start()
     DirectoryLock(directory).release()
+
+
+def test_a_file_system_without_locks_is_refused_and_keeps_nothing_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(file: int, operation: int) -> None:
+        opened.append(file)
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    opened: "list[int]" = []
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(StoreError, match="is not writable: .*No locks available"):
+        DirectoryLock(RunDirectory(tmp_path))
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(opened[0])
+
+
+def test_a_file_that_another_machine_deleted_is_no_longer_the_one_that_was_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stat(path: Path) -> os.stat_result:
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+
+    directory = RunDirectory(tmp_path)
+    lock = DirectoryLock(directory)
+    with monkeypatch.context() as network:
+        network.setattr(Path, "stat", stat)
+        with pytest.raises(StoreError, match=f"'{directory.lock.name}' was deleted, moved or replaced"):
+            lock.check_files()
+    lock.release()
 
 
 REPLACED: "list[Callable[[RunDirectory], object]]" = [

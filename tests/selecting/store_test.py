@@ -309,6 +309,7 @@ DEEP = "'" + "[" * 100_000 + "]" * 100_000 + "'"
         "INSERT INTO failures VALUES (99, 'a', 99, 99, 'error', '', 1.0, '', NULL, '{}')",
         f"INSERT OR REPLACE INTO meta VALUES ('working_seconds', '1{'0' * 400}')",
         f"UPDATE meta SET value = {DEEP} WHERE key = 'settings'",
+        """UPDATE meta SET value = '{"metric": 5}' WHERE key = 'settings'""",
         *(
             f"UPDATE {table} SET {column} = {value}"
             for table, column, values in [

@@ -78,6 +78,14 @@ def test_the_table_of_tasks_names_the_task_that_makes_the_lead() -> None:
     assert answer.result.ranked[0].mean == pytest.approx(np.mean([easy.means["a"], hard.means["a"]]))
 
 
+def test_the_lead_is_that_of_the_leading_candidate_although_a_better_one_left() -> None:
+    failed = [{"candidate": "c", "task": "easy", "seed": 90 + number, "score": "failed"} for number in range(6)]
+    answer = next_runs([*make_rows({**MEANS, "c": {"easy": 0.95, "hard": 0.7}}), *failed])
+    assert answer.result.unresolved == ("c",) and {task.leader for task in answer.result.tasks} == {"c"}
+    shares = [task.share_of_lead for task in next_runs(make_rows(MEANS)).result.tasks]
+    assert [task.share_of_lead for task in answer.result.tasks] == pytest.approx(shares)
+
+
 def test_the_mean_is_that_of_the_tasks_whatever_their_runs() -> None:
     rows = make_rows(MEANS)
     more = [row for row in make_rows(MEANS, num_seeds=9, seed=2) if row["task"] == "easy" and row["seed"] > 3]

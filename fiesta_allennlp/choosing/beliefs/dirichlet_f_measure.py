@@ -7,12 +7,6 @@ import numpy as np
 from fiesta_allennlp.choosing.beliefs.belief import Belief, MeanPosterior
 from fiesta_allennlp.choosing.beliefs.paired_measure import BINARY_PAIRS, check_beta, valid_counts
 from fiesta_allennlp.choosing.probability import weighted_draws
-from fiesta_allennlp.choosing.probability.weighted_draws import (
-    EmpiricalDistribution,
-    RatePosterior,
-    empirical_distribution,
-    log_sum_exp,
-)
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.core.records import History
 
@@ -30,7 +24,7 @@ class FMeasurePosterior(MeanPosterior):
     Each is represented by weighted draws, from which `choosing.probability.weighted_draws` computes P(best).
     """
 
-    def __init__(self, distributions: Sequence[EmpiricalDistribution]) -> None:
+    def __init__(self, distributions: Sequence[weighted_draws.EmpiricalDistribution]) -> None:
         self.distributions = distributions
         self.location = np.array([distribution.location for distribution in distributions])
         self.scale = np.array([measure.scale for measure in distributions])
@@ -124,12 +118,12 @@ class DirichletFMeasure(Belief):
 @lru_cache(maxsize=CACHE_SIZE)
 def _estimate(
     count_bytes: bytes, beta: float, concentration: float, prior_concentration: float, num_samples: int
-) -> EmpiricalDistribution:
+) -> weighted_draws.EmpiricalDistribution:
     """The posterior of one candidate's measure, kept for these counts."""
     counts = np.frombuffer(count_bytes).reshape(-1, len(BINARY_PAIRS))
     prior = np.full(len(BINARY_PAIRS), prior_concentration / len(BINARY_PAIRS))
-    draws = RatePosterior(prior, concentration, counts).draw(num_samples)
-    return empirical_distribution(log_odds(draws.log_rates, beta), draws.weights)
+    draws = weighted_draws.RatePosterior(prior, concentration, counts).draw(num_samples)
+    return weighted_draws.empirical_distribution(log_odds(draws.log_rates, beta), draws.weights)
 
 
 def log_odds(log_rates: np.ndarray, beta: float) -> np.ndarray:
@@ -140,4 +134,4 @@ def log_odds(log_rates: np.ndarray, beta: float) -> np.ndarray:
     """
     weights = {1: beta, 2: 1 - beta}
     log_errors = [log_rates[:, column] + np.log(weight) for column, weight in weights.items() if weight > 0]
-    return log_rates[:, 0] - log_sum_exp(np.stack(log_errors, axis=-1))
+    return log_rates[:, 0] - weighted_draws.log_sum_exp(np.stack(log_errors, axis=-1))

@@ -220,8 +220,9 @@ def find_tasks(history: History, decision: Decision) -> Tuple[TaskStanding, ...]
     names, posterior = history.active, decision.posterior
     if not history.tasks or not isinstance(posterior, ModeratedTPosterior) or decision.rival is None:
         return ()
-    standings, models, rival = [], posterior.model.tasks, names.index(decision.rival)
-    differences = [float(leads.difference[0, rival]) for leads in posterior.leads.by_task]
+    standings, models = [], posterior.model.tasks
+    best, rival = names.index(str(decision.best)), names.index(decision.rival)
+    differences = [float(leads.difference[0, rival]) for leads in posterior.leads_of(best).by_task]
     for (task, part), model, difference in zip(history.by_task.items(), models, differences, strict=True):
         means = {name: history.sign * float(part.scores(name).mean()) for name in names}
         others = [each for each in models if each is not model]

@@ -15,7 +15,7 @@ from fiesta_allennlp.choosing.probability.task_leads import (
 )
 from tests.choosing.probability.leads_test import compute_leads, two_samples
 
-LIMIT = 300
+LIMIT = 150
 
 
 def leads_of(difference: float, variance: float, df: float, *, varied: bool = True) -> Leads:

@@ -62,6 +62,7 @@ def test_all_documents_make_the_answer_exact(choices: Choices, documents: Path, 
 
 def test_force_deletes_the_selection_and_keeps_the_answers(choices: Choices, run: Path) -> None:
     systems = choices.programs(a=4)
+    assert "cannot use the answers file" in choices.call.refused(*choices.typed(systems, "--answers", ""))
     choices.begin(systems, "--budget", 20)
     before = scores_of(run)
     assert "already contains a selection" in choices.call.refused(*choices.typed(systems, "--budget", 20))
