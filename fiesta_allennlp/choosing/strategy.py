@@ -64,10 +64,12 @@ class Strategy(Registrable):
         for name in done:
             if name not in history.candidates:
                 raise ConfigError(f"--done: unknown candidate '{name}'.{did_you_mean(name, history.candidates)}")
-            if history.num_finished(name) < min_evaluations:
+            num_finished = min(part.num_finished(name) for part in history.by_task.values())
+            if num_finished < min_evaluations:
+                where = " on every task" if history.tasks else ""
                 raise ConfigError(
-                    f"--done: candidate '{name}' has {history.num_finished(name)} of the {min_evaluations} scores "
-                    "required for P(best). Add scores or remove the candidate."
+                    f"--done: candidate '{name}' has {num_finished} of the {min_evaluations} scores required for "
+                    f"P(best){where}. Add scores or remove the candidate."
                 )
         if done and set(history.active) <= set(done):
             raise ConfigError("--done names all candidates, so there is nothing left to run. Remove one of them.")

@@ -202,3 +202,9 @@ def test_the_loop_of_two_real_tasks_ends_with_a_winner(tmp_path: Path, capsys: p
     names = {row["candidate"] for row in rows}
     starts = {(name, task, str(split)) for name in names for task in ("wine", "cancer") for split in range(3)}
     assert starts <= {(row["candidate"], row["task"], row["split"]) for row in rows}
+
+
+def test_a_candidate_without_further_runs_has_scores_on_every_task() -> None:
+    rows = make_rows(MEANS)[:-3]
+    with pytest.raises(ConfigError, match=r"'b' has 1 of the 2 scores required for P\(best\) on every task. Add"):
+        next_runs(rows, done=["b"])
