@@ -177,16 +177,17 @@ def draw_points(axes: Axes, values: Sequence[float], heights: np.ndarray, *, col
     axes.plot(values, heights, "o", color=colour, markersize=size, alpha=0.7, markeredgewidth=0, zorder=1.5)
 
 
-def draw_mean(axes: Axes, mean: float, interval: Optional[Interval], row: int) -> None:
-    """Draw a mean and the line of its interval if there is one, with an arrow head where it continues beyond the
-    axis."""
+def draw_mean(axes: Axes, mean: Optional[float], interval: Optional[Interval], row: int) -> None:
+    """Draw a mean, which is None without a score on one of several tasks, and the line of its interval if there is one,
+    with an arrow head where it continues beyond the axis."""
     if interval is not None:
         (low, high), (left, right) = interval, axes.get_xlim()
         axes.plot([max(low, left), min(high, right)], [row, row], color="black", linewidth=1.3, clip_on=False)
         for beyond, end, marker in ((low < left, left, CARETLEFT), (high > right, right, CARETRIGHT)):
             if beyond:
                 axes.plot(end, row, marker=marker, color="black", markersize=5, clip_on=False)
-    axes.plot(mean, row, "D", **MEAN_MARKER)
+    if mean is not None:
+        axes.plot(mean, row, "D", **MEAN_MARKER)
 
 
 def add_legend(figure: Figure, marks: Sequence[Line2D]) -> None:

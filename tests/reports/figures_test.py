@@ -54,6 +54,12 @@ def test_every_score_is_a_point() -> None:
     assert points(figure) == sorted(score for candidate in report.result.candidates for score in candidate.scores)
 
 
+def test_a_candidate_without_a_score_on_a_task_has_points_and_no_mean() -> None:
+    rows = [{"candidate": c, "task": t, "seed": s, "score": s / 9} for c in "ab" for t in "tu" for s in range(4)]
+    figure = drawn(report([*rows[:-4], *({**row, "score": "failed"} for row in rows[-4:])]), "distributions")
+    assert len(points(figure)) == 12
+
+
 def test_differences_are_those_of_the_comparisons() -> None:
     report = of_table()
     figure = drawn(report, "differences")
