@@ -131,7 +131,7 @@ class Pool:
 
     `official` and `targets` are numbers of instances by set, as published and as drawn. `data` is a digest of the data
     files, which is added afterwards; `fingerprint` is one of the groups and labels, in order, that a reader makes of
-    them, empty for a program. `contents_read` is what was read from each file. `note` is about copies.
+    them, empty for a program. `contents_read` is what was read from each file. `notes` are about copies.
     """
 
     official: Mapping[str, int]
@@ -141,7 +141,7 @@ class Pool:
     data: str = ""
     fingerprint: str = ""
     contents_read: Sequence[str] = field(default=(), compare=False)
-    note: str = field(default="", compare=False)
+    notes: Sequence[str] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def build_pool(
             )
         split_pool(groups, targets, seed=0)
     note = _note_on_copies(groups, contents, sizes, division)
-    return Pool(sizes, targets, num_groups=len(set(groups)), group_by=group_by, note=note, **fields)
+    return Pool(sizes, targets, num_groups=len(set(groups)), group_by=group_by, notes=(note,) if note else (), **fields)
 
 
 def _note_on_copies(

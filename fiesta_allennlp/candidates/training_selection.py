@@ -118,8 +118,8 @@ class TrainingSelection(SelectionFamily):
                 pools = [preparations[name].pool for name in missing]
                 for text in dict.fromkeys(text for pool in pools for text in pool.contents_read):
                     console.print(f"Read {text}.")
-                if pools[0].note:
-                    console.print(f"Note: {pools[0].note}")
+                for note in pools[0].notes:
+                    console.print(f"Note: {note}")
             self.preparations = preparations
             built_active = {name: preparations[name] for name in active}
             self.settings = preparation.resolve_metric(settings, active, built_active, console)

@@ -81,13 +81,13 @@ def test_copies_that_a_split_may_tear_apart_are_counted(tmp_path: Path) -> None:
     stock = {**classifier_config(tmp_path), "validation_data_path": files["test"]}
     del stock["test_data_path"]
     for pool in (pool_of(config), stock_pool(stock)):
-        note = pool.note
+        (note,) = pool.notes
         assert note.startswith("4 of 32 records have an exact copy that a split") and "--group-by" in note
-    assert pool_of(config, "text").note == ""
-    note = pool_of(config, division=OFFICIAL).note
+    assert pool_of(config, "text").notes == ()
+    (note,) = pool_of(config, division=OFFICIAL).notes
     assert note.startswith("1 of 32 records have an exact copy in the training set")
     (tmp_path / "test.jsonl").write_text("\n".join([*rows[22:], rows[5].replace('"b"', '"a"')]))
-    assert "2 of 32 records" in pool_of(config).note, "another label makes another record"
+    assert "2 of 32 records" in "".join(pool_of(config).notes), "another label makes another record"
 
 
 def test_groups_are_whole_in_the_sets_and_tables_need_one_header(reviews: Path) -> None:
