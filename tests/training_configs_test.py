@@ -147,6 +147,7 @@ def test_the_bundled_wikigold_is_whole():
 
 
 def test_the_environment_goes_before_the_defaults(monkeypatch):
+    set_default_variables()
     for files in ("all", "one,two", "one,two,three"):
         monkeypatch.setenv("FIESTA_TAGGING", files)
         params = Params.from_file(str(TAGGING[0])).as_dict(quiet=True)
