@@ -159,7 +159,7 @@ def with_preference(result: Any, by: Optional[str], costs: Mapping[str, float]) 
     if unknown := [name for name, cost in own.items() if cost is None]:
         raise ConfigError(f"--prefer {by}: nothing tells '{by}' of {join_some(unknown)}. Name a column of numbers.")
     name = min(own, key=lambda name: (own[name], name), default=None)
-    return replace(result, preferred=Preference(by, name, own.get(str(name))))
+    return replace(result, preferred=Preference(by, name, None if name is None else own[name]))
 
 
 def describe_preference(result: Any) -> Iterator[str]:
