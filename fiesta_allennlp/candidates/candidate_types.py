@@ -21,6 +21,7 @@ from fiesta_allennlp.core.files import flatten
 from fiesta_allennlp.core.options import option_words
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.core.registry import build
+from fiesta_allennlp.version import PLUGIN_MODULE
 
 
 @CandidateRun.register("candidate_type")
@@ -172,7 +173,7 @@ class AllenNLPCandidate(AnyCandidate):
 
     @classmethod
     def repeat_command(cls, packages: Sequence[str]) -> str:
-        options = " ".join(option_words("include_package", ("fiesta_allennlp.plugin", *packages)))
+        options = " ".join(option_words("include_package", (PLUGIN_MODULE, *packages)))
         file = "DIR/evaluations/CANDIDATE-REPLICATE/config.json"
         return f"OMP_NUM_THREADS=1 allennlp train {file} -s NEW {options}"
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Dict
 from fiesta_allennlp.commands import command
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 from fiesta_allennlp.core.files import atomic_replacement
+from fiesta_allennlp.version import PLUGIN_MODULE
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -200,10 +201,6 @@ browser if there is one."""
         print(path, flush=True)
         webbrowser.open(path.as_uri())
         return 0
-
-
-PLUGIN_MODULE = "fiesta_allennlp.plugin"
-"""The module that AllenNLP imports."""
 
 
 class PluginCommand(command.FiestaCommand):

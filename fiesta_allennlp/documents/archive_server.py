@@ -36,10 +36,11 @@ def load_predictor(args: argparse.Namespace) -> Any:
     from allennlp.predictors import Predictor
 
     from fiesta_allennlp.core.registry import import_package
+    from fiesta_allennlp.version import PLUGIN_MODULE
 
     torch.set_num_threads(args.num_threads)
     import_plugins()
-    for package in ("fiesta_allennlp.plugin", *args.include_package):
+    for package in (PLUGIN_MODULE, *args.include_package):
         import_package(package)
     return Predictor.from_path(
         args.archive, predictor_name=args.predictor, cuda_device=args.cuda_device, overrides=args.overrides

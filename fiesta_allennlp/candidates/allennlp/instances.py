@@ -188,12 +188,7 @@ def read_pool(
     if not division.is_official:
         own_keys = [getattr(reader, "group_by", None) for reader in readers.values()]
         group_key = pool.first_group_key([group_by, *own_keys])
-        identities = [_identities(list(chain(*sets.values())), group_key) for sets in sets_by_reader.values()]
-        if identities[0] != identities[-1]:
-            raise errors.ConfigError(
-                f"the two readers read different groups or labels ({len(identities[0])} and {len(identities[-1])} "
-                "instances), which a random split cannot mix. Use --splits official."
-            )
+        _check_mixable(sets_by_reader, group_key)
     _check_sets(sets, paths)
     built_pool = pool.build_pool(
         groups_of(instances, group_key),
@@ -210,6 +205,16 @@ def read_pool(
         ),
     )
     return built_pool, counts
+
+
+def _check_mixable(sets_by_reader: Mapping[str, Sets], group_key: Optional[str]) -> None:
+    """Refuse two readers that read different instances, which a random split would mix."""
+    identities = [_identities(list(chain(*sets.values())), group_key) for sets in sets_by_reader.values()]
+    if identities[0] != identities[-1]:
+        raise errors.ConfigError(
+            f"the two readers read different groups or labels ({len(identities[0])} and {len(identities[-1])} "
+            "instances), which a random split cannot mix. Use --splits official."
+        )
 
 
 def _check_sets(sets: Sets, paths: Mapping[str, Any]) -> None:

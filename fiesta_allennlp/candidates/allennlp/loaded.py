@@ -10,6 +10,7 @@ import torch
 
 import fiesta_allennlp.candidates.candidate_types  # noqa: F401, registers the run of a config
 from fiesta_allennlp.core.errors import describe_with_line
+from fiesta_allennlp.version import PLUGIN_MODULE
 
 
 @contextmanager
@@ -33,7 +34,7 @@ with gpus_hidden():
     from allennlp.common import logging, plugins
 
     logging.FILE_FRIENDLY_LOGGING = True  # what a run prints goes to a log
-    import_module("fiesta_allennlp.plugin")  # by its name, because a family must not import the example tasks
+    import_module(PLUGIN_MODULE)
     try:
         plugins.import_plugins()
     except Exception as error:  # of a plugin's own code, which candidates may not need
