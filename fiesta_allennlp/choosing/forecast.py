@@ -107,16 +107,17 @@ def forecast_selection(
     num_starts_of_others = int(num_missing[num_left[others] >= 1].sum())
     num_left, numbers = num_left[likely], numbers[likely]
     start = ~np.isnan(numbers), numbers
-    rules = strategy.rules(int(start[0].sum()) + room, num_slots)
-    if rules is None or room < 1:
+    rules = strategy.rules(int(start[0].sum()) + room - num_starts_of_others, num_slots)
+    if rules is None or room <= num_starts_of_others:
         return None
     limit = room if max_runs is None else min(room, max_runs)
-    length = limit + rules.num_slots
+    own_limit = max(0, limit - num_starts_of_others)
+    length = own_limit + rules.num_slots
     num_draws = int(np.clip(MAX_NUMBERS // (len(num_left) * length), MIN_DRAWS, NUM_DRAWS))
     shares_units = bool((start[0].sum(axis=0) > 1).any())
     drawn = draw_continuation(model, num_draws, length, rng, shares_units=shares_units, candidates=likely)
     units = np.broadcast_to(drawn.units, drawn.numbers.shape)
-    rules = replace(rules, max_runs=limit)
+    rules = replace(rules, max_runs=own_limit)
     ends = Batch(drawn.numbers, units, rules, is_open=num_left >= 1, start=start).run()
     num_added = ends.num_runs.sum(axis=1) + num_starts_of_others
     low, median, high = np.percentile(num_added, QUANTILES, method="inverted_cdf")

@@ -126,6 +126,9 @@ def test_of_many_candidates_only_the_likely_ones_are_simulated(monkeypatch: pyte
     assert drawn == [20, 20, 30]
     assert few.median == pytest.approx(everybody.median, rel=0.3) and abs(few.low - everybody.low) <= 6
     assert starting.low >= 30
+    monkeypatch.setattr(module, "MAX_CANDIDATES", 20)
+    cut = forecast_of(top_two(stop="early_looks", max_evaluations=95), history(short))
+    assert cut is not None and (cut.high, cut.is_limited) == (35, True), "the limit leaves room for all starting runs"
 
 
 def test_a_forecast_is_at_least_the_runs_that_are_listed() -> None:
