@@ -10,6 +10,7 @@ from fiesta_allennlp.choosing.decision import ClassErrors, Decision, GateDecisio
 from fiesta_allennlp.choosing.forecast import Forecast
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
 from fiesta_allennlp.choosing.probability.collapsed_runs import CollapsedRuns, find_collapsed_runs
+from fiesta_allennlp.choosing.probability.task_leads import prob_on_new_task
 from fiesta_allennlp.core.choice_settings import CONFIDENCE, POWER
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.metrics import find_longer_names
@@ -61,7 +62,6 @@ class DecisionFacts:
         tasks: the standing on each task, if candidates are compared by their average over several.
         preferred: the cheapest candidate that is good enough, if that is asked for.
         gate: the verdicts against a baseline, if these are asked for.
-        prob_on_new_task: the probability that the lead over the nearest rival is above 0 on a further task of the kind.
     """
 
     margin: float = 0.0
@@ -79,9 +79,13 @@ class DecisionFacts:
     collapsed: Tuple[CollapsedRuns, ...] = ()
     forecast: Optional[Forecast] = None
     tasks: Tuple[verdict.TaskStanding, ...] = ()
-    prob_on_new_task: Optional[float] = None
     gate: Optional[GateDecision] = None
     preferred: Optional[verdict.Preference] = None
+
+    @property
+    def prob_on_new_task(self) -> Optional[float]:
+        """The probability that the lead over the nearest rival is above 0 on a further task; None without tasks."""
+        return prob_on_new_task([task.share_of_lead or 0.0 for task in self.tasks])
 
 
 @dataclass(frozen=True)
@@ -341,7 +345,7 @@ FACTS: List[Fact] = [
     Fact("gate", frozenset({JSON, NEXT}), lambda history, decision: decision.gate, _describe_gate),
     Fact("preferred", SHOWN, sentences=verdict.describe_preference),
     Fact("tasks", SHOWN, verdict.find_tasks),
-    Fact("prob_on_new_task", SHOWN, verdict.find_prob_on_new_task, verdict.describe_tasks),
+    Fact("prob_on_new_task", SHOWN, sentences=verdict.describe_tasks),
     Fact("varied", SHOWN, _has_varied, _describe_constant),
     Fact("gave_up", frozenset({JSON, NEXT}), lambda history, decision: decision.gave_up, _describe_open),
     Fact("unresolved", value=lambda history, decision: decision.unresolved),

@@ -11,7 +11,7 @@ from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
 from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT, ModeratedTPosterior
 from fiesta_allennlp.choosing.decision import DECIDED_REASONS, ClassErrors, Decision
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
-from fiesta_allennlp.choosing.probability.task_leads import TaskModel, prob_on_new_task
+from fiesta_allennlp.choosing.probability.task_leads import TaskModel
 from fiesta_allennlp.choosing.stopping_rules import EarlyLooks
 from fiesta_allennlp.choosing.strategy import Margin, Strategy, analyse, have_finished
 from fiesta_allennlp.choosing.thompson import TopTwo
@@ -230,10 +230,6 @@ def find_tasks(history: History, decision: Decision) -> Tuple[TaskStanding, ...]
         share = difference / sum(differences) if sum(differences) > 0 else None
         standings.append(TaskStanding(task, means, leader, winner_without, share))
     return tuple(standings)
-
-
-def find_prob_on_new_task(history: History, decision: Decision) -> Optional[float]:
-    return prob_on_new_task([task.share_of_lead or 0.0 for task in find_tasks(history, decision)])
 
 
 def describe_tasks(result: Any) -> Iterator[str]:
