@@ -8,7 +8,7 @@ import numpy as np
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
-from fiesta_allennlp.choosing.probability.batch import choose_next
+from fiesta_allennlp.choosing.probability.batch import ChooseAtOnce, choose_next
 from fiesta_allennlp.choosing.probability.task_leads import choose_task
 from fiesta_allennlp.choosing.strategy import Strategy, analyse, fill_evenly, have_units, valid_names
 from fiesta_allennlp.core.errors import ConfigError
@@ -139,7 +139,8 @@ class TopTwo(PosteriorSampling):
         assert decision.posterior is not None
         leads = decision.posterior.leads
         num_left = np.array([[self.num_left(history, name) for name in history.active]])
-        return choose_names(history, leads.tails(decision.margin), leads.leader, num_left, slots)
+        tails, choose_at_once = leads.tails(decision.margin), self.choose_at_once
+        return choose_names(history, tails, leads.leader, num_left, slots, choose_at_once=choose_at_once)
 
 
 @Strategy.register("ttts")
@@ -178,14 +179,20 @@ class TopTwoThompson(Drawing):
 
 
 def choose_names(
-    history: History, tails: np.ndarray, leader: np.ndarray, num_left: np.ndarray, slots: int
+    history: History,
+    tails: np.ndarray,
+    leader: np.ndarray,
+    num_left: np.ndarray,
+    slots: int,
+    *,
+    choose_at_once: ChooseAtOnce = choose_next,
 ) -> List[str]:
     """Return at most `slots` names by the tails of the leader's leads. Shape of `tails` and `num_left`: `(1,
     num_candidates)`."""
     num_started = np.array([[history.num_started_units(name) for name in history.active]])
     chosen: List[str] = []
     while len(chosen) < slots and (num_left >= 1).any():
-        index = int(choose_next(tails, leader, num_started, num_left >= 1)[0])
+        index = int(choose_at_once(tails, leader, num_started, num_left >= 1)[0])
         num_started[0, index] += 1
         num_left[0, index] -= 1
         chosen.append(history.active[index])
