@@ -39,7 +39,6 @@ sys.path.append(str(Path(__file__).parent / "benchmarks"))
 TABLE_SCRIPTS = (
     "calibration",
     "confirmation",
-    "documents",
     "pairs",
     "real_tables",
     "reproduce_paper",

@@ -9,22 +9,22 @@ were drawn with: these are constants here. System i has the F-measure `BEST` - i
 each other, as in the paper. `--look-every N` lets N queries pass between two looks.
 """
 
+import math
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Iterator, Mapping, Sequence, Tuple
 
 import numpy as np
+from statsmodels.stats.power import TTestPower
 
 from fiesta_allennlp import replay
 from fiesta_allennlp.core.records import Evaluation
-from fiesta_allennlp.tables.simulation.planning import Simulation
 from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScoreSource, number_splits
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
 from common import make_parser, mean_and_error, print_table
-from power_analysis import ERROR, effect_apart, num_documents
 
 SEED = 2017
 MAX_QUERIES = 2000
@@ -124,22 +124,38 @@ class SyntheticDocuments(ScoreSource):
         return DrawnDocuments(splits, scores, self.name, counts=counts)
 
 
-@dataclass(frozen=True)
-class Row:
-    """One method on one problem."""
+ERROR, POWER = 0.05, 0.8
+"""The paper's power analysis: 5% wrong winners between two equal systems, and 80% of real differences found."""
 
-    margin: float
-    systems: int
-    method: str
-    look_every: int
 
-    def source(self) -> SyntheticDocuments:
-        return SyntheticDocuments({f"system{i}": BEST - i * self.margin for i in range(self.systems)})
+def effect_apart(best: np.ndarray, second: np.ndarray) -> float:
+    """(mu_1 - mu_2) / sqrt(sigma_1^2 + sigma_2^2) from scores on documents that are not shared.
 
-    def run(self, repetitions: int) -> Simulation:
-        kind, sampler = self.method.split()
-        return replay(
-            self.source(),
+    Shapes: `(num_documents,)` each, at least 2.
+    """
+    return float((best.mean() - second.mean()) / math.sqrt(best.var(ddof=1) + second.var(ddof=1)))
+
+
+def fixed_queries(measures: Sequence[float]) -> Iterator[int]:
+    """Yield Baseline2 and BaselineK-1: the documents that a one-sided paired t-test of the best two systems needs
+    (section 4.1), by the F-measures of 100,000 documents of each."""
+    rng = np.random.default_rng(SEED)
+    effect = effect_apart(*(f_measures(draw_documents(f, 100_000, rng)) for f in measures[:2]))
+    for num_tests in (1, len(measures) - 1):
+        number = TTestPower().solve_power(effect, alpha=ERROR / num_tests, power=POWER, alternative="larger")
+        yield math.ceil(number)
+
+
+def rows(margin: float, systems: int, repetitions: int, look_every: int) -> Iterator[Sequence[object]]:
+    """Yield the rows of one problem."""
+    source = SyntheticDocuments({f"system{i}": BEST - i * margin for i in range(systems)})
+    papers = PAPER_BASELINES.get((margin, systems), ("-", "-"))
+    baselines = zip(("Baseline2", "BaselineK-1"), papers, fixed_queries(list(source.measures.values())), strict=True)
+    yield from ((margin, systems, *baseline, "", "") for baseline in baselines)
+    for method in METHODS:
+        kind, sampler = method.split()
+        outlook = replay(
+            source,
             strategy={"type": "ttts", "beta": SAMPLERS[sampler]},
             belief=HIERARCHICAL if kind == "hierarchical" else "student_t",
             stop="bayesian",
@@ -147,36 +163,12 @@ class Row:
             max_evaluations=MAX_QUERIES,
             splits="independent",
             repetitions=repetitions,
-            batch_size=self.look_every,
+            batch_size=look_every if kind == "Gaussian" else 1,
             seed=SEED,
-        )
-
-    def fixed(self) -> Tuple[Optional[int], Optional[int]]:
-        """Baseline2 and BaselineK-1, by the F-measures of 100,000 documents of the best two systems."""
-        rng = np.random.default_rng(SEED)
-        best, second = list(self.source().measures.values())[:2]
-        effect = effect_apart(*(f_measures(draw_documents(f, 100_000, rng)) for f in (best, second)))
-        return num_documents(effect), num_documents(effect, error=ERROR / (self.systems - 1))
-
-
-def cells(rows: List[Row], repetitions: int) -> Iterator[Sequence[object]]:
-    """The table, problem by problem."""
-    for margin, systems in dict.fromkeys((row.margin, row.systems) for row in rows):
-        problem_rows = [row for row in rows if (row.margin, row.systems) == (margin, systems)]
-        papers = PAPER_BASELINES.get((margin, systems), ("-", "-"))
-        for name, number, paper in zip(("Baseline2", "BaselineK-1"), problem_rows[0].fixed(), papers, strict=True):
-            yield margin, systems, name, paper, number, "", ""
-        for row in problem_rows:
-            result = row.run(repetitions)
-            yield (
-                margin,
-                systems,
-                row.method,
-                "{} ({}%)".format(*PAPER_QUERIES.get((row.method, margin, systems), ("-", "-"))),
-                mean_and_error(result.default.runs, result.default.repetitions),
-                f"{result.default.correct:.0%}",
-                f"{result.default.open:.0%}",
-            )
+        ).default
+        paper = "{} ({}%)".format(*PAPER_QUERIES.get((method, margin, systems), ("-", "-")))
+        queries = mean_and_error(outlook.runs, outlook.repetitions)
+        yield margin, systems, method, paper, queries, f"{outlook.correct:.0%}", f"{outlook.open:.0%}"
 
 
 TABLES = ((0.05, 5), (0.025, 5), (0.01, 5), (0.05, 10), (0.05, 20))
@@ -189,12 +181,7 @@ def main() -> None:
     parser.add_argument("--look-every", type=int, default=1, help="queries between two looks of the Gaussian belief")
     args = parser.parse_args()
     problems = [(float(m), int(k)) for m, k in (text.split(":") for text in args.problems or ())] or TABLES
-    rows = [
-        Row(margin, systems, method, args.look_every if "Gaussian" in method else 1)
-        for margin, systems in problems
-        for method in METHODS
-    ]
-    print_table(HEADINGS, cells(rows, args.repetitions))
+    print_table(HEADINGS, (row for problem in problems for row in rows(*problem, args.repetitions, args.look_every)))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from allennlp.models import Model
 from allennlp.training import Trainer
 
 from fiesta_allennlp.core.jsonnet import VARIABLE_DEFAULTS, set_default_variables
-from fiesta_allennlp.models.tagging.tagged_columns import TaggedColumnsReader, spans_of
+from fiesta_allennlp.models.tagged_columns import TaggedColumnsReader, spans_of
 
 ROOT = Path(__file__).parent.parent
 FIXTURE = ROOT / "tests" / "fixtures" / "tdsa" / "restaurants.xml"

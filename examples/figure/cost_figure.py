@@ -5,7 +5,7 @@ fiesta report DIR --include-package cost_figure
 
 from typing import Any
 
-from fiesta_allennlp.reports.drawing import ReportFigure, colour_of, labels, new_axes
+from fiesta_allennlp.reports.figures import ReportFigure, colour_of, labels, new_axes
 from fiesta_allennlp.reports.record import Report
 
 

@@ -6,7 +6,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedTPosterior
+from fiesta_allennlp.choosing.beliefs.student_t import ModeratedTPosterior
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.probability.batch import Batch

@@ -17,13 +17,12 @@ from fiesta_allennlp.choosing.strategy import build_strategy
 from fiesta_allennlp.confirming.confirm_settings import NUM_FRESH_RUNS, ConfirmSettings
 from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan
 from fiesta_allennlp.core.choice_settings import SHARED
-from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory, is_at_work
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.files import write_json_file
 from fiesta_allennlp.core.options import deciding_options, settings_to_json
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.registry import packages_named_in_errors
-from fiesta_allennlp.selecting.lock import is_at_work
 from fiesta_allennlp.selecting.loop import Display
 from fiesta_allennlp.selecting.objections import find_questions
 from fiesta_allennlp.selecting.provenance import changed_code, check_current_directory, describe_environment

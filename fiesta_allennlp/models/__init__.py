@@ -1,9 +1,9 @@
-"""TDSA models and taggers for AllenNLP.
+"""The models and readers of two example tasks, target-dependent sentiment (TDSA) and tagging, for AllenNLP.
 
 Importing this room registers what configs can name, and only `plugin` imports it.
 """
 
 # ruff: noqa: F401
-import fiesta_allennlp.models.modules
-import fiesta_allennlp.models.tagging
-import fiesta_allennlp.models.tdsa
+import fiesta_allennlp.models.semeval_tdsa
+import fiesta_allennlp.models.sequence_tagger
+import fiesta_allennlp.models.tdsa_models

@@ -16,7 +16,7 @@ from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Margin, analyse, build_strategy
 from fiesta_allennlp.confirming.fresh_runs import read_confirmation, read_confirmations
 from fiesta_allennlp.core.choice_settings import BELIEF, CONFIDENCE, MAX_FAILURES, OFFICIAL, to_config
-from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory, is_at_work
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.registry import build, build_record, packages_named_in_errors
@@ -24,7 +24,6 @@ from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report_settings import UNRECORDED_OPTIONS, ReportSettings
 from fiesta_allennlp.selecting.database import translated_store_errors
 from fiesta_allennlp.selecting.failures import ScoreThreshold
-from fiesta_allennlp.selecting.lock import is_at_work
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import failed_notes, judge, with_preference
 from fiesta_allennlp.selecting.store import Meta, open_for_reading

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 from fiesta_allennlp.core import registry
-from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.directory import DirectoryLock, RunDirectory
 from fiesta_allennlp.core.errors import StoreError, full_command
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
-from fiesta_allennlp.selecting import database, failures, lock
+from fiesta_allennlp.selecting import database, failures
 from fiesta_allennlp.selecting.database import FAILURE_FIELDS, REQUEST_FIELDS, Meta, translated_store_errors
 
 COMMAND_BY_KIND = {"trainings": "select", "documents": "documents", "confirmation": "confirm"}
@@ -115,7 +115,7 @@ class RunStore(StoreReader):
         if not create and not self._path.is_file():
             check_store_not_lost(directory)
             raise StoreError(f"{directory.root}: nothing to recover: '{self._path.name}' is missing. Check -s.")
-        self._lock = lock.DirectoryLock(directory)
+        self._lock = DirectoryLock(directory)
         try:
             open_file = database.create_database if create else database.open_database
             super().__init__(open_file(self._path), self._path)

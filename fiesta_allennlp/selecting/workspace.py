@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from fiesta_allennlp.choosing.decision import Decision
-from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.directory import DirectoryLock, RunDirectory
 from fiesta_allennlp.core.errors import FiestaError, StoreError, describe
 from fiesta_allennlp.core.files import atomic_replacement, delete, to_csv_cell
 from fiesta_allennlp.core.records import History, Outcome
-from fiesta_allennlp.selecting.lock import DirectoryLock
 from fiesta_allennlp.selecting.loop import Listener
 from fiesta_allennlp.selecting.store import RunStore, check_store_not_lost, open_for_reading
 

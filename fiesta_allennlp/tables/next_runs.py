@@ -6,7 +6,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT
+from fiesta_allennlp.choosing.beliefs.student_t import ModeratedT
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import Forecast, forecast_selection

@@ -24,6 +24,7 @@ from common import (
     read_final_rows,
     released_table,
     replace_tables,
+    restricted,
     rule_id,
     share_of,
     start_call,
@@ -103,9 +104,8 @@ class Problem:
 def problems(set_name: str) -> List[Problem]:
     """The problems of a set."""
     if set_name == RELEASED_SET:
-        base = {"scores": "", "candidates": MODELS_8}
-        label, source = "released scores, workers", released_table()
-        return [Problem(f"{label}: {n}", {**base, "batch_size": n}, source=source) for n in (1, 4, 8)]
+        source = restricted(released_table(), MODELS_8)
+        return [Problem(f"released scores, workers: {n}", {"scores": "", "batch_size": n}, source) for n in (1, 4, 8)]
     return [
         Problem(family.name, {"scores": "", "batch_size": family.workers, "margin": family.margin or None}, family)
         for family in SETS[set_name]

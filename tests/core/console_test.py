@@ -13,11 +13,11 @@ from rich.text import Text
 
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.forecast import Forecast
-from fiesta_allennlp.choosing.probability.collapsed_runs import CollapsedRuns
 from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.reports.progress import LiveTable
+from fiesta_allennlp.selecting.results.candidate_result import CollapsedRuns
 from fiesta_allennlp.selecting.results.result import Result
 
 

@@ -15,8 +15,7 @@ from matplotlib.text import Text
 from fiesta_allennlp import report
 from fiesta_allennlp.core.registry import Registrable, import_package
 from fiesta_allennlp.reports import record
-from fiesta_allennlp.reports.drawing import ReportFigure, figure_style
-from fiesta_allennlp.reports.figures import draw_all
+from fiesta_allennlp.reports.figures import ReportFigure, draw_all, figure_style
 from fiesta_allennlp.reports.record import Report
 from tests.conftest import REPOSITORY
 from tests.reports.made_up import CASES, TOP_TWO, by_documents, just_begun, long_names, made_up, of_table

@@ -9,8 +9,7 @@ from typing import Dict, List, Optional, Tuple
 
 import pytest
 
-from fiesta_allennlp.reports.drawing import shorten_names
-from fiesta_allennlp.reports.figures import draw_all
+from fiesta_allennlp.reports.figures import draw_all, shorten_names
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report import escape_latex, render_html, render_latex, render_scores
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult

@@ -8,12 +8,12 @@ import pytest
 
 from fiesta_allennlp.choosing.beliefs import ModeratedT
 from fiesta_allennlp.choosing.strategy import analyse
+from fiesta_allennlp.core import directory
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.core.records import Evaluation
 from fiesta_allennlp.core.registry import import_package
 from fiesta_allennlp.reports.report_sources import read_directory
-from fiesta_allennlp.selecting import lock
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.store import RunStore
@@ -91,7 +91,7 @@ def test_from_another_machine_a_selection_that_writes_is_running(
 ) -> None:
     store = write_selection(tmp_path, SCORES, meta={"environments": [{**ENVIRONMENT, "host": "elsewhere"}]})
     assert read_directory(tmp_path).result.running
-    monkeypatch.setattr(lock, "MAX_SECONDS_OF_SILENCE", -1e9)
+    monkeypatch.setattr(directory, "MAX_SECONDS_OF_SILENCE", -1e9)
     assert not read_directory(tmp_path).result.running
     store.close()
 

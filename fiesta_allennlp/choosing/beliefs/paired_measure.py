@@ -5,7 +5,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from fiesta_allennlp.choosing.beliefs.belief import Belief, check_evaluations
-from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedTPosterior, numbers_by_unit
+from fiesta_allennlp.choosing.beliefs.student_t import ModeratedTPosterior, numbers_by_unit
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.core.records import COUNT_PREFIX, Counts, History
 

@@ -8,7 +8,7 @@ from typing import Callable, Optional, Tuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from fiesta_allennlp.choosing.probability.leads import Leads, prob_best
+from fiesta_allennlp.choosing.probability.leads import Leads, prob_best_from_tails
 from fiesta_allennlp.choosing.probability.task_leads import TaskModel, choose_task, count_independent_units
 
 NUM_STARTS = 3
@@ -218,7 +218,7 @@ def look(numbers: np.ndarray, is_open: np.ndarray, room: np.ndarray, rules: Rule
     margin = rules.margin + rules.margin_share * np.sqrt(np.where(leads.noise.varied, leads.noise.variance, 0.0))
     tails = leads.tails(margin)
     rows = np.arange(len(tails))
-    prob = prob_best(tails)[rows, leads.leader]
+    prob = prob_best_from_tails(tails)[rows, leads.leader]
     rival = nearest_rival(leads, tails)
     units_of_pair = num_units_of_pair(leads, rival, model.num_units, is_open)
     is_met = 1 - prob <= rules.allowed_error(units_of_pair, rules.confidence)

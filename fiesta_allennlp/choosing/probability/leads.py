@@ -307,7 +307,7 @@ class Leads:
         return np.where(is_known, np.where(has_mean, scale * np.maximum(excess, 0.0), np.inf), 0.0)
 
 
-def prob_best(tails: np.ndarray) -> np.ndarray:
+def prob_best_from_tails(tails: np.ndarray) -> np.ndarray:
     """Return P(best) of each candidate by its odds against the leader, from `Leads.tails`.
 
     The share of rival j is p_j / (1 - p_j), and that of the leader 1; they are divided by their sum. For two candidates

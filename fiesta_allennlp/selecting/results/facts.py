@@ -9,7 +9,6 @@ import numpy as np
 from fiesta_allennlp.choosing.decision import ClassErrors, Decision, GateDecision
 from fiesta_allennlp.choosing.forecast import Forecast
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
-from fiesta_allennlp.choosing.probability.collapsed_runs import CollapsedRuns, find_collapsed_runs
 from fiesta_allennlp.choosing.probability.task_leads import prob_on_new_task
 from fiesta_allennlp.core.choice_settings import CONFIDENCE, POWER
 from fiesta_allennlp.core.errors import join_some
@@ -17,6 +16,7 @@ from fiesta_allennlp.core.metrics import find_longer_names
 from fiesta_allennlp.core.records import Evaluation, History
 from fiesta_allennlp.core.texts import chance_text, count_text, duration_text, probability_text
 from fiesta_allennlp.selecting.results import verdict
+from fiesta_allennlp.selecting.results.candidate_result import CollapsedRuns, find_collapsed_runs
 from fiesta_allennlp.selecting.results.candidate_table import num_decimals
 
 JSON, NEXT, STATE, NOTES = "json", "next", "state", "notes"

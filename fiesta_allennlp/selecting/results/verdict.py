@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
-from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT, ModeratedTPosterior
+from fiesta_allennlp.choosing.beliefs.student_t import ModeratedT, ModeratedTPosterior
 from fiesta_allennlp.choosing.decision import DECIDED_REASONS, ClassErrors, Decision
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
 from fiesta_allennlp.choosing.probability.task_leads import TaskModel

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 
 from fiesta_allennlp.choosing import Strategy
-from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedTPosterior, numbers_by_unit
+from fiesta_allennlp.choosing.beliefs.student_t import ModeratedTPosterior, numbers_by_unit
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import draw_continuation
 from fiesta_allennlp.core.choice_settings import MAX_FAILURES, SHARED, ChoiceSettings

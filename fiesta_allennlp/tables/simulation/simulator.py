@@ -8,7 +8,7 @@ from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.choosing.beliefs.moderated_t import ModeratedT, count_on_units
+from fiesta_allennlp.choosing.beliefs.student_t import ModeratedT, count_on_units
 from fiesta_allennlp.choosing.decision import DECIDED_REASONS
 from fiesta_allennlp.choosing.fixed_budget import NonAdaptiveFixedConfidence
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence

@@ -16,7 +16,7 @@ from fiesta_allennlp.choosing.probability.batch import (
     choose_next,
     predictive_power,
 )
-from fiesta_allennlp.choosing.probability.leads import prob_best
+from fiesta_allennlp.choosing.probability.leads import prob_best_from_tails
 from tests.choosing.probability.leads_test import compute_leads
 
 LIMIT = 90
@@ -48,7 +48,7 @@ def select_one_by_one(scores: np.ndarray, confidence: float) -> "Tuple[int, bool
         rivals = [index for index in range(num_candidates) if index != leader]
         rival = max(rivals, key=lambda index: tails[index])
         num_units = min(num_runs[leader], num_runs[rival])
-        if 1 - prob_best(tails[None])[0, leader] <= (1 - confidence) * min(1, num_units / 16):
+        if 1 - prob_best_from_tails(tails[None])[0, leader] <= (1 - confidence) * min(1, num_units / 16):
             return leader, True, num_runs.sum()
         room = LIMIT - num_runs.sum()
         lead, variance = leads.difference[0, rival], leads.variance[0, rival]

@@ -6,7 +6,14 @@ from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
 from fiesta_allennlp.choosing.probability import leads
-from fiesta_allennlp.choosing.probability.leads import Leads, PooledNoise, Table, TwoWayModel, pool_noise, prob_best
+from fiesta_allennlp.choosing.probability.leads import (
+    Leads,
+    PooledNoise,
+    Table,
+    TwoWayModel,
+    pool_noise,
+    prob_best_from_tails,
+)
 from fiesta_allennlp.choosing.probability.task_leads import TaskModel
 
 NONE = np.nan
@@ -51,7 +58,7 @@ def test_the_worked_example() -> None:
     assert_allclose(result.df[0, 1:], [6.25, 5.32], atol=5e-3)
     assert_allclose((result.difference / np.sqrt(result.variance.clip(1e-9)))[0, 1:], [3.187, 4.856], atol=5e-4)
     assert_allclose(result.tails()[0], [0.5, 0.0089, 0.0020], atol=5e-5)
-    assert_allclose(prob_best(result.tails())[0], [0.9891, 0.0089, 0.0019], atol=5e-5)
+    assert_allclose(prob_best_from_tails(result.tails())[0], [0.9891, 0.0089, 0.0019], atol=5e-5)
 
 
 @pytest.mark.parametrize("number", [10, -3.5, 1e6])
@@ -111,7 +118,7 @@ def test_nothing_varied_gives_no_estimate() -> None:
     numbers = np.repeat([[[0.8], [0.7], [0.7]]], 5, axis=2) + np.array([0.01, 0.02, 0.0, 0.07, 0.03])
     result = compute_leads(numbers)
     assert not result.noise.varied[0]
-    assert_allclose(prob_best(result.tails()), 1 / 3)
+    assert_allclose(prob_best_from_tails(result.tails()), 1 / 3)
     assert_allclose(result.expected_losses(), 0)
 
 
@@ -122,7 +129,7 @@ def test_a_constant_candidate_leaves_everything_finite(scale: float) -> None:
     assert result.leader[0] == 0
     assert (result.variance[0, 1:] > 0).all()
     assert np.isfinite(result.df).all()
-    assert 0.5 < prob_best(result.tails())[0, 0] < 1
+    assert 0.5 < prob_best_from_tails(result.tails())[0, 0] < 1
 
 
 def test_candidates_with_a_single_unit_have_a_lead() -> None:
@@ -137,9 +144,9 @@ def test_among_equal_means_more_units_lead_and_then_the_first() -> None:
 
 
 def test_equal_candidates_are_the_best_equally_often() -> None:
-    assert_allclose(prob_best(np.full((1, 5), 0.5)), 0.2)
-    assert_allclose(prob_best(np.array([[0.5, 0.03]]))[0], [0.97, 0.03])
-    assert_allclose(prob_best(np.array([[1.0, 0.5]])), [[1, 0]], atol=1e-11)
+    assert_allclose(prob_best_from_tails(np.full((1, 5), 0.5)), 0.2)
+    assert_allclose(prob_best_from_tails(np.array([[0.5, 0.03]]))[0], [0.97, 0.03])
+    assert_allclose(prob_best_from_tails(np.array([[1.0, 0.5]])), [[1, 0]], atol=1e-11)
 
 
 def test_a_margin_moves_the_lead() -> None:

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from fiesta_allennlp.choosing.probability.batch import Batch, Ends, Rules, allowed_error
-from fiesta_allennlp.choosing.probability.leads import Leads, PooledNoise, prob_best
+from fiesta_allennlp.choosing.probability.leads import Leads, PooledNoise, prob_best_from_tails
 from fiesta_allennlp.choosing.probability.task_leads import (
     TaskModel,
     choose_task,
@@ -125,4 +125,4 @@ def test_the_leader_without_a_task_is_that_of_the_others() -> None:
     assert leaders == [0, 1]
     alone = TaskModel.from_numbers(numbers[:1])
     leads = alone.leads(alone.find_leader())
-    assert prob_best(leads.tails()) == pytest.approx(prob_best(compute_leads(numbers[0]).tails()))
+    assert prob_best_from_tails(leads.tails()) == pytest.approx(prob_best_from_tails(compute_leads(numbers[0]).tails()))

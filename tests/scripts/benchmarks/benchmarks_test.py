@@ -59,23 +59,9 @@ def test_every_call_draws_another_seed_and_appends_its_counts(run_twice: Callabl
     assert not import_module("calibration").pool_rows(lines, "reporting")
 
 
-def test_a_clear_system_is_named_and_its_counts_are_pooled(
-    tmp_path: Path, run_twice: Callable[..., List[Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of two systems, one is wrong about each twentieth document, and one about each third."""
-    module: Any = import_module("documents")
-    (tmp_path / "task").mkdir()
-    for name, wrong in (("documents", 60), ("good", 20), ("bad", 3)):
-        labels = ["no" if (k % 2) ^ (k % wrong == 0 and name != "documents") else "yes" for k in range(60)]
-        items = [{"text": "", "label": label} if name == "documents" else label for label in labels]
-        lines = [json.dumps({"id": str(k), "items": [item]}) for k, item in enumerate(items)]
-        (tmp_path / "task" / f"{name}.jsonl").write_text("\n".join(lines))
-    cells = (module.Benchmark("pair", "task", 2, {"metric": "accuracy"}),)
-    monkeypatch.setattr(module, "BENCHMARKS_OF_DOCUMENTS", cells)
-    lines = run_twice("documents", tmp_path, "--repetitions", 2)
-    assert [(line.fits, line.named, line.wrong) for line in lines] == [("twice", 2, 0)] * 2
-    ((title, *counts),) = module.table_rows(lines)
-    assert (title, counts[:4]) == ("at most half of the documents", ["4", "4", "0", "0"])
+def test_the_released_scores_are_a_set_of_problems(shared_data: Path, run_twice: Callable[..., List[Any]]) -> None:
+    lines = run_twice("calibration", "--set", "released", "--repetitions", 1, "--processes", 1)
+    assert [line.family for line in lines[:3]] == [f"released scores, workers: {number}" for number in (1, 4, 8)]
 
 
 def test_the_forecast_is_compared_with_the_runs_that_followed(

@@ -12,7 +12,7 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
 from fiesta_allennlp.models.modules import drop
-from fiesta_allennlp.models.tagging.tagged_columns import PREFIXES, SpanScores, is_tag
+from fiesta_allennlp.models.tagged_columns import PREFIXES, SpanScores, is_tag
 
 
 class SequenceTagger(Model):

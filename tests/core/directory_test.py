@@ -7,11 +7,10 @@ from typing import Callable
 
 import pytest
 
-from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.directory import DirectoryLock, RunDirectory, is_locked
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.selecting.lock import DirectoryLock, is_locked
 from fiesta_allennlp.selecting.store import RunStore
 
 

@@ -7,10 +7,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
 
 from fiesta_allennlp.core.errors import DataError
-from fiesta_allennlp.models.tdsa.semeval_tdsa import SemEvalTdsaReader, WordTokenizer
+from fiesta_allennlp.models.semeval_tdsa import SemEvalTdsaReader, WordTokenizer
 from tests.workbench import read_damaged
 
-FIXTURE = Path(__file__).parents[2] / "fixtures" / "tdsa" / "restaurants.xml"
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "tdsa" / "restaurants.xml"
 
 
 def words(instance, name):

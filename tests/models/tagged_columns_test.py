@@ -14,7 +14,7 @@ from allennlp.data.dataset_readers.dataset_utils.span_utils import (
 )
 
 from fiesta_allennlp.core.errors import DataError
-from fiesta_allennlp.models.tagging.tagged_columns import (
+from fiesta_allennlp.models.tagged_columns import (
     Span,
     SpanScores,
     TaggedColumnsReader,
@@ -24,7 +24,7 @@ from fiesta_allennlp.models.tagging.tagged_columns import (
 )
 from tests.workbench import read_damaged
 
-SMALL = Path(__file__).parents[2] / "fixtures" / "tagging" / "small.conll"
+SMALL = Path(__file__).parents[1] / "fixtures" / "tagging" / "small.conll"
 
 FOUR_COLUMNS = """-DOCSTART- -X- -X- O
 

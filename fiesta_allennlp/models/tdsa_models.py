@@ -11,7 +11,7 @@ from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_final_encoder_states, masked_mean, masked_softmax, weighted_sum
 
 from fiesta_allennlp.models.modules import drop, encode, reverse
-from fiesta_allennlp.models.tdsa.tdsa_classifier import EmbeddedText, TdsaClassifier, check_width
+from fiesta_allennlp.models.tdsa_classifier import EmbeddedText, TdsaClassifier, check_width
 
 
 @Model.register("target_lstm")

@@ -9,12 +9,44 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from fiesta_allennlp.core.errors import DataError
-from fiesta_allennlp.models.tdsa.models import TargetAttentionClassifier
-from fiesta_allennlp.models.tdsa.semeval_tdsa import SemEvalTdsaReader
-from fiesta_allennlp.models.tdsa.tdsa_classifier import TdsaClassifier
+from fiesta_allennlp.models.semeval_tdsa import SemEvalTdsaReader
+from fiesta_allennlp.models.tdsa_classifier import TdsaClassifier
+from fiesta_allennlp.models.tdsa_models import TargetAttentionClassifier
 from tests.conftest import REPOSITORY
-from tests.models.tdsa.conftest import ENCODERS, LSTM, MODELS, instance
-from tests.workbench import ModelTraining
+from tests.workbench import ModelTraining, Workbench
+
+EMBEDDER = {"text_field_embedder": {"token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}}}
+LSTM = {"type": "lstm", "input_size": 4, "hidden_size": 3}
+ENCODERS = {
+    "atae_lstm": {
+        "target_encoder": {"type": "boe", "embedding_dim": 4, "averaged": True},
+        "text_encoder": {**LSTM, "input_size": 8},
+    },
+    "ian": {"text_encoder": LSTM, "target_encoder": {**LSTM, "hidden_size": 2}},
+    "target_lstm": {"text_encoder": LSTM},
+    "td_lstm": {"left_encoder": LSTM, "right_encoder": LSTM},
+}
+MODELS = {name: {**EMBEDDER, **encoders} for name, encoders in ENCODERS.items()}
+CASES = [
+    ("Soup was cold but we adored the bread", "Soup", "negative"),
+    ("Soup was cold but we adored the bread", "bread", "positive"),
+    ("Soup was cold but we adored the wine list", "wine list", "positive"),
+    ("A table", "A table", "neutral"),
+]
+
+
+def instance(text, target, label=None, reader=None):
+    reader = reader or SemEvalTdsaReader()
+    made = reader.text_to_instance(text, target, label=label)
+    reader.apply_token_indexers(made)
+    return made
+
+
+@pytest.fixture
+def workbench():
+    reader = SemEvalTdsaReader()
+    return Workbench(reader, [instance(*case) for case in CASES], MODELS)
+
 
 CLASSES = (*TdsaClassifier.__subclasses__(), *TargetAttentionClassifier.__subclasses__())
 NAMES = sorted(name for name in Model.list_available() if Model.by_name(name) in CLASSES)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fiesta_allennlp.choosing.probability.collapsed_runs import (
+from fiesta_allennlp.selecting.results.candidate_result import (
     MAX_SDS,
     find_collapsed_runs,
     flag_collapsed,

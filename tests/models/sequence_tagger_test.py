@@ -1,14 +1,59 @@
 """What holds for every tagger."""
 
+import copy
+from pathlib import Path
+
 import pytest
 import torch
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader
 from allennlp.models import Model
 
-from fiesta_allennlp.models.tagging.sequence_tagger import SequenceTagger
-from fiesta_allennlp.models.tagging.tagged_columns import first_error
-from tests.models.tagging.conftest import FIXTURE, MODEL, NAMES, READER, made
-from tests.workbench import ModelTraining
+from fiesta_allennlp.models.sequence_tagger import SequenceTagger
+from fiesta_allennlp.models.tagged_columns import first_error
+from tests.workbench import ModelTraining, Workbench
+
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "tagging" / "small.conll"
+
+READER = {
+    "type": "tagged_columns",
+    "encoding": "IOB1",
+    "convert_to": "BIO",
+    "document_prefix": "-DOCSTART-",
+    "token_indexers": {
+        "tokens": {"type": "single_id", "lowercase_tokens": True},
+        "characters": {"type": "characters", "min_padding_length": 3},
+    },
+}
+
+MODEL = {
+    "text_field_embedder": {
+        "token_embedders": {
+            "tokens": {"type": "embedding", "embedding_dim": 6},
+            "characters": {
+                "type": "character_encoding",
+                "embedding": {"embedding_dim": 4, "vocab_namespace": "token_characters"},
+                "encoder": {"type": "cnn", "embedding_dim": 4, "num_filters": 5, "ngram_filter_sizes": [3]},
+            },
+        }
+    },
+    "encoder": {"type": "lstm", "input_size": 11, "hidden_size": 4, "bidirectional": True},
+}
+
+NAMES = ["crf_sequence_tagger", "softmax_sequence_tagger"]
+
+
+def made(convert_to="BIO"):
+    """Taggers of the small file, whose tags are converted to this encoding, or stay IOB1."""
+    reader = DatasetReader.from_params(Params(copy.deepcopy({**READER, "convert_to": convert_to})))
+    models = {name: {"label_encoding": convert_to or "IOB1", **MODEL} for name in NAMES}
+    return Workbench(reader, reader.read(FIXTURE), models)
+
+
+@pytest.fixture
+def workbench():
+    return made()
 
 
 @pytest.fixture(params=NAMES)
