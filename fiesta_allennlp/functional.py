@@ -29,15 +29,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.choosing import (
-    BatchThompson,
-    BayesianStop,
-    NonAdaptiveFixedBudget,
-    NonAdaptiveFixedConfidence,
-    SequentialHalving,
-    Strategy,
-    TopTwoThompson,
-)
+from fiesta_allennlp import choosing
 from fiesta_allennlp.choosing.beliefs import StudentT
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.probability import logit
@@ -123,7 +115,7 @@ def TTTS(
     """
     _check_samples(samples)
     problem = _Problem(data, model_functions, split_function, logit_transform)
-    return problem.run_to_confidence(TopTwoThompson, p_value, max_evaluations, slots=1, rng=rng)
+    return problem.run_to_confidence(choosing.TopTwoThompson, p_value, max_evaluations, slots=1, rng=rng)
 
 
 def BTS(
@@ -144,7 +136,7 @@ def BTS(
     `fiesta_allennlp.choosing.BatchThompson`.
     """
     problem = _Problem(data, model_functions, split_function, logit_transform)
-    strategy_class = partial(BatchThompson, batch_size=batch_size)
+    strategy_class = partial(choosing.BatchThompson, batch_size=batch_size)
     return problem.run_to_confidence(strategy_class, p_value, max_evaluations, slots=batch_size, rng=rng)
 
 
@@ -166,7 +158,9 @@ def non_adaptive_fc(
     """
     _check_samples(samples)
     problem, slots = _Problem(data, model_functions, split_function, logit_transform), len(model_functions)
-    return problem.run_to_confidence(NonAdaptiveFixedConfidence, p_value, max_evaluations, slots=slots, rng=rng)
+    return problem.run_to_confidence(
+        choosing.NonAdaptiveFixedConfidence, p_value, max_evaluations, slots=slots, rng=rng
+    )
 
 
 def sequential_halving(
@@ -185,7 +179,7 @@ def sequential_halving(
             is not a finite number or has no logit.
     """
     problem = _Problem(data, model_functions, split_function, logit_transform)
-    history, decision = problem.run(SequentialHalving(belief=StudentT(), budget=budget), slots=budget)
+    history, decision = problem.run(choosing.SequentialHalving(belief=StudentT(), budget=budget), slots=budget)
     return SequentialHalvingResult(int(str(decision.best)), _proportions(history), _scores(history))
 
 
@@ -205,7 +199,7 @@ def non_adaptive_fb(
             a finite number or has no logit.
     """
     problem = _Problem(data, model_functions, split_function, logit_transform)
-    history, decision = problem.run(NonAdaptiveFixedBudget(belief=StudentT(), budget=budget), slots=budget)
+    history, decision = problem.run(choosing.NonAdaptiveFixedBudget(belief=StudentT(), budget=budget), slots=budget)
     return NonAdaptiveResult(int(str(decision.best)), _scores(history))
 
 
@@ -219,7 +213,7 @@ class _Problem:
     logit_transform: bool
 
     def run(
-        self, strategy: Strategy, *, slots: int, rng: Optional[np.random.Generator] = None
+        self, strategy: choosing.Strategy, *, slots: int, rng: Optional[np.random.Generator] = None
     ) -> Tuple[History, Decision]:
         """Evaluate what the strategy proposes, `slots` at a time, until it proposes nothing.
 
@@ -241,7 +235,7 @@ class _Problem:
 
     def run_to_confidence(
         self,
-        strategy_class: Callable[..., Strategy],
+        strategy_class: Callable[..., choosing.Strategy],
         p_value: float,
         max_evaluations: Optional[int],
         *,
@@ -253,7 +247,9 @@ class _Problem:
                 f"p_value must be above 0 and below 1, such as 0.05 for a confidence of 0.95, but got {p_value}."
             )
         limit = sys.maxsize if max_evaluations is None else max_evaluations
-        strategy = strategy_class(belief=StudentT(), stop=BayesianStop(), confidence=1 - p_value, max_evaluations=limit)
+        strategy = strategy_class(
+            belief=StudentT(), stop=choosing.BayesianStop(), confidence=1 - p_value, max_evaluations=limit
+        )
         history, decision = self.run(strategy, slots=slots, rng=rng)
         prob_best = list(decision.prob_best.values())
         return FixedConfidenceResult(prob_best, _proportions(history), len(history.evaluations), _scores(history))

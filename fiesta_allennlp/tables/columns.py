@@ -8,14 +8,8 @@ from typing import Any, DefaultDict, Dict, List, Mapping, Optional, Sequence, Se
 from fiesta_allennlp.core.choice_settings import OFFICIAL
 from fiesta_allennlp.core.errors import ConfigError, DataError, did_you_mean, escape_invisible, join_some, near_names
 from fiesta_allennlp.core.texts import comparison_key, split_names
-from fiesta_allennlp.tables.corrections import (
-    Change,
-    TableError,
-    keep_rows,
-    match_pattern,
-    propose_pattern,
-    shown_cells,
-)
+from fiesta_allennlp.tables import corrections
+from fiesta_allennlp.tables.corrections import Change, TableError, shown_cells
 from fiesta_allennlp.tables.table_files import Record, cell_name, cell_number, cell_order
 from fiesta_allennlp.tables.table_settings import COLUMNS
 
@@ -98,7 +92,7 @@ class Roles:
 
     def keep(self, role: str, names: Sequence[str]) -> Change:
         """Return the change that leaves out the rows with other names; none for a role of several columns."""
-        return keep_rows(self.option_text(role), names) if names and len(self.columns[role]) == 1 else {}
+        return corrections.keep_rows(self.option_text(role), names) if names and len(self.columns[role]) == 1 else {}
 
     def _free_cells(self, *roles: str) -> Dict[str, List[str]]:
         """Return the cells of the columns that are not used, and are not named as one of these roles."""
@@ -140,7 +134,7 @@ class Roles:
         for text in self._settings.parse:
             column, pattern = self._cut_at_column(text)
             texts = [record.cells.get(column, "") for record in self.records]
-            matches = [match_pattern(pattern, each) for each in texts]
+            matches = [corrections.match_pattern(pattern, each) for each in texts]
             if texts and not any(matches):
                 examples = join_some(list(dict.fromkeys(texts)), limit=3)
                 raise ConfigError(f"--parse {text}: no '{column}' matches the pattern. They are: {examples}.")
@@ -183,7 +177,7 @@ class Roles:
             return {}
         taken = self._used | self._named_columns()
         free = [column for column in self._names if column not in taken and comparison_key(column) not in COLUMNS]
-        matches = {column: match_pattern(pattern.lstrip("+-"), column) for column in free}
+        matches = {column: corrections.match_pattern(pattern.lstrip("+-"), column) for column in free}
         if not any(matches.values()):
             problem = f"no column of {self._name} matches. Columns: {shown_cells(self._names)}."
             raise ConfigError(f"--score {pattern}: {problem}")
@@ -268,8 +262,10 @@ def _propose_scores(numbers: Mapping[str, List[str]]) -> List[Dict[str, Any]]:
     """Return patterns of columns; or else the columns of numbers that vary most, those of a test set first."""
     patterns = _find_patterns(list(numbers))
     if patterns and "{candidate}" in patterns[0]:
-        rows = [column for column in numbers if not any(match_pattern(pattern, column) for pattern in patterns)]
-        return [{"score": patterns[0], **(keep_rows(rows[0], numbers[rows[0]][-1:]) if rows else {})}]
+        rows = [
+            column for column in numbers if not any(corrections.match_pattern(pattern, column) for pattern in patterns)
+        ]
+        return [{"score": patterns[0], **(corrections.keep_rows(rows[0], numbers[rows[0]][-1:]) if rows else {})}]
     num_values = {column: len(set(cells)) for column, cells in numbers.items() if not COUNT_NAME.search(column)}
     varied = [column for column, number in num_values.items() if 2 * number > len(numbers[column])]
     binary = [column for column in num_values if set(map(cell_score, numbers[column])) <= {0.0, 1.0}]
@@ -282,7 +278,7 @@ def _propose_candidates(texts: Mapping[str, List[str]]) -> List[Change]:
     likely: List[Change] = []
     others: List[Change] = []
     for column in sorted(texts, key=lambda column: MODEL_NAME.search(column) is None):
-        cells, pattern = texts[column], propose_pattern(texts[column])
+        cells, pattern = texts[column], corrections.propose_pattern(texts[column])
         num_texts = len(set(cells))
         if num_texts == len(cells) and "{seed}" in pattern:
             likely.append({"parse": (f"{column}={pattern}",)})

@@ -2,10 +2,4 @@
 from fiesta_allennlp.choosing.beliefs.belief import Belief, Lead, MeanPosterior, Posterior
 from fiesta_allennlp.choosing.beliefs.dirichlet_f_measure import DirichletFMeasure
 from fiesta_allennlp.choosing.beliefs.paired_measure import MeasurePosterior, PairedMeasure
-from fiesta_allennlp.choosing.beliefs.student_t import (
-    LogitStudentT,
-    ModeratedT,
-    ModeratedTPosterior,
-    StudentT,
-    StudentTPosterior,
-)
+from fiesta_allennlp.choosing.beliefs.student_t import LogitStudentT, ModeratedT, StudentT, StudentTPosterior
