@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from gaussian_processes import (
-    Points,
+from scipy.stats import norm
+from searchers import Points
+from searchers.covariances import (
     Prediction,
     expected_hypervolume_improvement,
     expected_improvement,
@@ -13,8 +14,7 @@ from gaussian_processes import (
     pareto_front,
     predict,
 )
-from scipy.stats import norm
-from searchers import expected_influence, predict_harmonic, scale_to_unit
+from searchers.gaussian_process import expected_influence, predict_harmonic, scale_to_unit
 
 
 def on_a_line(*places: float) -> Points:
