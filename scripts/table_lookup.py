@@ -4,12 +4,12 @@ that have been trained, by the protocols of the paper and beside the exact value
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Dict, List, Mapping, Sequence, Tuple
+from typing import Dict, Iterable, List, Mapping, Sequence, Tuple
 
 import numpy as np
-from scipy.special import gammaln
-from searchers.base import NUM_INITIAL, Points, Searcher, SearchHistory
-from searchers.covariances import pareto_front
+from gaussian_processes import Points, pareto_front
+from scipy.special import comb
+from searchers import NUM_INITIAL, Searcher, SearchHistory
 
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.seeding import replay_rng
@@ -28,14 +28,12 @@ class SearchTable:
     """Runs that have finished, one for each point.
 
     Attributes:
-        objectives: what is optimised, `-NAME` what is minimised.
         scores: higher is better, so those of a minimised objective are negated; NaN is a run that failed. Shape:
             `(num_points, num_objectives)`.
     """
 
     name: str
     points: Points
-    objectives: Tuple[str, ...]
     scores: np.ndarray
 
     @cached_property
@@ -49,15 +47,20 @@ class SearchTable:
         rows = np.flatnonzero(self.succeeded)
         return rows[pareto_front(self.scores[rows])]
 
+    @cached_property
+    def targets(self) -> np.ndarray:
+        """The rows that a search is for: the front of two objectives, or the best of one. Shape: `(num_targets,)`."""
+        return self.front if self.scores.shape[1] > 1 else np.array([np.nanargmax(self.scores[:, 0])])
+
 
 def read_files(stem: Path, objectives: Sequence[str]) -> SearchTable:
-    """The table in STEM.hyps_scaled and STEM.evals. Row i of each is the same system."""
+    """The table in STEM.hyps_scaled and STEM.evals, whose row i is the same system. `-NAME` is minimised."""
     inputs, evals = (np.loadtxt(f"{stem}{ending}", delimiter="\t", ndmin=2) for ending in (".hyps_scaled", ".evals"))
     values = dict(zip(OBJECTIVES, evals.T, strict=True))
     values[UNKNOWN_AS_ZERO] = np.where(values[UNKNOWN_AS_ZERO] == 0, np.nan, values[UNKNOWN_AS_ZERO])
     metrics = [Metric.parse(objective) for objective in objectives]
     scores = np.column_stack([metric.sign * values[metric.name] for metric in metrics])
-    return SearchTable(stem.name, Points(inputs), tuple(objectives), scores)
+    return SearchTable(stem.name, Points(inputs), scores)
 
 
 # The protocols.
@@ -74,44 +77,35 @@ class Protocol:
     Attributes:
         tolerance: of `ftc`, in units of the score.
         budget: the first runs, of `fb` and `fbp`.
-        num_initial: the number of random points at the beginning.
     """
 
     tolerance: float = BLEU_TOLERANCE
     budget: int = BUDGET
-    num_initial: int = NUM_INITIAL
 
     def measures(self, order: Sequence[int], table: SearchTable) -> Dict[str, float]:
         """The protocols of one objective, or those of two, by name. `order` has every row that they ask for."""
         if table.scores.shape[1] > 1:
-            return self._of_front(order, table)
+            return {
+                "fto": _num_runs_until(order, table.front),
+                "fta": max(_num_runs_until(order, [row]) for row in table.front),
+                "fbp": len(set(order[: self.budget]).intersection(table.front.tolist())),
+            }
         scores = table.scores[:, 0]
         best = np.nanmax(scores)
         return {
-            "ftb": self._num_runs_until(order, [int(np.nanargmax(scores))]),
-            "ftc": self._num_runs_until(order, np.flatnonzero(scores >= best - self.tolerance)),
+            "ftb": _num_runs_until(order, table.targets),
+            "ftc": _num_runs_until(order, np.flatnonzero(scores >= best - self.tolerance)),
             "fb": float(best - np.nanmax(scores[list(order[: self.budget])], initial=-np.inf)),
         }
 
     def is_settled(self, order: Sequence[int], table: SearchTable) -> bool:
         """Whether further runs cannot change a measure."""
-        if len(order) < max(self.budget, self.num_initial):
-            return False
-        targets = table.front if table.scores.shape[1] > 1 else [int(np.nanargmax(table.scores[:, 0]))]
-        return set(order).issuperset(targets)
+        return len(order) >= max(self.budget, NUM_INITIAL) and set(order).issuperset(table.targets)
 
-    def _of_front(self, order: Sequence[int], table: SearchTable) -> Dict[str, float]:
-        front = table.front
-        return {
-            "fto": self._num_runs_until(order, front),
-            "fta": max(self._num_runs_until(order, [row]) for row in front),
-            "fbp": len(set(order[: self.budget]).intersection(front.tolist())),
-        }
 
-    def _num_runs_until(self, order: Sequence[int], targets: Sequence[int]) -> int:
-        """The number of runs after which one of the targets was run."""
-        target_rows = set(np.asarray(targets).tolist())
-        return max(self.num_initial, 1 + next(position for position, row in enumerate(order) if row in target_rows))
+def _num_runs_until(order: Sequence[int], targets: Sequence[int] | np.ndarray) -> int:
+    """The number of runs after which one of the targets was run."""
+    return max(NUM_INITIAL, 1 + int(np.isin(order, targets).argmax()))
 
 
 def exact_random_search(table: SearchTable, protocol: Protocol) -> Dict[str, Tuple[float, float]]:
@@ -120,82 +114,52 @@ def exact_random_search(table: SearchTable, protocol: Protocol) -> Dict[str, Tup
     The first of m targets is at place k with probability C(n - k, m - 1) / C(n, m), the last with C(k - 1, m - 1) /
     C(n, m). The best of the first B points is the one with rank r with probability C(n - r, B - 1) / C(n, B).
     """
-    num_points = len(table.points)
+    num_points, budget = len(table.points), protocol.budget
     places = np.arange(1, num_points + 1)
-    runs = np.maximum(places, protocol.num_initial)
+    runs = np.maximum(places, NUM_INITIAL)
     if table.scores.shape[1] > 1:
-        num_front, budget = len(table.front), protocol.budget
+        num_front = len(table.front)
         share = num_front / num_points
         variance = budget * share * (1 - share) * (num_points - budget) / (num_points - 1)
         return {
-            "fto": _mean_and_sd(runs, _choose(num_points - places, num_front - 1) / _choose(num_points, num_front)),
-            "fta": _mean_and_sd(runs, _choose(places - 1, num_front - 1) / _choose(num_points, num_front)),
+            "fto": _moments(runs, comb(num_points - places, num_front - 1) / comb(num_points, num_front)),
+            "fta": _moments(runs, comb(places - 1, num_front - 1) / comb(num_points, num_front)),
             "fbp": (budget * share, float(np.sqrt(variance))),
         }
     scores = np.sort(table.scores[table.succeeded, 0])[::-1]
     num_close = int((scores >= scores[0] - protocol.tolerance).sum())
-    best = _choose(num_points - places[: len(scores)], protocol.budget - 1) / _choose(num_points, protocol.budget)
+    best = comb(num_points - places[: len(scores)], budget - 1)
     return {
-        "ftb": _mean_and_sd(runs, np.full(num_points, 1 / num_points)),
-        "ftc": _mean_and_sd(runs, _choose(num_points - places, num_close - 1) / _choose(num_points, num_close)),
-        "fb": _mean_and_sd(scores[0] - scores, best / best.sum()),
+        "ftb": _moments(runs, np.full(num_points, 1 / num_points)),
+        "ftc": _moments(runs, comb(num_points - places, num_close - 1) / comb(num_points, num_close)),
+        "fb": _moments(scores[0] - scores, best / best.sum()),
     }
 
 
-def _choose(number: "int | np.ndarray", size: int) -> np.ndarray:
-    """Binomial coefficients, 0 where there are too few. As floats, and of tables of a few hundred points."""
-    number = np.asarray(number, dtype=float)
-    enough = np.maximum(number, size)
-    return np.where(number < size, 0.0, np.exp(gammaln(enough + 1) - gammaln(size + 1) - gammaln(enough - size + 1)))
-
-
-def _mean_and_sd(values: np.ndarray, probabilities: np.ndarray) -> Tuple[float, float]:
+def _moments(values: np.ndarray, probabilities: np.ndarray) -> Tuple[float, float]:
     mean = float(values @ probabilities)
-    return mean, float(np.sqrt(np.maximum((values - mean) ** 2 @ probabilities, 0)))
+    return mean, float(np.sqrt((values - mean) ** 2 @ probabilities))
 
 
-# The searches.
+def find_order(table: SearchTable, searcher: Searcher, protocol: Protocol, rng: np.random.Generator) -> List[int]:
+    """Return the rows in the order in which a search runs them, as many as the protocol needs."""
+    history = SearchHistory(table.points, scores=table.scores[:0])
+    while not protocol.is_settled(history.seen, table):
+        seen = (*history.seen, searcher.propose(history, rng))
+        history = replace(history, seen=seen, scores=table.scores[list(seen)])
+    return list(history.seen)
 
 
-@dataclass(frozen=True, eq=False)
-class Measures:
-    """The measures of all trials, by the protocol's name. Shape of each: `(num_trials,)`."""
-
-    values: Mapping[str, np.ndarray]
-
-    @classmethod
-    def from_trials(cls, trials: Sequence[Mapping[str, float]]) -> "Measures":
-        return cls({name: np.array([trial[name] for trial in trials]) for name in trials[0]})
-
-    def mean_and_sd(self, name: str) -> Tuple[float, float]:
-        """Return those of a measure; the standard deviation is that of the trials as a population, as in the paper."""
-        return float(self.values[name].mean()), float(self.values[name].std())
+def repeat_search(
+    table: SearchTable, searcher: Searcher, protocol: Protocol, *, num_trials: int, seed: int
+) -> Dict[str, np.ndarray]:
+    """Return the measures of so many trials. A trial begins with the same random points whatever the searcher is. Shape
+    of each: `(num_trials,)`."""
+    rngs = [replay_rng(seed, SEARCH_STREAM, trial) for trial in range(num_trials)]
+    return collect(protocol.measures(find_order(table, searcher, protocol, rng), table) for rng in rngs)
 
 
-@dataclass(frozen=True, eq=False)
-class Lookup:
-    """One searcher on one table.
-
-    Attributes:
-        seed: master random seed. A trial begins with the same random points whatever the searcher is.
-    """
-
-    table: SearchTable
-    searcher: Searcher
-    protocol: Protocol
-    seed: int
-
-    def order(self, trial: int) -> List[int]:
-        """Return the rows in the order in which they are run, as many as the protocol needs."""
-        rng = replay_rng(self.seed, SEARCH_STREAM, trial)
-        history = SearchHistory(self.table.points, scores=self.table.scores[:0])
-        while not self.protocol.is_settled(history.seen, self.table):
-            seen = (*history.seen, self.searcher.propose(history, rng))
-            history = replace(history, seen=seen, scores=self.table.scores[list(seen)])
-        return list(history.seen)
-
-    def run(self, num_trials: int) -> Measures:
-        """Return the measures of trials 0 to `num_trials` - 1."""
-        return Measures.from_trials(
-            [self.protocol.measures(self.order(trial), self.table) for trial in range(num_trials)]
-        )
+def collect(trials: Iterable[Mapping[str, float]]) -> Dict[str, np.ndarray]:
+    """Return the values of each measure. Shape of each: `(num_trials,)`."""
+    rows = list(trials)
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}

@@ -33,12 +33,10 @@ def refused(trained: List[str], call: Call, run: Path) -> Callable[..., str]:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([*ACCURACY, "--cuda-devices", "0,999"], r"--cuda-devices: no GPU"),
         ([*ACCURACY, "--group-by", "author"], r"candidate 'able'.*--group-by author: an instance has no such metadata"),
         ([*ACCURACY, "--overrides", '{"model.type": "basic_clasifier"}'], r"'able'.*'basic_classifier'"),
         (["--metric", "macro_f1"], r"candidate 'able'.*'macro_f1'.*accuracy, loss"),
         (["--metric", "-loss"], r"--metric: expected one argument.*--OPTION=-VALUE"),
-        (["--recover"], "nothing to recover"),
         (["--recover", "--force"], "--recover .*--force"),
         (["--allow", "all"], "^error: --allow must be one of unseeded, pretrained, removed, units but got 'all'"),
     ],

@@ -4,7 +4,7 @@ import argparse
 import json
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Callable, List, Set, Tuple
@@ -133,9 +133,15 @@ class Selections:
     candidates: List[str]
     run: Path
     call: Call
+    write: Callable[..., str]
+    """Writes a program as `NAME.jsonnet`."""
+
+    def typed(self, *options: Any) -> List[Any]:
+        """The arguments of a new selection. The options may begin with further candidates."""
+        return [*self.candidates, *options, "--metric", "accuracy", "-s", self.run]
 
     def begin(self, *options: Any) -> str:
-        return self.call.done(*self.candidates, *options, "--metric", "accuracy", "-s", self.run)
+        return self.call.done(*self.typed(*options))
 
     def resume(self, *options: Any) -> str:
         return self.call.done("--recover", *options, "-s", self.run)
@@ -144,15 +150,21 @@ class Selections:
         """The command with these options alone."""
         return self.call.refused(*options, "-s", self.run, said=said)
 
+    def of(self, *candidates: str) -> "Selections":
+        return replace(self, candidates=list(candidates))
+
+    def command(self, name: str) -> Call:
+        return replace(self.call, name=name)
+
 
 @pytest.fixture
-def selections(candidates: List[str], run: Path, call: Call) -> Selections:
-    return Selections(candidates, run, call)
+def selections(candidates: List[str], run: Path, call: Call, write_program: Callable[..., str]) -> Selections:
+    return Selections(candidates, run, call, write_program)
 
 
 @pytest.fixture
-def selections_of_trained(trained: List[str], run: Path, call: Call) -> Selections:
-    return Selections(trained, run, call)
+def selections_of_trained(selections: Selections, trained: List[str]) -> Selections:
+    return selections.of(*trained)
 
 
 @pytest.fixture(scope="session")

@@ -4,11 +4,11 @@ import subprocess
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Iterator
 
 import pytest
 
-from tests.commands.conftest import GOOD, POOR, Call, Selections, history_of, scores_by_seed
+from tests.commands.conftest import GOOD, POOR, Selections, history_of, scores_by_seed
 from tests.conftest import until
 from tests.run_files import scores_of
 
@@ -41,15 +41,10 @@ def fill(disk: Path, *, leave: int) -> Path:
     return filler
 
 
-def test_a_full_disk_is_told_and_costs_nothing_that_finished(
-    selections: Selections,
-    write_program: Callable[..., str],
-    small_disk: Path,
-    in_process: Callable[[str], Call],
-) -> None:
+def test_a_full_disk_is_told_and_costs_nothing_that_finished(selections: Selections, small_disk: Path) -> None:
     write = 'head -c 300000 /dev/zero > "$5/large"'
     for name, script in (("able", GOOD), ("blind", POOR)):
-        write_program(name, f"{write}; {script}")
+        selections.write(name, f"{write}; {script}")
     on_disk = replace(selections, run=small_disk / "run")
     on_disk.begin(*OPTIONS, "--budget", 2)
     finished = scores_of(on_disk.run)
@@ -58,7 +53,7 @@ def test_a_full_disk_is_told_and_costs_nothing_that_finished(
     assert status == 2, output
     assert "disk" in output and "--recover" in output and "Traceback" not in output and "Logging error" not in output
     filler.unlink()
-    assert "The last session ended with an error: the disk is full: " in in_process("status").done(on_disk.run)
+    assert "The last session ended with an error: the disk is full: " in selections.command("status").done(on_disk.run)
     history = history_of(on_disk.run)
     assert history.failures == (), "a full disk is no candidate's failure"
     assert finished <= {(e.request.candidate, str(e.request.replicate), str(e.score)) for e in history.evaluations}

@@ -3,6 +3,7 @@
 import json
 import shutil
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
 
@@ -48,11 +49,12 @@ def decided(decided_once: Path, run: Path) -> Path:
 
 
 @pytest.fixture
-def slow(write_program: Callable[..., str], call: Call, run: Path) -> Path:
+def slow(selections: Selections) -> Path:
     """A selection whose runs take long enough to be stopped."""
-    programs = [write_program(name, f"sleep 0.15; {script}") for name, script in (("one", GOOD), ("two", POOR))]
-    call.done(*programs, "-s", run, *EQUALLY, "--budget", 4, "--metric", "accuracy", "--seed", SEED)
-    return run
+    for name, script in (("able", GOOD), ("blind", POOR)):
+        selections.write(name, f"sleep 0.15; {script}")
+    selections.begin(*EQUALLY, "--budget", 4, "--seed", SEED)
+    return selections.run
 
 
 def confirmation_of(run: Path, number: int = 1) -> Path:
@@ -159,11 +161,8 @@ def test_every_report_lists_every_confirmation_and_the_claim_of_the_paragraph_re
     assert said in in_process("report").refused(confirmation_of(decided))
 
 
-def test_named_rivals_are_compared_together(
-    selections: Selections, write_program: Callable[..., str], confirming: Call
-) -> None:
-    twin = write_program("twin", f"{GOOD}; true")
-    selections.begin(twin, *EQUALLY, "--budget", 9, "--seed", SEED)
+def test_named_rivals_are_compared_together(selections: Selections, confirming: Call) -> None:
+    selections.begin(selections.write("twin", f"{GOOD}; true"), *EQUALLY, "--budget", 9, "--seed", SEED)
     leader = summary_of(selections.run)["leading"]
     other = {"able": "twin", "twin": "able"}[leader]
     said = f"unknown candidate 'blnd'. Did you mean 'blind'. Rivals of {leader}: "
@@ -178,12 +177,11 @@ def test_named_rivals_are_compared_together(
 
 
 def test_an_undecided_selection_can_be_confirmed_and_equal_models_are_not(
-    write_program: Callable[..., str], call: Call, confirming: Call, run: Path
+    selections: Selections, confirming: Call, run: Path
 ) -> None:
-    equals = [write_program(name, f"{NOISY}; : {name}") for name in ("one", "two")]
-    call.done(
-        *equals, "-s", run, "--metric", "accuracy", "--max-evaluations", 6, "--splits", "independent", "--seed", SEED
-    )
+    for name in ("able", "blind"):
+        selections.write(name, f"{NOISY}; : {name}")
+    selections.begin("--max-evaluations", 6, "--splits", "independent", "--seed", SEED)
     assert summary_of(run)["best"] is None
     dry = confirming.done(run, "--dry-run")
     assert "with probability" in dry and "Nothing was started." in dry
@@ -194,17 +192,14 @@ def test_an_undecided_selection_can_be_confirmed_and_equal_models_are_not(
     assert f"{only.comparisons[0].verdict.capitalize()}: " in output
 
 
-def test_a_confirmation_needs_neither_the_result_of_its_selection_nor_the_configs(
-    selections: Selections, confirming: Call
-) -> None:
-    selections.begin(*EQUALLY, "--budget", 4)
-    (selections.run / "selection.json").unlink()  # as after a kill
-    Path(selections.candidates[0]).write_text("{}")
-    assert "Confirmed: able" in confirming.done(selections.run, "--runs", 3)
+def test_a_confirmation_needs_neither_the_result_of_its_selection_nor_the_configs(slow: Path, confirming: Call) -> None:
+    (slow / "selection.json").unlink()  # as after a kill
+    slow.with_name("able.jsonnet").write_text("{}")
+    assert "Confirmed: able" in confirming.done(slow, "--runs", 3)
 
 
 def test_what_cannot_be_confirmed_is_refused(
-    decided: Path, confirming: Call, tmp_path: Path, call: Call, candidates: List[str]
+    decided: Path, selections: Selections, confirming: Call, tmp_path: Path
 ) -> None:
     table = tmp_path / "scores.csv"
     table.write_text("candidate,score,seed\na,1,1\nb,2,1\n")
@@ -214,38 +209,37 @@ def test_what_cannot_be_confirmed_is_refused(
     confirming.refused(confirmation_of(decided), said=f"is a confirmation itself. .*{decided}")
     confirming.refused(decided, "--runs", 2, said="--runs must be at least 3 but got 2")
     confirming.refused(decided, "--seed", SEED, said="--seed 7 would repeat runs that exist")
-    first = Path(candidates[0])
-    call.done(*candidates, "-s", tmp_path / "other", *EQUALLY, "--budget", 2, "--metric", "accuracy")
+    replace(selections, run=tmp_path / "other").begin(*EQUALLY, "--budget", 2)
     confirming.refused(tmp_path / "other", "--recover", said="no confirmation to continue")
-    data = first.parent / "test.jsonl"
+    data = tmp_path / "test.jsonl"
     data.write_text(data.read_text().replace("good", "bad"))
     confirming.refused(tmp_path / "other", said="the content of .*test.jsonl")
     assert not confirmation_of(tmp_path / "other").joinpath("evaluations").exists()
 
 
 def test_a_candidate_whose_fresh_runs_fail_is_not_dropped_in_silence(
-    confirming: Call, candidates: List[str], write_program: Callable[..., str], call: Call, run: Path
+    selections: Selections, confirming: Call, run: Path
 ) -> None:
     broken = run.with_name("broken")
-    fragile = write_program("fragile", f"[ ! -e {broken} ] || exit 3; {GOOD}; true")
-    call.done(fragile, candidates[1], "-s", run, *EQUALLY, "--budget", 6, "--metric", "accuracy")
+    selections.write("able", f"[ ! -e {broken} ] || exit 3; {GOOD}")
+    selections.begin(*EQUALLY, "--budget", 6)
     broken.touch()
     output = confirming.done(run, "--runs", 4)
-    assert "Not confirmed: fragile against blind. Too few of the 4 fresh runs each have a score." in output
-    assert "fragile has 0 of 4 scores (3 fresh runs failed), so nothing about it is confirmed." in output
+    assert "Not confirmed: able against blind. Too few of the 4 fresh runs each have a score." in output
+    assert "able has 0 of 4 scores (3 fresh runs failed), so nothing about it is confirmed." in output
     broken.unlink()
-    assert "Confirmed: fragile" in confirming.done(run, "--recover", "--max-failures", 6)
+    assert "Confirmed: able" in confirming.done(run, "--recover", "--max-failures", 6)
     (only,) = confirmations_of(run)
     assert [candidate.failures for candidate in only.result.candidates] == [3, 0]
     assert only.comparisons[0].num_pairs == 0, "no shared splits are left"
-    assert "3 fresh runs of fragile failed" in " ".join(report(run).decision)
+    assert "3 fresh runs of able failed" in " ".join(report(run).decision)
 
 
 def test_a_new_selection_in_the_directory_has_no_confirmation(
-    decided: Path, candidates: List[str], confirming: Call, call: Call
+    decided: Path, selections: Selections, confirming: Call
 ) -> None:
     confirming.done(decided, "--runs", 3)
-    call.done(*candidates, "-s", decided, *EQUALLY, "--budget", 4, "--metric", "accuracy", "--force")
+    selections.begin(*EQUALLY, "--budget", 4, "--force")
     assert not confirmation_of(decided).exists() and report(decided).confirmations == ()
 
 

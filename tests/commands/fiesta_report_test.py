@@ -15,14 +15,9 @@ def call(in_process: Callable[[str], Call]) -> Call:
     return in_process("report")
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    write_selection(tmp_path / "run", SCORES).close()
-    return tmp_path / "run"
-
-
 @pytest.mark.usefixtures("undrawn")
 def test_a_report_stands_beside_the_selection(run: Path, call: Call) -> None:
+    write_selection(run, SCORES).close()
     text = call.done(run)
     assert "Interrupted after 6 runs of 2 candidates" in text
     assert str(run / "report" / "report.html") in text

@@ -3,7 +3,7 @@
 import json
 import signal
 from pathlib import Path
-from typing import Any, Callable, List
+from typing import Any, List
 
 import pytest
 
@@ -12,7 +12,7 @@ from fiesta_allennlp.reports.paper import build_checklist
 from fiesta_allennlp.reports.progress import LiveTable
 from fiesta_allennlp.reports.report import render_html
 from fiesta_allennlp.selecting.loop import WorkingTime
-from tests.commands.conftest import BLIND, EQUALLY, GOOD, POOR, Call, Selections, history_of, scores_by_seed
+from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, history_of, scores_by_seed
 from tests.conftest import HAS_ALLENNLP, until
 from tests.run_files import num_finished, rows_of, scores_of, summary_of
 from tests.warm import Command
@@ -40,27 +40,12 @@ def test_a_selection_decides_and_leaves_its_files(trained: List[str], run: Path,
     assert max(able) in [float(r["score"]) for r in rows if f"{r['candidate']}-{r['replicate']}" == archive.parent.name]
 
 
-def test_a_dry_run_tells_the_plan_and_writes_nothing(trained: List[str], reviews: Path, call: Call) -> None:
-    before = sorted(reviews.iterdir())
-    output = call.done(*trained, "--dry-run", "--workers", 2)
-    for fact in (
-        "test accuracy",
-        "72 instances",
-        "train 40, validation 12, test 20",
-        "at least 6 and at most 100",
-        "as long as 3 consecutive runs",
-    ):
-        assert fact in output
-    assert sorted(reviews.iterdir()) == before
-
-
 def test_an_old_selection_is_deleted_by_force_alone(selections: Selections, run: Path) -> None:
     selections.begin("--budget", 2)
     (run / "tensorboard").mkdir()  # of an earlier version
     before = (run / "evaluations.csv").read_text()
     (run / "notes.txt").write_text("not ours")
-    given = [*selections.candidates, "--metric", "accuracy", "--budget", 2]
-    selections.refused(*given, said="already contains a selection")
+    selections.refused(*selections.typed("--budget", 2), said="already contains a selection")
     assert (run / "evaluations.csv").read_text() == before
     selections.begin("--budget", 2, "--force")
     assert not (run / "tensorboard").exists() and (run / "notes.txt").exists()
@@ -68,11 +53,10 @@ def test_an_old_selection_is_deleted_by_force_alone(selections: Selections, run:
 
 
 def test_candidates_without_a_run_are_named_where_the_time_ends_in_the_first_round(
-    trained: List[str], write_config: Callable[..., Path], run: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+    selections: Selections, run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(WorkingTime, "seconds_left", property(lambda working_time: 0.0 if num_finished(run) else 9.9))
-    third = str(write_config("third", BLIND))
-    output = call.done(*trained, third, "-s", run, "--metric", "accuracy", "--max-hours", 1)
+    output = selections.begin(selections.write("third", POOR), "--max-hours", 1)
     told = "Open after 1 run of 3 candidates: --max-hours was reached. Without a finished run: blind, third."
     assert told in " ".join(output.split())
     assert summary_of(run)["without_runs"] == ["blind", "third"]
@@ -86,11 +70,11 @@ def start(*arguments: Any) -> Command:
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_stopped_selection_recovers_to_the_uninterrupted_one(
-    trained: List[str], write_program: Callable[..., str], run: Path, call: Call, how: signal.Signals
+    selections_of_trained: Selections, run: Path, call: Call, how: signal.Signals
 ) -> None:
     """AllenNLP configs that are killed, and programs that are interrupted."""
-    slow = [write_program(name, f"sleep 0.15; {script}") for name, script in (("able", GOOD), ("blind", POOR))]
-    given = [*(slow if how == signal.SIGINT else trained), *EQUALLY, "--budget", 8]
+    slow = [selections_of_trained.write(name, f"sleep 0.15; {s}") for name, s in (("able", GOOD), ("blind", POOR))]
+    given = [*(slow if how == signal.SIGINT else selections_of_trained.candidates), *EQUALLY, "--budget", 8]
     process = start(*given, "-s", run, "--seed", 77)
     until(lambda: num_finished(run) >= 3 or process.poll() is not None)
     process.send_signal(how)
@@ -120,10 +104,9 @@ def test_a_selection_goes_on_when_nobody_reads_its_output(candidates: List[str],
 
 
 def test_data_that_change_in_the_middle_end_the_selection(
-    selections: Selections, reviews: Path, in_process: Callable[[str], Call], monkeypatch: pytest.MonkeyPatch
+    selections: Selections, reviews: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error is in the log, and shown until the selection goes on."""
-    options = [*EQUALLY, "--seed", 5, "--budget", 4]
     train = reviews / "train.jsonl"
     text, on_outcome = train.read_text(), LiveTable.on_outcome
 
@@ -134,8 +117,8 @@ def test_data_that_change_in_the_middle_end_the_selection(
     with monkeypatch.context() as patched:
         patched.setattr(LiveTable, "on_outcome", change)
         said = f"{train} has changed since the selection began.*--recover"
-        output = selections.refused(*selections.candidates, "--metric", "accuracy", *options, said=said)
-    status, log = in_process("status"), selections.run / "selection.log"
+        output = selections.refused(*selections.typed(*EQUALLY, "--seed", 5, "--budget", 4), said=said)
+    status, log = selections.command("status"), selections.run / "selection.log"
     assert f"ended by an error: {output.partition('error: ')[2].splitlines()[0]}" in log.read_text()
     assert "The last session ended with an error: " in status.done(selections.run)
     history = history_of(selections.run)
@@ -169,7 +152,7 @@ def test_one_file_is_enough_with_ratios_and_may_be_scored_by_its_validation_set(
 ) -> None:
     one = ["-o", json.dumps({"validation_data_path": None, "test_data_path": None}), "--budget", 2]
     output = selections_of_trained.begin(*one, "--dry-run", "--split-ratios", "0.5,0.2,0.3")
-    assert "train 20, validation 8, test 12" in output
+    assert "40 instances" in output and "train 20, validation 8, test 12" in output
     output = selections_of_trained.begin(*one, "--split-ratios", "0.7,0.3", "--score", "validation")
     assert "scored on the validation sets" in output
     rows = rows_of(run)

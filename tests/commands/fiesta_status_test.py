@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, Optional
 
 import pytest
 
@@ -42,14 +42,14 @@ def status(in_process: Callable[..., Any]) -> Any:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("finished", ["is the best with probability", "The last run finished"]),
-        ("interrupted", ["Interrupted after"]),
-        ("failed", ["failed"]),
-        ("documents", ["queries"]),
+        ("finished", "The last run finished"),
+        ("interrupted", "Interrupted after"),
+        ("failed", "failed"),
+        ("documents", "queries"),
     ],
 )
 def test_a_selection_is_shown_and_left_as_it_is(
-    status: Any, golden_copy: Callable[[str], Path], tmp_path: Path, name: str, said: List[str]
+    status: Any, golden_copy: Callable[[str], Path], tmp_path: Path, name: str, said: str
 ) -> None:
     if name == "interrupted":
         write_selection(tmp_path / name, {"a": [0.8, 0.9], "b": [0.6, 0.7]}, pending=[("a", 2)]).close()
@@ -58,8 +58,7 @@ def test_a_selection_is_shown_and_left_as_it_is(
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / name).rglob("*")}
     with project(tmp_path):
         output = status.done(tmp_path / name, "--follow", "--every", 1000)
-    for words in said:
-        assert words in output
+    assert said in output
     assert ("pending" in output) == (name == "interrupted"), "no column without a number"
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / name).rglob("*")} == before
 
@@ -97,16 +96,10 @@ def test_an_open_selection_has_a_forecast_and_a_decided_one_none(
     assert json.loads(status.done(tmp_path / "clear", "--json"))["selection"]["forecast"] is None
 
 
-def test_what_is_no_selection_is_said(status: Any, tmp_path: Path) -> None:
-    assert "'store.sqlite' is missing" in status.refused(tmp_path)
-    assert "--every" in status.refused(tmp_path, "--every", 0)
-
-
-def test_a_finished_selection_as_json_is_its_result(
-    status: Any, golden_copy: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_a_finished_selection_as_json_is_its_result(status: Any, golden_copy: Callable[[str], Path]) -> None:
     root = golden_copy("finished")
-    with project(tmp_path):
+    assert "--every" in status.refused(root, "--every", 0)
+    with project(root.parent):
         data = json.loads(status.done(root, "--json"))
     assert list(data) == KEYS
     assert (data["format"], data["version"], data["directory"]) == (3, __version__, str(root))

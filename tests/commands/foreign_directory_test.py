@@ -5,7 +5,7 @@ import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Callable, Dict
+from typing import Any, Callable
 
 import pytest
 
@@ -18,21 +18,12 @@ from tests.selections import write_selection
 SCORES = {"a": [0.8, 0.9, 0.85, 0.83], "b": [0.6, 0.7, 0.65, 0.61]}
 
 
-def popen(marker: Path) -> Dict[str, Any]:
-    return {"type": "subprocess.Popen", "args": ["touch", str(marker)]}
-
-
 def attack(root: Path, **settings: Any) -> None:
     """Write settings into a store as somebody else can."""
     with closing(sqlite3.connect(RunDirectory(root).store)) as database, database:
         ((told,),) = database.execute("SELECT value FROM meta WHERE key = 'settings'").fetchall()
         changed = json.dumps({**json.loads(told), **settings})
         database.execute("UPDATE meta SET value = ? WHERE key = 'settings'", (changed,))
-
-
-@pytest.fixture
-def marker(tmp_path: Path) -> Path:
-    return tmp_path / "it-ran"
 
 
 @pytest.fixture
@@ -47,25 +38,24 @@ def read(request: pytest.FixtureRequest, in_process: Callable[[str], Call], undr
 
 
 @pytest.mark.parametrize("where", ["belief", "stop of the strategy"])
-def test_a_command_that_reads_calls_nothing_that_a_store_names(
-    read: Call, foreign: Path, marker: Path, where: str
-) -> None:
-    evil = popen(marker)
+def test_a_command_that_reads_calls_nothing_that_a_store_names(read: Call, foreign: Path, where: str) -> None:
+    marker = foreign.with_name("it-ran")
+    evil = {"type": "subprocess.Popen", "args": ["touch", str(marker)]}
     attack(foreign, **({"belief": evil} if where == "belief" else {"strategy": {"type": "top_two", "stop": evil}}))
     assert "'subprocess.Popen'" in read.refused(foreign)
     assert not marker.exists()
 
 
 def test_a_selection_goes_on_only_in_a_directory_that_nobody_else_can_write(
-    in_process: Callable[[str], Call], foreign: Path, monkeypatch: pytest.MonkeyPatch
+    call: Call, foreign: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recover = ("-s", foreign, "--recover")
     foreign.chmod(0o775)
-    in_process("select").refused(*recover, said=f"other users can write to {foreign}, .*: chmod go-w {foreign}$")
+    call.refused(*recover, said=f"other users can write to {foreign}, .*: chmod go-w {foreign}$")
     foreign.chmod(0o755)
-    assert "other users" not in "".join(map(str, in_process("select")(*recover)))
+    assert "other users" not in "".join(map(str, call(*recover)))
     monkeypatch.setattr(os, "getuid", lambda: 12345)
-    in_process("select").refused(*recover, said=f"{foreign} belongs to user ID ")
+    call.refused(*recover, said=f"{foreign} belongs to user ID ")
 
 
 def test_a_link_in_the_report_is_not_followed(in_process: Callable[[str], Call], foreign: Path, undrawn: None) -> None:

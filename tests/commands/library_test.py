@@ -1,11 +1,10 @@
 """The commands as calls: what they return, how that shows itself, and that nothing ends the process."""
 
 import inspect
-import json
 from dataclasses import MISSING, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Callable, Dict, List
 
 import numpy as np
 import pytest
@@ -20,18 +19,12 @@ from fiesta_allennlp.running.fork_server import EXIT_WITHOUT_GUARD, ProcessDied
 from fiesta_allennlp.running.processes import process_error
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.tables.table_settings import NextSettings, PlanSettings, ReplaySettings
-from tests.document_systems import write_documents, write_program
-from tests.programs import program_config
 from tests.score_tables import NOISY, split_rows, write_split_table
 
 
 @pytest.fixture
-def programs(reviews: Path) -> Dict[str, str]:
-    """Two candidates that take no time."""
-    found = {"a": reviews / "one.json", "td[red]": reviews / "two.json"}
-    for name, path in found.items():
-        path.write_text(json.dumps(program_config(reviews, f'echo "{{\\"accuracy\\": 0.{len(name)}$4}}"')))
-    return {name: str(path) for name, path in found.items()}
+def programs(candidates: List[str]) -> Dict[str, str]:
+    return dict(zip(("td[red]", "a"), candidates, strict=True))
 
 
 def test_a_selection_is_a_typed_result(programs: Dict[str, str], tmp_path: Path, capfd: Any) -> None:
@@ -51,26 +44,20 @@ def test_a_selection_is_a_typed_result(programs: Dict[str, str], tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("candidates", "settings", "words"),
     [
-        ({"confidnce": 0.9}, "'confidnce'.* Did you mean 'confidence'?"),
-        ({"splits": "alone"}, "^--splits must be one of"),
-        ({"budget": 4, "confidence": 0.9}, "^--confidence cannot be combined with --budget"),
-        ({"metric": 3}, "^--metric must be a string but got 3"),
-        ({"include_package": ["no_such_package"]}, "'no_such_package'"),
+        (["a", "b"], {"confidnce": 0.9}, "'confidnce'.* Did you mean 'confidence'?"),
+        (["a", "b"], {"metric": 3}, "^--metric must be a string but got 3"),
+        (["a", "b"], {"include_package": ["no_such_package"]}, "'no_such_package'"),
+        ("bow.jsonnet", {}, "candidates must be a list.*bow.jsonnet"),
+        (Path("bow.jsonnet"), {}, "candidates must be a list.*bow.jsonnet"),
     ],
 )
 def test_what_can_be_mended_is_a_fiesta_error(
-    programs: Dict[str, str], tmp_path: Path, settings: Dict[str, Any], words: str
+    candidates: Any, settings: Dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     with pytest.raises(FiestaError, match=words):
-        select(programs, directory=tmp_path / "run", **{"metric": "accuracy", **settings})
-
-
-@pytest.mark.parametrize("candidates", ["bow.jsonnet", Path("bow.jsonnet")])
-def test_one_text_is_no_list_of_candidates(candidates: Any, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="candidates must be a list.*bow.jsonnet"):
-        select(candidates, directory=tmp_path / "run")
+        select(candidates, directory=tmp_path / "run", **settings)
     assert not (tmp_path / "run").exists()
 
 
@@ -90,29 +77,23 @@ def test_a_replay_takes_files_rows_lists_and_sources(tmp_path: Path) -> None:
     scores = {"a": [0.1, 0.2, 0.3], "b": [0.6, 0.7, 0.8]}
     file = write_split_table(tmp_path / "scores.csv", scores)
     options: Dict[str, Any] = {"strategy": "non_adaptive_fb", "repetitions": 3, "seed": 1}
-    first, second = (replay(given, budget=4, **options) for given in (file, str(file)))
-    assert (first.candidates, first.default) == (second.candidates, second.default)
-    assert replay(split_rows(scores), budget=4, **options).default == first.default
+    first, *others = (replay(given, budget=4, **options) for given in (file, str(file), split_rows(scores)))
+    assert all((other.candidates, other.default) == (first.candidates, first.default) for other in others)
     lists = replay(scores, budget=4, **options)
     assert (lists.best, lists.settings.splits) == ("b", "official"), "lists say nothing about splits"
     assert replay(file, budget=4, where={"candidate": ["a", "b"]}, **options).default == first.default
     assert replay(NOISY, budget=8, **options).best == "best"
 
 
-def test_a_selection_among_systems_is_a_typed_result(tmp_path: Path) -> None:
-    documents = write_documents(tmp_path / "documents.jsonl", 60)
-    systems = [write_program(tmp_path, name, wrong=wrong, cost=0.5) for name, wrong in (("able", 20), ("poor", 2))]
-    given = dict(text.split("=", 1) for text in systems)
-    result = choose_system(given, documents=documents, directory=tmp_path / "run", seed=4, belief="student_t")
-    assert (result.best, result.stopped_by, result.decided) == ("able", "confidence", True)
-    able, poor = result.candidates
-    assert able.num_queries == able.num_documents == able.num_evaluations
-    assert result.cost == pytest.approx(0.5 * (able.num_queries + poor.num_queries))
-    assert DocumentsResult.read(tmp_path / "run") == result
-    again = choose_system(directory=tmp_path / "run", recover=True)
-    assert [candidate.measure for candidate in again.candidates] == [able.measure, poor.measure]
+def test_a_selection_among_systems_is_a_typed_result(
+    golden_selections: Callable[[str], Path], golden_copy: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = DocumentsResult.read(directory := golden_copy("documents"))
+    monkeypatch.chdir(golden_selections("documents").with_name("project"))
+    again = choose_system(directory=directory, recover=True)
+    assert (again.best, again.candidates) == (result.best, result.candidates)
     with pytest.raises(ConfigError, match="systems must be a list"):
-        choose_system("a=b.jsonl", documents=documents, directory=tmp_path / "other")
+        choose_system("a=b.jsonl", documents="d.jsonl", directory=directory / "other")
 
 
 @pytest.mark.parametrize(

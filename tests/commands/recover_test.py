@@ -65,29 +65,30 @@ def test_a_removed_candidate_is_refused_then_withdrawn_then_taken_back(selection
 
 
 def test_a_directory_that_was_moved_goes_on_where_it_is(
-    write_config: Callable[..., Path], reviews: Path, call: Call, run: Path, tmp_path: Path
+    write_config: Callable[..., Path], selections: Selections, tmp_path: Path
 ) -> None:
+    """Also with word vectors, of which the directory has those of the data."""
     pytest.importorskip("allennlp")
-    (reviews / "vectors.txt").write_text("food 1 2 3 4\nand 3 4 5 6\ngreat 0 1 0 1\n")
-    tokens = {"type": "embedding", "embedding_dim": 4, "pretrained_file": str(reviews / "vectors.txt")}
+    run, moved = selections.run, tmp_path / "elsewhere" / "moved"
+    (tmp_path / "vectors.txt").write_text("food 1 2 3 4\nand 3 4 5 6\ngreat 0 1 0 1\n")
+    tokens = {"type": "embedding", "embedding_dim": 4, "pretrained_file": str(tmp_path / "vectors.txt")}
     model = {"text_field_embedder": {"token_embedders": {"tokens": tokens}}}
-    given = [*(write_config(name, **model) for name in ("one", "two")), "--metric", "accuracy", *EQUALLY, "--seed", 5]
-    call.done(*given, "-s", run, "--budget", 2)
+    trained = selections.of(*(str(write_config(name, **model)) for name in ("one", "two")))
+    trained.begin(*EQUALLY, "--seed", 5, "--budget", 2)
     with closing(RunStore(RunDirectory(run), create=False)) as store:  # as after a kill
         store._database.execute(
             "UPDATE evaluations SET status = 'pending', finished_order = NULL WHERE candidate = 'two'"
         )
-    moved = tmp_path / "elsewhere" / "moved"
     moved.parent.mkdir()
     shutil.move(run, moved)
     before = outcomes_of(moved)
-    call.done("-s", moved, "--recover", "--budget", 4)
+    selections.call.done("-s", moved, "--recover", "--budget", 4)
     assert not run.exists()
     assert len(scores_of(moved)) == 4
     with open_for_reading(RunDirectory(moved)) as store:
         assert store.meta().changes == ({"option": "budget", "before": 2, "now": 4, "num_done": 1},)
     assert before.items() <= outcomes_of(moved).items(), "what had finished is not trained again"
-    call.done(*given, "-s", run, "--budget", 4)
+    trained.begin(*EQUALLY, "--seed", 5, "--budget", 4)
     assert scores_of(moved) == scores_of(run)
 
 
@@ -96,8 +97,7 @@ def test_a_selection_keeps_others_out_until_two_signals_in_one_moment_end_it(sel
     process = start(*candidates, "-s", run, *EQUALLY, "--budget", "400")
     until(lambda: num_finished(run) >= 1 or process.poll() is not None)
     for options in ([], ["--recover"], ["--force"]):
-        said = "another selection is running here"
-        selections.refused(*candidates, "--metric", "accuracy", *options, said=said)
+        selections.refused(*selections.typed(*options), said="another selection is running here")
     workers = children_of(process)
     assert workers
     begin = time.monotonic()
@@ -116,14 +116,9 @@ def children_of(process: Command) -> List[psutil.Process]:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_selection_that_is_stopped_during_the_checks_begins_again_without_force(
-    selections: Selections,
-    trained: List[str],
-    call: Call,
-    run: Path,
-    how: signal.Signals,
-    monkeypatch: pytest.MonkeyPatch,
+    selections: Selections, trained: List[str], how: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    marker = run.with_name("a_check_runs")
+    run, marker = selections.run, selections.run.with_name("a_check_runs")
     monkeypatch.setenv("HOLDING_MARKER", str(marker))
     reader = ("--include-package", "tests.holding", "--overrides", '{"dataset_reader.type": "holding"}')
     process = start(*trained, *reader, "-s", run, "--budget", "56", "--seed", "5")
@@ -139,23 +134,22 @@ def test_a_selection_that_is_stopped_during_the_checks_begins_again_without_forc
     else:
         assert RunDirectory(run).store.exists()
         copy = shutil.copytree(run, run.with_name("copy"))
-        assert "stopped before its first run" in call.refused("-s", copy, "--recover")
+        assert "stopped before its first run" in selections.call.refused("-s", copy, "--recover")
     selections.begin("--budget", 2, "--seed", 6)
     assert summary_of(run)["seed"] == "6"
 
 
 def test_results_that_could_not_be_written_come_later(selections: Selections, monkeypatch: pytest.MonkeyPatch) -> None:
     run = selections.run
-    writers = "fiesta_allennlp.selecting.session"
     with monkeypatch.context() as patched:
         patched.setattr("fiesta_allennlp.selecting.results.result.write_json_file", Mock(side_effect=KeyboardInterrupt))
-        given = [*selections.candidates, "--metric", "accuracy", *EQUALLY, "--budget", 4]
-        status, output = selections.call(*given, "-s", run)
+        status, output = selections.call(*selections.typed(*EQUALLY, "--budget", 4))
     assert status == 130
     assert f"allennlp fiesta-select -s {run} --recover" in output
     before = outcomes_of(run)
     with monkeypatch.context() as patched:
-        patched.setattr(f"{writers}.write_csv", Mock(side_effect=OSError(28, "No space left on device")))
+        full = Mock(side_effect=OSError(28, "No space left on device"))
+        patched.setattr("fiesta_allennlp.selecting.session.write_csv", full)
         selections.refused("--recover", said="No space left on device.*The store has them")
     selections.resume()
     assert summary_of(run)["num_evaluations"] == len(scores_of(run)) == len(before) == 4
@@ -168,21 +162,19 @@ def test_a_selection_by_documents_is_not_gone_on_with(call: Call, run: Path) -> 
     call.refused("-s", run, "--recover", said="allennlp fiesta-documents")
 
 
-def test_points_are_selected_among_resumed_with_more_and_repeated(
-    write_program: Callable[..., str], call: Any, run: Path, tmp_path: Path
-) -> None:
-    template = write_program("template", POOR, environment={})
+def test_points_are_selected_among_resumed_with_more_and_repeated(selections: Selections, tmp_path: Path) -> None:
+    run, template = selections.run, selections.write("template", POOR, environment={})
     Path(template).write_text(f"{Path(template).read_text()} + {{ environment+: {{ N: std.extVar('n') }} }}")
     points = tmp_path / "points.jsonl"
     points.write_text('{"n": 1}\n{"n": 1, "environment.X": "2"}\n')
     settings = {"candidates": [template], "points": str(points), "metric": "accuracy", "budget": 2}
     config = tmp_path / "settings.jsonnet"
     config.write_text(json.dumps({**settings, "strategy": "non_adaptive_fb", "seed": 5}))
-    call.done("-s", run, "--config", config)
+    selections.call.done("-s", run, "--config", config)
     assert (run / "evaluations" / "n=1-0" / "outcome.json").exists()
 
     points.write_text('{"n": 1}\n{"n": 2}\n')
-    call.refused("-s", run, "--recover", "--budget", 3, said="candidate 'n=1,environment.X=2")
+    selections.refused("--recover", "--budget", 3, said="candidate 'n=1,environment.X=2")
 
     points.write_text('{"n": 1}\n{"n": 1, "environment.X": "2"}\n{"n": 2}\n')
     result = select(directory=run, recover=True, budget=3, points=points)
@@ -192,12 +184,13 @@ def test_points_are_selected_among_resumed_with_more_and_repeated(
 
 @pytest.mark.parametrize("name", ["select", "documents"])
 def test_a_selection_whose_store_is_deleted_stops_and_leaves_no_result(
-    name: str, write_program: Callable[..., str], in_process: Callable[[str], Call], run: Path, tmp_path: Path
+    name: str, selections: Selections, tmp_path: Path
 ) -> None:
     """By its own candidate."""
+    run, command = selections.run, selections.command(name)
     deleting = f"rm -f {run}/store.sqlite"
-    programs = [write_program("a", f"{deleting}; {GOOD}", environment={"X": "0"}), write_program("b", GOOD)]
-    given: List[Any] = [*programs, "--metric", "accuracy", "--budget", 4]
+    selections.write("able", f"{deleting}; {GOOD}")
+    given: List[Any] = [*selections.candidates, "--metric", "accuracy", "--budget", 4]
     if name == "documents":
         system = tmp_path / "b.jsonnet"
         answering = f'while read line; do {deleting}; echo \'{{"label": "good"}}\'; done'
@@ -205,18 +198,17 @@ def test_a_selection_whose_store_is_deleted_stops_and_leaves_no_result(
         documents = write_documents(tmp_path / "documents.jsonl", 20)
         (tmp_path / "c.jsonnet").write_text(json.dumps({"type": "command", "command": ["cat"]}))
         given = [system, tmp_path / "c.jsonnet", "--documents", documents, "--metric", "accuracy", "--budget", 8]
-    in_process(name).refused(*given, "-s", run, said="'store.sqlite' was deleted")
+    command.refused(*given, "-s", run, said="'store.sqlite' was deleted")
     assert not list(run.rglob("selection.json")) and not list(run.rglob("evaluations.csv"))
     if name == "select":
         for options in (given, ["--recover"]):
-            in_process(name).refused(*options, "-s", run, said="missing from 'store.sqlite'.*--force")
+            command.refused(*options, "-s", run, said="missing from 'store.sqlite'.*--force")
 
 
 def test_data_that_are_away_for_a_moment_cost_no_candidate(
-    selections: Selections, run: Path, reviews: Path, monkeypatch: pytest.MonkeyPatch
+    selections: Selections, reviews: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are away once both candidates have finished a run, until seven failures have been told."""
-    options = ["--strategy", "non_adaptive_fb", "--seed", 5, "--budget", 6]
     data, away, original = reviews / "train.jsonl", reviews / "train.away", LiveTable.on_outcome
     told: List[Outcome] = []
 
@@ -232,7 +224,7 @@ def test_data_that_are_away_for_a_moment_cost_no_candidate(
 
     monkeypatch.setattr("fiesta_allennlp.selecting.failures.RETRY_PAUSES", (0.01,) * 8)
     monkeypatch.setattr(LiveTable, "on_outcome", on_outcome)
-    selections.begin(*options, "--workers", 2)
-    assert scores_of(run) == scores_by_seed(5, 6)
-    kinds = kinds_of_failures(run)
+    selections.begin(*EQUALLY, "--seed", 5, "--budget", 6, "--workers", 2)
+    assert scores_of(selections.run) == scores_by_seed(5, 6)
+    kinds = kinds_of_failures(selections.run)
     assert set(kinds) == {"machine"} and len(kinds) >= 7

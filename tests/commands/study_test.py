@@ -4,12 +4,12 @@ import json
 import shutil
 import signal
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 
 from fiesta_allennlp import select
-from tests.commands.conftest import EQUALLY, Call
+from tests.commands.conftest import EQUALLY, Call, Selections
 from tests.commands.fiesta_select_test import start
 from tests.conftest import until
 from tests.run_files import entry_of, num_finished, scores_of
@@ -29,7 +29,7 @@ def search(database: Path, *, num_trials: int) -> Any:
 
 
 def test_the_best_trials_of_a_study_are_selected_among_and_recovered_after_a_kill(
-    call: Call, in_process: Callable[[str], Call], run: Path, tmp_path: Path
+    selections: Selections, run: Path, tmp_path: Path
 ) -> None:
     program, database, frozen = tmp_path / "program.sh", tmp_path / "study.db", tmp_path / "frozen.db"
     program.write_text(PROGRAM)
@@ -43,12 +43,12 @@ def test_the_best_trials_of_a_study_are_selected_among_and_recovered_after_a_kil
     process.communicate(timeout=120)
 
     search(database, num_trials=3)  # the search goes on, and may find better ones
-    call.done("-s", run, "--recover")
+    selections.resume()
     ranked = sorted(study.trials[:5], key=lambda trial: -trial.value)[:3]
     names = [f"trial-{trial.number}" for trial in ranked]
     assert [entry_of(run, name)["study_score"] for name in names] == [trial.value for trial in ranked]
     assert [entry_of(run, name)["num_evaluations"] for name in names] == [2, 2, 2], "the study's scores do not count"
-    output = in_process("status").done(run)
+    output = selections.command("status").done(run)
     assert "in the study" in output
     assert f"{names[0]}: rate={json.dumps(ranked[0].params['rate'])},depth={ranked[0].params['depth']}" in output
 
@@ -58,13 +58,10 @@ def test_the_best_trials_of_a_study_are_selected_among_and_recovered_after_a_kil
     assert scores_of(run) == scores_of(whole)
 
 
-def test_a_study_with_the_other_direction_and_a_missing_placeholder_are_told(
-    call: Call, run: Path, tmp_path: Path
-) -> None:
+def test_a_study_with_the_other_direction_is_told(call: Call, tmp_path: Path) -> None:
     program, database = tmp_path / "program.py", tmp_path / "study.db"
     program.touch()
     search(database, num_trials=3)
     given = ["--study", database, "--top", 2, "--splits", "official", "--dry-run"]
     output = call.done(f"python {program} {{rate}} {{depth}} {{seed}}", *given, "--metric=-error")
     assert "the study maximizes its objective, but the selection minimizes error" in " ".join(output.split())
-    call.refused(f"python {program} {{rate}} 2 {{seed}}", *given, "--metric", "accuracy", said="does not use {depth}")

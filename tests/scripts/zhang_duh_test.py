@@ -5,8 +5,8 @@ from typing import Callable
 
 import numpy as np
 import pytest
-from searchers import Points
-from table_lookup import Measures, Protocol, SearchTable, exact_random_search, read_files
+from gaussian_processes import Points
+from table_lookup import Protocol, SearchTable, collect, exact_random_search, read_files
 
 from tests.scripts.conftest import cells_of
 
@@ -36,7 +36,7 @@ SCORES = np.array([1.0, 5.0, 4.8, 2.0, 5.0, np.nan, 3.0])
 
 def table(*columns: np.ndarray) -> SearchTable:
     scores = np.column_stack(columns)
-    return SearchTable("seven", Points(np.arange(float(len(scores)))[:, None]), ("a", "b")[: len(columns)], scores)
+    return SearchTable("seven", Points(np.arange(float(len(scores)))[:, None]), scores)
 
 
 def test_the_protocols_by_hand() -> None:
@@ -54,11 +54,11 @@ def test_the_protocols_by_hand() -> None:
 def test_random_search_is_the_mean_over_all_orders(num_objectives: int) -> None:
     columns = (np.array([1.0, 5.0, 4.8, 2.0, 4.0, 3.0]), np.array([0.0, 0, 9, 9, 1, 9]))[:num_objectives]
     six, protocol = table(*columns), Protocol(tolerance=0.2, budget=2)
-    orders = Measures.from_trials([protocol.measures(order, six) for order in permutations(range(6))])
+    orders = collect(protocol.measures(order, six) for order in permutations(range(6)))
     exact = exact_random_search(six, protocol)
-    assert set(exact) == set(orders.values)
+    assert set(exact) == set(orders)
     for name, moments in exact.items():
-        assert moments == pytest.approx(orders.mean_and_sd(name))
+        assert moments == pytest.approx((orders[name].mean(), orders[name].std()))
 
 
 @pytest.mark.parametrize(
@@ -75,11 +75,11 @@ def test_the_published_sequences(
     lines = (tables / "examples" / "example.ss").read_text().splitlines()
     orders = [[int(row) for row in line.split()] for line in lines]
     zh_en = read_files(tables / "zh-en", objectives)
-    found = Measures.from_trials([Protocol(budget=budget).measures(order, zh_en) for order in orders])
+    found = collect(Protocol(budget=budget).measures(order, zh_en) for order in orders)
     for name, (mean, sd) in expected.items():
         digits = 4 if name == "fb" else 2
-        assert round(found.mean_and_sd(name)[0], digits) == mean
-        assert sd is None or round(found.mean_and_sd(name)[1], digits) == sd
+        assert round(found[name].mean(), digits) == mean
+        assert sd is None or round(found[name].std(), digits) == sd
 
 
 def test_ours_stand_beside_the_papers(

@@ -17,7 +17,6 @@ from fiesta_allennlp.documents.archive_server import load_predictor, predict_ann
 from fiesta_allennlp.documents.document_selection import parse_systems
 from fiesta_allennlp.documents.system import System
 from tests import warm
-from tests.commands.documents.conftest import DEFAULT
 from tests.conftest import classifier_config, write_all_reviews, write_reviews
 from tests.run_files import summary_of
 
@@ -56,7 +55,6 @@ def test_an_archive_is_asked_as_any_other_system(archive: Path, tmp_path: Path, 
     call.done(f"able={archive}", poor, *options)
     summary = summary_of(tmp_path / "run")
     assert (summary["best"], summary["metric"]) == ("able", "f_measure")
-    assert summary["belief"] == {**DEFAULT, "average": "binary"}
     able = summary["candidates"][0]
     assert able["measure"] > 0.8
     assert able["num_queries"] == able["num_evaluations"]

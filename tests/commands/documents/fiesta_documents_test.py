@@ -106,6 +106,7 @@ def test_the_posterior_of_the_paper_is_for_one_f_measure(choices: Choices, run: 
         ["--budget", 30],
         ["--max-evaluations", 60, "--documents-order", "independent", "--stop", "early_looks"],
         ["--strategy", "non_adaptive_fc"],
+        ["--strategy", '{"type": "top_two", "belief": "paired_measure"}'],
     ],
 )
 def test_the_default_posterior_goes_with_other_options(choices: Choices, run: Path, options: List[Any]) -> None:
@@ -115,16 +116,8 @@ def test_the_default_posterior_goes_with_other_options(choices: Choices, run: Pa
     assert summary["stopped_by"] == ("budget" if "--budget" in options else "confidence")
     if "--batch-size" in options:
         assert summary["strategy"]["stop"] == {"type": "enough_documents", "batch_size": 4}
+    if "--budget" not in options and "--stop" not in options:
         assert min(entry["num_documents"] for entry in summary["candidates"]) >= 12
-
-
-def test_a_belief_in_the_strategy_is_about_the_metric_too(choices: Choices, run: Path) -> None:
-    strategy = json.dumps({"type": "top_two", "belief": "paired_measure"})
-    choices.begin(choices.programs(), "--strategy", strategy)
-    summary = summary_of(run)
-    assert summary["belief"] == {**DEFAULT, "average": "accuracy"}
-    assert summary["strategy"]["stop"] == {"type": "enough_documents"}
-    assert min(entry_of(run, name)["num_evaluations"] for name in ("a", "b")) >= 12
 
 
 def test_a_dry_run_asks_nothing_and_writes_nothing(choices: Choices) -> None:
@@ -162,7 +155,7 @@ def num_answers(run: Path) -> int:
         return 0
 
 
-def test_kills_in_the_middle_lose_nothing_and_cost_nothing_twice(choices: Choices, run: Path, call: Call) -> None:
+def test_kills_in_the_middle_lose_nothing_and_cost_nothing_twice(choices: Choices, run: Path) -> None:
     """`kill -9` to the parent at random moments; the final store equals that of an uninterrupted selection."""
     whole = replace(choices, root=run.with_name("whole"), run=run.with_name("whole") / "run")
     whole.root.mkdir()
@@ -178,7 +171,7 @@ def test_kills_in_the_middle_lose_nothing_and_cost_nothing_twice(choices: Choice
         process.kill()
         process.communicate()
         arguments = ["-s", run, "--recover"]
-    call.done(*arguments)
+    choices.call.done(*arguments)
     assert scores_of(run) == scores_of(whole.run)
     assert num_answers(run) == num_answers(whole.run)
     summary = summary_of(run)

@@ -11,7 +11,6 @@ from fiesta_allennlp import report
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.documents.choice import DocumentsResult
 from fiesta_allennlp.reports.words import selection_in_words
-from tests.commands.documents.conftest import Choices
 
 
 @pytest.fixture
@@ -23,15 +22,14 @@ def files(root: Path) -> Dict[str, bytes]:
     return {str(path): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
-def test_a_report_tells_what_the_selection_told(choices: Choices, run: Path, tmp_path: Path) -> None:
-    choices.begin(choices.programs(), "--belief", "paired_measure")
-    before = files(run)
-    told = report(run, output=tmp_path / "report")
-    assert files(run) == before
+def test_a_report_tells_what_the_selection_told(made: Path, tmp_path: Path) -> None:
+    before = files(made)
+    told = report(made, output=tmp_path / "report")
+    assert files(made) == before
     for candidate in told.result.candidates:
         assert candidate.measure is not None and candidate.interval is not None
         assert candidate.interval[0] < candidate.measure <= candidate.interval[1]
-    assert told.decision == selection_in_words(DocumentsResult.read(run))
+    assert told.decision == selection_in_words(DocumentsResult.read(made))
     there = {path.name for path in (tmp_path / "report").rglob("*") if path.is_file()}
     assert there == {"report.html", "table.tex", "table.csv", "scores.csv", "path.pdf"}
 

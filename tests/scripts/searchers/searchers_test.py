@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.stats import norm
-from searchers import Points
-from searchers.covariances import (
+from gaussian_processes import (
+    Points,
     Prediction,
     expected_hypervolume_improvement,
     expected_improvement,
@@ -14,7 +13,8 @@ from searchers.covariances import (
     pareto_front,
     predict,
 )
-from searchers.gaussian_process import expected_influence, predict_harmonic, scale_to_unit
+from scipy.stats import norm
+from searchers import expected_influence, predict_harmonic, scale_to_unit
 
 
 def on_a_line(*places: float) -> Points:

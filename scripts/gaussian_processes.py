@@ -9,14 +9,28 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
-from searchers.base import Points
+NEIGHBOURS = 1 / 7
+"""The share of all points that a point has as neighbours in a graph, on average."""
 
-LAPLACIAN_JITTER = 1e-9
-"""Added to a graph's Laplacian, which is singular where no labelled point can be reached."""
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """All points that a search can run.
+
+    Two records are equal only if they are the same object, so that what depends on the inputs alone is computed once.
+
+    Attributes:
+        inputs: every input scaled to [0, 1]. Shape: `(num_points, num_inputs)`.
+    """
+
+    inputs: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.inputs)
 
 
 @lru_cache(maxsize=4)
-def kernel_matrix(points: Points, kernel: str, length_scale: float) -> np.ndarray:
+def kernel_matrix(points: Points, kernel: str = "matern", length_scale: float = 1.0) -> np.ndarray:
     """Compute the covariances of all pairs of points, 1 on the diagonal.
 
     With r the distance over the length scale, `matern` (5/2) is (1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r) and `rbf`
@@ -57,11 +71,17 @@ def are_neighbours(points: Points, share: float) -> np.ndarray:
 
 @lru_cache(maxsize=4)
 def graph_covariance(
-    points: Points, kernel: str, length_scale: float, share: float, beta: float, sigma: float
+    points: Points,
+    kernel: str = "matern",
+    length_scale: float = 1.0,
+    share: float = NEIGHBOURS,
+    beta: float = 0.5,
+    sigma: float = 10.0,
 ) -> np.ndarray:
     """Compute the covariance of the finite-set Gaussian process of Zhang and Duh (2020), section 5.3.
 
-    It is (2 beta (Delta + I / sigma^2))^-1. Shape: `(num_points, num_points)`.
+    With Delta the Laplacian of the graph, it is (2 beta (Delta + I / sigma^2))^-1. With a larger `beta`, a point may
+    differ less from the prior's mean, and with a larger `sigma` more. Shape: `(num_points, num_points)`.
     """
     delta = laplacian(points, kernel, length_scale, share)
     return np.linalg.inv(2 * beta * (delta + np.eye(len(points)) / sigma**2))
