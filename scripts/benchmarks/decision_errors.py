@@ -14,7 +14,7 @@ from itertools import permutations
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
-from common import BENCHMARKS, append_rows, make_parser, print_table, rule_id, start_call
+from common import RESULTS, append_rows, make_parser, print_table, rule_id, start_call
 from published_scores import Problem, read_problems
 from real_results import SETS, TUNED
 from scipy import stats
@@ -24,7 +24,7 @@ from fiesta_allennlp.choosing.probability.batch import NUM_STARTS, Batch, Rules,
 from fiesta_allennlp.choosing.probability.task_leads import TaskModel, choose_task
 from fiesta_allennlp.choosing.t_tests import tell_apart
 
-RESULTS = BENCHMARKS / "results" / "decision_errors.csv"
+PATH = RESULTS / "decision_errors.csv"
 CONFIDENCE, NUM_TASKS, MAX_RUNS_EACH, SEEDS_EVERYWHERE = 0.95, (3, 5), 50, 10
 MAX_SD_RATIO = 4.0
 SELECTIONS_AT_ONCE = 100
@@ -356,7 +356,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     for new in measure(problems, args.only, args.selections, seed):
         print_table(HEADINGS, [row.cells for row in new])
         if args.record:
-            append_rows(new, RESULTS)
+            append_rows(new, PATH)
 
 
 if __name__ == "__main__":
