@@ -128,7 +128,7 @@ def shared_data() -> Path:
     return path
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A real Ray cluster of a head without room for work and one node, which says that it has a GPU. This process is
     connected to it, so that all executors share Ray's workers, which take seconds to start."""
@@ -177,7 +177,7 @@ def node_state() -> str:
     return subprocess.run(["sinfo", "--noheader", "--format=%T"], capture_output=True, text=True).stdout.strip()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def slurm_daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSlurm]:
     """A real Slurm of one node on this machine, if it is installed; with accounting, if that is."""
     root, script = tmp_path_factory.mktemp("slurm"), REPOSITORY / "scripts" / "local_slurm.sh"

@@ -42,19 +42,15 @@ def read_jsonnet(
             containers = {path: value for path, value in values.items() if isinstance(value, (dict, list))}
             changes = json.loads(_evaluate(f"{json.dumps(containers)} + ({overrides})", variables or {}))  # for `+:`
     except (RuntimeError, ValueError) as error:
-        raise ConfigError(f"{label} is not valid Jsonnet: {_first_reason(str(error))}") from error
+        reason, *trace = str(error).strip().splitlines()
+        place = f" ({trace[0].split()[0]})" if trace else ""
+        raise ConfigError(f"{label} is not valid Jsonnet: {reason}{place}") from error
     if not isinstance(changes, dict):
         raise ConfigError(f'{label}: overrides must be an object such as {{"trainer.num_epochs": 5}}.')
     try:
         return apply_overrides(content, changes)
     except ConfigError as error:
         raise ConfigError(f"{label}: {error}") from error
-
-
-def _first_reason(message: str) -> str:
-    """Return the message of Jsonnet in one line: its first line, and the place where its trace begins."""
-    reason, *trace = message.strip().splitlines()
-    return f"{reason} ({trace[0].split()[0]})" if trace else reason
 
 
 def _evaluate(source: Union[Path, str], variables: Mapping[str, str]) -> str:

@@ -106,13 +106,13 @@ def _outcome(report: Report) -> str:
     verb += f" as within {result.margin:g} of the best" if result.decided and result.margin else ""
     chance = probability_text(best.prob_within_margin)
     probability = "" if best.prob_within_margin is None else f" with probability {chance}"
-    text = f"{after}, {best.name} {verb}{probability} ({_numbers(best, report)})"
+    text = f"{after}, {best.name} {verb}{probability} ({_numbers(best, result)})"
     if rival is not None:
-        text += f"; the runner-up was {rival.name} ({_numbers(rival, report)}"
+        text += f"; the runner-up was {rival.name} ({_numbers(rival, result)}"
         comparison = next((c for c in report.comparisons if c.second == rival.name and c.interval is not None), None)
         if comparison is not None:
-            difference = number_text(comparison.mean_difference, report.decimals, sign="+")
-            interval = interval_text(comparison.interval, report.decimals)
+            difference = number_text(comparison.mean_difference, result.decimals, sign="+")
+            interval = interval_text(comparison.interval, result.decimals)
             text += f"; mean difference {difference}, 95% interval {interval}"
         text += ")"
     if result.single_runs_wrong is not None:
@@ -150,12 +150,12 @@ def _data(result: Result) -> Tuple[str, str]:
     return scored, "new splits and seeds of the same data, not to new data"
 
 
-def _numbers(candidate: Any, report: Report) -> str:
+def _numbers(candidate: Any, result: Result) -> str:
     """Return the scores of a candidate in a few words."""
-    if report.result.by_documents:
+    if result.by_documents:
         return f"{number_text(candidate.measure)} on {count_text(candidate.num_documents, 'document')}"
-    sd = "" if candidate.sd is None else f", sd {number_text(candidate.sd, report.decimals)}"
-    return f"mean {number_text(candidate.mean, report.decimals)}{sd}, {count_text(candidate.num_evaluations, 'run')}"
+    sd = "" if candidate.sd is None else f", sd {number_text(candidate.sd, result.decimals)}"
+    return f"mean {number_text(candidate.mean, result.decimals)}{sd}, {count_text(candidate.num_evaluations, 'run')}"
 
 
 def _cite(name: str) -> str:

@@ -19,13 +19,7 @@ from fiesta_allennlp.reports import words
 from fiesta_allennlp.reports.confirmation_report import confirmation_in_words
 from fiesta_allennlp.selecting.provenance import BROUGHT_CAUTION
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
-from fiesta_allennlp.selecting.results.candidate_table import (
-    Printable,
-    TerminalLines,
-    candidate_table,
-    num_decimals,
-    show,
-)
+from fiesta_allennlp.selecting.results.candidate_table import Printable, TerminalLines, candidate_table, show
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import with_everybody
 from fiesta_allennlp.selecting.store import Meta
@@ -172,7 +166,7 @@ class Report(Printable):
     def decision(self) -> Tuple[str, ...]:
         """The decision, and what it rests on, sentence by sentence."""
         if self.is_pair:
-            sentences = words.decision_in_words(self.result, pair=self.comparisons[0].in_words(self.decimals))
+            sentences = words.decision_in_words(self.result, pair=self.comparisons[0].in_words(self.result.decimals))
         else:
             sentences = (
                 words.selection_in_words(self.result) if self.is_selection else words.decision_in_words(self.result)
@@ -200,11 +194,6 @@ class Report(Printable):
         """The values of candidates that are trials of a study."""
         trials = trials_of({candidate.name: candidate for candidate in self.stored_candidates})
         return tuple(f"{name}: {Point(trials[name].values).text}" for name in self.history.candidates if name in trials)
-
-    @cached_property
-    def decimals(self) -> int:
-        """The decimals of scores in all tables and sentences."""
-        return num_decimals(self.result.candidates)
 
     @cached_property
     def path(self) -> Tuple[PathPoint, ...]:

@@ -172,7 +172,7 @@ def render_html(report: Report, pictures: Mapping[str, Any]) -> str:
     tables = {
         "confirmation": confirmation_table(report.confirmations),
         "tasks": task_table(report.result, HTML),
-        "differences": Table.of(difference_columns(report.decimals), report.comparisons),
+        "differences": Table.of(difference_columns(report.result.decimals), report.comparisons),
     }
     return render_file(
         "report.html.j2",

@@ -238,16 +238,13 @@ def missed_runs_text(candidate: Any) -> str:
 
 def time_forecast_text(forecast: TimeForecast) -> str:
     """Return what can be decided in the hours of `--max-hours`, without a full stop."""
-    low, median, high = (_hours_text(hours) for hours in (forecast.low, forecast.median, forecast.high))
+    times = forecast.low, forecast.median, forecast.high
+    low, median, high = (f"{hours:.{0 if hours >= 10 else 1}f}" for hours in times)
     chance = chance_text(forecast.prob_decided)
     return (
         f"Time for {count_text(forecast.num_runs, 'run')} in {forecast.max_hours:g} h: decided by then with "
         f"probability {chance}; expected after {median} h (5-95%: {low} to {high} h)"
     )
-
-
-def _hours_text(hours: float) -> str:
-    return f"{hours:.{0 if hours >= 10 else 1}f}"
 
 
 def share_text(value: Optional[float]) -> str:

@@ -61,10 +61,8 @@ def end_this_tree() -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def end_tree(root: Optional[int]) -> None:
+def end_tree(root: int) -> None:
     """End what a dead root left running: its group keeps its number until the last process of it has ended."""
-    if not root:
-        return
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(root, signal.SIGKILL)
     end_below(root)
@@ -73,11 +71,13 @@ def end_tree(root: Optional[int]) -> None:
 def end_below(root: int) -> None:
     """Kill all programs with the mark of a root, which may be this process or one that has died; and all descendants of
     this process, if it is the root. Those that are just being started have no environment yet, and are waited for."""
+    is_adopting = root == os.getpid() and root in _adopting_roots
+    if is_adopting and not _has_children():  # an orphan would be a child: no need to look through the whole machine
+        return
     start = psutil.Process().create_time()
     for _ in range(MAX_SEARCHES):
         processes = [process for process in psutil.process_iter() if process.pid not in (root, os.getpid())]
         environments = {process: _environment(process) for process in processes if _is_alive(process)}
-        is_adopting = root == os.getpid() and root in _adopting_roots
         descendants = psutil.Process().children(recursive=True) if is_adopting else []
         to_kill = [
             process
@@ -92,6 +92,15 @@ def end_below(root: int) -> None:
             if not any(_may_be_starting(process, start) for process in without_environment):
                 return
             time.sleep(START_SECONDS)
+
+
+def _has_children() -> bool:
+    """Return whether a child of this process is running, or has ended and was not waited for."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def end_orphaned_trees() -> None:

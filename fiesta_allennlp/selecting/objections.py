@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Callable, Collection, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Collection, Dict, Iterable, Iterator, List, Mapping, Sequence
 
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.metrics import have_two_units
@@ -101,8 +101,3 @@ def allow_option(group: str, objections: Sequence[Objection] = OBJECTIONS) -> An
     names = tuple(objection.name for objection in objections)
     kind: Dict[str, Any] = {"choices": names, "is_repeated": True, "is_added": True, "is_rare": True}
     return option((), f"accept what is refused otherwise; {accepted}", group=group, metavar="NAME", **kind)
-
-
-def kept_allowances(allowed: Collection[str]) -> Tuple[str, ...]:
-    """Return the names of those objections that a selection remembers to be allowed."""
-    return tuple(objection.name for objection in OBJECTIONS if objection.is_kept and objection.name in allowed)

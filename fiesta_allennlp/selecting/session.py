@@ -19,10 +19,8 @@ from fiesta_allennlp.core.options import changed_options, settings_to_json
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.selecting import objections, provenance, workspace
 from fiesta_allennlp.selecting.loop import Display, Listener, SelectionLoop
-from fiesta_allennlp.selecting.provenance import package_source
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.store import COMMAND_BY_KIND, Meta, RunStore, check_store_not_lost
-from fiesta_allennlp.selecting.workspace import write_csv
 from fiesta_allennlp.version import __version__
 
 
@@ -212,7 +210,8 @@ class _Session:
             raise StoreError(f"{root}: resume this selection with {full_command(COMMAND_BY_KIND[meta.kind])}{of}.")
         replaced: dict[str, Any] = {}
         if "allow" in stored_settings:
-            replaced["allow"] = objections.kept_allowances(stored_settings["allow"])
+            kept = {objection.name for objection in objections.OBJECTIONS if objection.is_kept}
+            replaced["allow"] = tuple(name for name in stored_settings["allow"] if name in kept)
         if str(new_settings.get("seed")) == meta.seed:
             new_settings = {name: value for name, value in new_settings.items() if name != "seed"}
         settings = meta.to_settings(family.settings_class, new_settings, **replaced)
@@ -243,7 +242,7 @@ class _Session:
                 kind=selection.name,
                 settings=settings_to_json(settings),
                 version=__version__,
-                source=asdict(package_source()),
+                source=asdict(provenance.package_source()),
                 seed=seed,
                 environments=provenance.append_environment(meta.environments, environment),
                 changes=(*meta.changes, *changes),
@@ -256,7 +255,7 @@ class _Session:
         store.check_ownership()
         try:
             selection.conclude(history, result)
-            write_csv(store.rows(), self.directory.evaluations_csv)
+            workspace.write_csv(store.rows(), self.directory.evaluations_csv)
             store.check_ownership()
             result.write()
         except OSError as error:

@@ -153,12 +153,6 @@ def split_table_argument(settings: Mapping[str, Any], table: Any, name: str) -> 
     return values, table
 
 
-NO_SECONDS = (
-    "--max-hours needs the duration of a run. Pass --seconds, or name the column of the table that has it: --columns "
-    "seconds=NAME."
-)
-
-
 SEED_HELP = "the simulation (default: random, recorded)"
 
 

@@ -234,9 +234,9 @@ def prob_best(distributions: Sequence[EmpiricalDistribution], margin: float = 0.
         ConfigError: where `margin` is negative or infinite.
     """
     check_margin(margin)
-    edges = cell_edges(distributions)
+    sorted_log_odds = np.sort(np.concatenate([distribution.log_odds for distribution in distributions]))
+    edges = _thin(sorted_log_odds)  # between which all quantities are integrated
     if margin > 0:
-        sorted_log_odds = np.sort(np.concatenate([distribution.log_odds for distribution in distributions]))
         edges = np.union1d(edges, _thin(np.sort(_shift_log_odds(sorted_log_odds, -margin))))
     own_cdf = cdf_at(distributions, edges)
     others_cdf = own_cdf if margin == 0 else cdf_at(distributions, _shift_log_odds(edges, margin))
@@ -245,11 +245,6 @@ def prob_best(distributions: Sequence[EmpiricalDistribution], margin: float = 0.
     products = [product_of_others(others_cdf[:, :-1] + node * cdf_steps) for node in GAUSS_NODES]
     result = (np.diff(own_cdf, axis=1) * (products[0] + products[1]) / 2).sum(axis=1)
     return np.clip(result, 0, 1) if margin > 0 else result / result.sum()
-
-
-def cell_edges(distributions: Sequence[EmpiricalDistribution]) -> np.ndarray:
-    """The log odds between which all quantities are integrated, ascending."""
-    return _thin(np.sort(np.concatenate([distribution.log_odds for distribution in distributions])))
 
 
 def _thin(draws: np.ndarray) -> np.ndarray:

@@ -164,12 +164,12 @@ def columns_of(result: Any, output: str) -> List[Column]:
 
 def candidate_table(result: Any, output: str = TERMINAL, *, title: Optional[str] = None) -> Table:
     """Return the table of the candidates of a result as an output shows it, the best one first."""
-    columns, decimals = columns_of(result, output), num_decimals(result.candidates)
+    columns = columns_of(result, output)
     names = {"candidate": result.words.candidate, "metric": result.metric_name, "margin": result.margin}
     pending = "running" if result.running else "pending"
     return Table(
         headings=[column.heading.format(**names, pending=pending) for column in columns],
-        rows=[[column.text_of(candidate, decimals) for column in columns] for candidate in result.ranked],
+        rows=[[column.text_of(candidate, result.decimals) for column in columns] for candidate in result.ranked],
         title=title,
     )
 

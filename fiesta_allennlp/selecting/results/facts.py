@@ -17,7 +17,6 @@ from fiesta_allennlp.core.records import Evaluation, History
 from fiesta_allennlp.core.texts import chance_text, count_text, duration_text, probability_text
 from fiesta_allennlp.selecting.results import verdict
 from fiesta_allennlp.selecting.results.candidate_result import CollapsedRuns, find_collapsed_runs
-from fiesta_allennlp.selecting.results.candidate_table import num_decimals
 
 JSON, NEXT, STATE, NOTES = "json", "next", "state", "notes"
 """The outputs: JSON, `fiesta next`, the state of a selection in status and report, and notes below."""
@@ -224,7 +223,7 @@ def _describe_constant(result: Any) -> Iterator[str]:
 def _describe_loss(result: Any) -> Iterator[str]:
     """State what choosing the leader now costs. A cost that the decimals of the scores do not show is less than the
     last of them."""
-    loss, digits = result.expected_loss, num_decimals(result.candidates)
+    loss, digits = result.expected_loss, result.decimals
     if _is_open(result) and loss is not None:
         unit = 10.0**-digits
         cost = f"less than {unit:.{digits}f}" if loss < unit else f"at least {loss:.2g}"

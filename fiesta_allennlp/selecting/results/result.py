@@ -18,7 +18,7 @@ from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.selecting.provenance import MachineRuns, count_machine_runs
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, SeenLead
-from fiesta_allennlp.selecting.results.candidate_table import JSON, Printable, candidate_values
+from fiesta_allennlp.selecting.results.candidate_table import JSON, Printable, candidate_values, num_decimals
 from fiesta_allennlp.selecting.results.facts import DecisionFacts, computed_facts, fact_values, prob_first_wins
 from fiesta_allennlp.selecting.results.verdict import smallest_set
 from fiesta_allennlp.version import __version__
@@ -213,6 +213,11 @@ class Result(DecisionFacts, Printable):
             return candidate.name != self.leading, candidate.withdrawn, -gain
 
         return tuple(sorted(self.candidates, key=rank_key))
+
+    @cached_property
+    def decimals(self) -> int:
+        """The decimals of scores in all tables and sentences."""
+        return num_decimals(self.candidates)
 
     @property
     def compared(self) -> Tuple[Any, ...]:

@@ -20,7 +20,7 @@ from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.texts import count_text, number_text, probability_text
 from fiesta_allennlp.selecting.objections import find_questions
-from fiesta_allennlp.selecting.results.candidate_table import HTML, TERMINAL, Table, num_decimals
+from fiesta_allennlp.selecting.results.candidate_table import HTML, TERMINAL, Table
 
 EQUAL_SDS = 0.5
 """Candidates whose means differ by less than this share of the run-to-run sd are equal."""
@@ -248,8 +248,8 @@ def describe_tasks(result: Any) -> Iterator[str]:
 def task_table(result: Any, output: str = TERMINAL) -> Table:
     """Return a row for each task: means, the leader, the one without this task, and its share of the lead."""
     names = [candidate.name for candidate in result.ranked if not candidate.withdrawn][: MAX_MEANS[output]]
-    digits, is_narrow = num_decimals(result.candidates), output == TERMINAL
-    means = [[number_text(each.means.get(name), digits) for name in names] for each in result.tasks]
+    is_narrow = output == TERMINAL
+    means = [[number_text(each.means.get(name), result.decimals) for name in names] for each in result.tasks]
     rows = [
         [each.task, *own_means, each.leader, each.winner_without, number_text(each.share_of_lead, 2)]
         for each, own_means in zip(result.tasks, means, strict=True)

@@ -15,7 +15,7 @@ from fiesta_allennlp.tables.simulation.outlook import Outlook, find_best
 from fiesta_allennlp.tables.simulation.problems import prepare_plan
 from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
 from fiesta_allennlp.tables.simulation.simulator import OnRepetitions, Simulator, prepare_simulator
-from fiesta_allennlp.tables.table_settings import NO_SECONDS, PlanSettings, ReplaySettings
+from fiesta_allennlp.tables.table_settings import PlanSettings, ReplaySettings
 
 MARGIN_SHARES = (0.2, 0.4)
 """Margins to compare, in run-to-run sds; rounded to one digit."""
@@ -186,7 +186,8 @@ def plan(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda numbe
     margins = larger_margins(simulator.source.noise_sd or 0.0, simulator.margin) if rule.belief.has_margin else []
     max_seconds = None if settings.max_hours is None else 3600 * settings.max_hours * settings.workers
     if max_seconds is not None and not simulator.source.knows_seconds:
-        raise ConfigError(NO_SECONDS)
+        remedy = "Pass --seconds, or name the column of the table that has it: --columns seconds=NAME."
+        raise ConfigError(f"--max-hours needs the duration of a run. {remedy}")
 
     default, *outlooks = simulator.run(
         settings.repetitions, margins=margins, max_seconds=max_seconds, on_repetitions=on_repetitions

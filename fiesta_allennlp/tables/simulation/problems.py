@@ -71,10 +71,8 @@ class ScorePreset(ScoreSource):
             rng = score_rngs[name]
             effects = shared if sampling.shared_splits else rng.normal(0, self.split_sd, length)
             scores[name] = mean + effects + self.noise(name, rng, length)
-        if sampling.shared_splits:
-            splits: Mapping[str, np.ndarray] = dict.fromkeys(scores, np.arange(length))
-        else:
-            splits = number_splits(dict.fromkeys(scores, length))
+        shared_numbers, own_numbers = dict.fromkeys(scores, np.arange(length)), dict.fromkeys(scores, length)
+        splits = shared_numbers if sampling.shared_splits else number_splits(own_numbers)
         return DrawnScores(splits, scores, self.name, seconds=dict.fromkeys(scores, self.seconds))
 
 
@@ -158,17 +156,10 @@ def prepare_plan(settings: table_settings.PlanSettings) -> Simulator:
 
 
 def _describe_by_numbers(settings: table_settings.PlanSettings) -> ScorePreset:
-    names = [
-        f"candidate {number + 1}" for number in range(settings.candidates or table_settings.DEFAULT_NUM_CANDIDATES)
-    ]
-    means = {name: BEST_MEAN - (settings.gap or 0.0) * bool(number) for number, name in enumerate(names)}
-    return ScorePreset(
-        "the numbers",
-        means,
-        split_sd=settings.split_sd or 0.0,
-        seconds=settings.seconds or 0.0,
-        noise_sd=settings.sd or 0.0,
-    )
+    numbers = range(settings.candidates or table_settings.DEFAULT_NUM_CANDIDATES)
+    means = {f"candidate {number + 1}": BEST_MEAN - (settings.gap or 0.0) * bool(number) for number in numbers}
+    split_sd, seconds, noise_sd = (value or 0.0 for value in (settings.split_sd, settings.seconds, settings.sd))
+    return ScorePreset("the numbers", means, split_sd=split_sd, seconds=seconds, noise_sd=noise_sd)
 
 
 def _read_selection(settings: table_settings.PlanSettings, root: Path) -> Tuple[PosteriorScores, Mapping[str, Any]]:
