@@ -53,14 +53,14 @@ class ReportedMetrics:
         numbers = {name: value for name, value in self.values.items() if is_number(value)}
         return {name: value for name, value in numbers.items() if abs(value) <= sys.float_info.max}
 
-    def meant_name(self, name: str) -> str:
-        """Return the number that is probably meant by a name: the most similar one, or the only one; else `NAME`."""
-        names = list(self.numbers)
-        return next(iter(near_names(name, names) or (names if len(names) == 1 else ["NAME"])))
-
 
 def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def to_plain_metrics(metrics: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return the metrics with Python's numbers instead of scalars of numpy or torch."""
+    return {name: value.item() if getattr(value, "shape", None) == () else value for name, value in metrics.items()}
 
 
 @dataclass(frozen=True)
@@ -141,12 +141,13 @@ class CandidateRun(Evaluator):
         (directory / RUN_FILE).unlink(missing_ok=True)
 
     def remedy(self, directory: Path) -> str:
-        """Return the option that resumes a selection whose run did not report the metric."""
+        """Return the option that resumes a selection whose run did not report the metric. It names the number that is
+        probably meant: the most similar one, or the only one; else `NAME`."""
         try:
-            reported = ReportedMetrics(read_json(directory / RUN_FILE)["metrics"])
+            names = list(ReportedMetrics(read_json(directory / RUN_FILE)["metrics"]).numbers)
         except (OSError, ValueError, TypeError, KeyError):
             return ""
-        name = reported.meant_name(self.metric_name)
+        name = next(iter(near_names(self.metric_name, names) or (names if len(names) == 1 else ["NAME"])))
         return " ".join(["", *option_words("metric", Metric(name, minimise=bool(error_word(name))).option_text)])
 
     def salvage(self, request: Request, directory: Path) -> Optional[Evaluation]:

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence, Type, Union
 
-from fiesta_allennlp.candidates.candidate import AnyCandidate, CandidateRun, ReportedMetrics
+from fiesta_allennlp.candidates.candidate import AnyCandidate, CandidateRun, ReportedMetrics, to_plain_metrics
 from fiesta_allennlp.candidates.config import Config, evaluation_config, leaves_of, official_paths, readers_of
 from fiesta_allennlp.candidates.pool import Division, Preparation
 from fiesta_allennlp.candidates.programs import program  # noqa: F401, registers its type
@@ -32,9 +32,8 @@ class CandidateTypeRun(CandidateRun):
     def make_run(self, request: Request, directory: Path) -> ReportedMetrics:
         candidate: Any = type_of(self.config)
         result = candidate.run(request, directory)
-        metrics = flatten(result if isinstance(result, Mapping) else {self.metric: result})
-        values = {name: value.item() if getattr(value, "shape", None) == () else value for name, value in metrics}
-        return ReportedMetrics(values, "the value that run() returned")
+        metrics = dict(flatten(result if isinstance(result, Mapping) else {self.metric: result}))
+        return ReportedMetrics(to_plain_metrics(metrics), "the value that run() returned")
 
 
 class CandidateType(AnyCandidate):

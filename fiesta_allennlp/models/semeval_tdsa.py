@@ -1,10 +1,9 @@
 """Target-dependent sentiment from the XML files of SemEval-2014 task 4: the format, the tokenizer and the reader."""
 
 import re
-from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Optional, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
 from xml.etree import ElementTree
 
 from allennlp.common.checks import ConfigurationError
@@ -40,27 +39,9 @@ class WordTokenizer(Tokenizer):
 POLARITIES = ("positive", "negative", "neutral", "conflict")
 
 
-@dataclass(frozen=True)
-class AspectTerm:
-    """An opinion target: `text[start:end]` of its sentence, with the polarity towards it."""
-
-    term: str
-    polarity: str
-    start: int
-    end: int
-
-
-@dataclass
-class Sentence:
-    """A sentence with its aspect terms, in the order of the file."""
-
-    sentence_id: str
-    text: str
-    terms: List[AspectTerm] = field(default_factory=list)
-
-
-def read_sentences(path: Union[str, PathLike]) -> List[Sentence]:
-    """Read all sentences of a file, including those without aspect terms. A `DataError` names file and sentence."""
+def read_terms(path: Union[str, PathLike]) -> Iterator[Dict[str, Any]]:
+    """Yield the aspect terms of a file, each as the arguments of `SemEvalTdsaReader.text_to_instance`. A `DataError`
+    names file and sentence."""
     try:
         root = ElementTree.fromstring(Path(path).read_bytes())
     except OSError as error:
@@ -72,38 +53,32 @@ def read_sentences(path: Union[str, PathLike]) -> List[Sentence]:
         raise DataError(f"{path} is not well-formed XML: {error}.") from error
     if root.tag != "sentences":
         raise DataError(f"{path}: the root element must be <sentences> but is <{root.tag}>.")
-    return [
-        _parse_sentence(element, f"{path}, sentence {number}")
-        for number, element in enumerate(root.iter("sentence"), 1)
-    ]
+    for number, sentence in enumerate(root.iter("sentence"), 1):
+        where, sentence_id, text = f"{path}, sentence {number}", sentence.get("id"), sentence.find("text")
+        if sentence_id is None:
+            raise DataError(f"{where}: <sentence> has no attribute 'id'.")
+        where += f" ('{sentence_id}')"
+        if text is None:
+            raise DataError(f"{where}: <sentence> has no <text>.")
+        for term in sentence.iter("aspectTerm"):
+            yield {**_parse_term("".join(text.itertext()), term, where), "sentence_id": sentence_id}
 
 
-def _parse_sentence(element: ElementTree.Element, where: str) -> Sentence:
-    sentence_id, text = element.get("id"), element.find("text")
-    if sentence_id is None:
-        raise DataError(f"{where}: <sentence> has no attribute 'id'.")
-    where += f" ('{sentence_id}')"
-    if text is None:
-        raise DataError(f"{where}: <sentence> has no <text>.")
-    sentence = Sentence(sentence_id, "".join(text.itertext()))
-    sentence.terms += (_parse_term(sentence.text, term, where) for term in element.iter("aspectTerm"))
-    return sentence
-
-
-def _parse_term(text: str, element: ElementTree.Element, where: str) -> AspectTerm:
+def _parse_term(text: str, element: ElementTree.Element, where: str) -> Dict[str, Any]:
     try:
-        term, polarity = element.attrib["term"], element.attrib["polarity"]
+        target, label = element.attrib["term"], element.attrib["polarity"]
         start, end = int(element.attrib["from"]), int(element.attrib["to"])
     except KeyError as error:
         raise DataError(f"{where}: <aspectTerm> has no attribute {error}.") from None
     except ValueError as error:
         raise DataError(f"{where}: 'from' and 'to' must be whole numbers: {error}.") from None
-    if polarity not in POLARITIES:
-        raise DataError(f"{where}: 'polarity' must be one of {', '.join(POLARITIES)} but is '{polarity}'.")
+    if label not in POLARITIES:
+        raise DataError(f"{where}: 'polarity' must be one of {', '.join(POLARITIES)} but is '{label}'.")
     try:
-        return AspectTerm(term, polarity, *_target_span(text, term, start, end))
+        _target_span(text, target, start, end)
     except DataError as error:
         raise DataError(f"{where}: {error}") from None
+    return {"text": text, "target": target, "start": start, "end": end, "label": label}
 
 
 TEXT_INPUTS = ("left", "target", "right", "text")
@@ -151,23 +126,11 @@ class SemEvalTdsaReader(DatasetReader):
         self._keep_conflict = keep_conflict
 
     def _read(self, file_path: str) -> Iterable[Instance]:
-        sentence_terms = [
-            (sentence, term)
-            for sentence in read_sentences(file_path)
-            for term in sentence.terms
-            if self._keep_conflict or term.polarity != "conflict"
-        ]
-        if not sentence_terms:
+        terms = [term for term in read_terms(file_path) if self._keep_conflict or term["label"] != "conflict"]
+        if not terms:
             raise DataError(f"{file_path} contains no aspect terms (keep_conflict: {self._keep_conflict}).")
-        for sentence, term in self.shard_iterable(sentence_terms):
-            yield self.text_to_instance(
-                sentence.text,
-                term.term,
-                start=term.start,
-                end=term.end,
-                label=term.polarity,
-                sentence_id=sentence.sentence_id,
-            )
+        for term in self.shard_iterable(terms):
+            yield self.text_to_instance(**term)
 
     def text_to_instance(
         self,

@@ -210,7 +210,8 @@ class TaggedColumnsReader(DatasetReader):
         if not any(map(self._begins_document, lines)):
             documents = [[sentence] for document in documents for sentence in document]
         for document in documents:
-            name = _document_digest(document)
+            text = "\n".join(" ".join(sentence.words) for sentence in document)
+            name = hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
             for sentence in document:
                 sentence.document = name
                 tag_error = first_error(sentence.tags, self._encoding) if self._encoding is not None else None
@@ -290,8 +291,3 @@ def _read_text(path: Union[str, PathLike]) -> str:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise DataError(f"{path}, line {line}: not UTF-8: {error.reason}. Save the file as UTF-8.") from error
-
-
-def _document_digest(document: Sequence[Sentence]) -> str:
-    text = "\n".join(" ".join(sentence.words) for sentence in document)
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]

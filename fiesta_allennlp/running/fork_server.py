@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 from concurrent.futures import Future, TimeoutError, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import connection, util
 from multiprocessing.connection import Connection
 from typing import Any, Callable, Collection, Dict, Iterator, Mapping, Optional, Sequence
@@ -105,26 +105,19 @@ class ProcessCall(Future[Any]):
         threading.Thread(target=self._wait_for_end, args=(reader, timeout), daemon=True).start()
 
     def _wait_for_end(self, reader: Connection, timeout: Optional[float]) -> None:
-        if not connection.wait([reader, self.process.sentinel], timeout):
-            self.stop()
-            self.set_exception(TimeoutError())
-            return
-        with reader:
-            try:
-                is_result, value = reader.recv() if reader.poll() else (False, None)
-            except (EOFError, OSError):
-                is_result, value = False, None
-        self.stop()
-        if is_result:
-            self.set_result(value)
-        else:
-            self.set_exception(ProcessDied(self.process.exitcode) if value is None else value)
-
-    def stop(self) -> None:
-        """End the process with all that it has started, and wait for its end."""
+        is_result, value = False, None
+        is_in_time = bool(connection.wait([reader, self.process.sentinel], timeout))
+        with reader, suppress(EOFError, OSError):
+            if is_in_time and reader.poll():
+                is_result, value = reader.recv()
         end_process(self.process)
         with process_table_lock:
             self.process.join(timeout=STOP_TIMEOUT_SECONDS)
+        if is_result:
+            self.set_result(value)
+        else:
+            died = ProcessDied(self.process.exitcode) if is_in_time else TimeoutError()
+            self.set_exception(died if value is None else value)
 
 
 def end_process(process: Any) -> None:

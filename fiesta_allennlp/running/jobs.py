@@ -110,9 +110,6 @@ class Attempt:
         """Return the task as plain data."""
         return read_json(self._task_file(job))
 
-    def read_task(self, job: str) -> RunTask:
-        return build_record(RunTask, {**self.task_data(job), "directory": self.run_directory})
-
     def write_outcome(self, outcome: Outcome) -> None:
         """Leave the outcome in one step. It is the last thing that a job does."""
         write_json_file(self.directory / "outcome.json", asdict(outcome), default=float)  # scalars of numpy
@@ -303,7 +300,7 @@ def run_in_job(attempt: Attempt, job: str) -> None:
     """Make the run of an attempt in this job, and leave its outcome. The run works in a fresh process, which ends with
     all that it has started. Of a process that was killed, the counter of the job's control group tells whether memory
     was the cause: where only one process is killed, the engine may say that the job completed."""
-    task = attempt.read_task(job)
+    task = build_record(RunTask, {**attempt.task_data(job), "directory": attempt.run_directory})
     for name in (SESSION, WORKER):  # of the command, whose environment the engine passes on
         os.environ.pop(name, None)
     device = os.environ.get(DEVICES_VARIABLE) if task.settings.device is None else task.settings.device

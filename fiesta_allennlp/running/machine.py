@@ -54,7 +54,7 @@ def origin_here(packages: Tuple[str, ...] = (), *, device: Optional[str] = None)
         host=os.environ.get(NODE_VARIABLE) or platform.node(),
         gpu=",".join(gpus),
         gpu_names=", ".join(filter(None, gpus.values())),
-        job=find_job() or "",
+        job=next((os.environ[name] for name in JOB_VARIABLES if name in os.environ), ""),
         python=platform.python_version(),
         versions=_versions(packages),
         platform=platform.platform(),
@@ -62,11 +62,6 @@ def origin_here(packages: Tuple[str, ...] = (), *, device: Optional[str] = None)
         cores=num_cores(),
         memory_gib=round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
     )
-
-
-def find_job() -> Optional[str]:
-    """Return the job that this process runs in; None if it runs in none."""
-    return next((os.environ[name] for name in JOB_VARIABLES if name in os.environ), None)
 
 
 def _versions(modules: Tuple[str, ...]) -> Mapping[str, str]:

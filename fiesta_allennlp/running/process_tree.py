@@ -61,10 +61,8 @@ def end_this_tree() -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def end_tree(root: Optional[int]) -> None:
+def end_tree(root: int) -> None:
     """End what a dead root left running: its group keeps its number until the last process of it has ended."""
-    if not root:
-        return
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(root, signal.SIGKILL)
     end_below(root)

@@ -6,8 +6,10 @@ from typing import Any, Dict
 import pytest
 
 from fiesta_allennlp.candidates.candidate import ReportedMetrics
-from fiesta_allennlp.candidates.programs.program_run import parse_last_line, read_reported
+from fiesta_allennlp.candidates.programs.program_run import ProgramRun, parse_last_line, read_reported
+from fiesta_allennlp.core.directory import RUN_FILE
 from fiesta_allennlp.core.errors import FiestaError, MetricError
+from fiesta_allennlp.core.files import write_json_file
 
 
 @pytest.mark.parametrize(
@@ -106,14 +108,15 @@ def test_without_metrics_five_files_are_named_with_the_ways_to_read_them(tmp_pat
     assert '"metrics": "{directory}/model-best/meta.json"' in said and "sh -c 'train && extract'" in said
 
 
-def test_the_meant_metric_is_the_most_similar_one_or_the_only_one() -> None:
+def test_the_meant_metric_is_the_most_similar_one_or_the_only_one(tmp_path: Path) -> None:
     for reported, name in (
         ({"test_accuracy": 0.9, "loss": 1}, "test_accuracy"),
         ({"f1": 0.9}, "f1"),
         ({"f1": 0.9, "loss": 1}, "NAME"),
         ({}, "NAME"),
     ):
-        assert ReportedMetrics(reported).meant_name("test/accuracy") == name
+        write_json_file(tmp_path / RUN_FILE, {"metrics": reported})
+        assert ProgramRun({}, "test/accuracy").remedy(tmp_path).split() == ["--metric", name]
 
 
 @pytest.mark.parametrize(

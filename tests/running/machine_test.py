@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, Tuple
 
 import pytest
 
-from fiesta_allennlp.running.machine import DEVICES_VARIABLE, find_job, origin_here
+from fiesta_allennlp.running.machine import DEVICES_VARIABLE, origin_here
 from fiesta_allennlp.version import __version__
 
 DRIVER = """#!/bin/sh
@@ -61,17 +61,17 @@ def test_a_run_names_the_gpus_that_it_sees(
 @pytest.mark.parametrize(
     ("variables", "job"),
     [
-        ({}, None),
+        ({}, ""),
         ({"SLURM_JOB_ID": "7"}, "7"),
         ({"PBS_JOBID": "9.server"}, "9.server"),
     ],
 )
 def test_the_job_is_that_of_the_batch_system(
-    monkeypatch: pytest.MonkeyPatch, variables: Dict[str, str], job: Any
+    monkeypatch: pytest.MonkeyPatch, variables: Dict[str, str], job: str
 ) -> None:
     names: Tuple[str, ...] = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
     for name in names:
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert find_job() == job
+    assert origin_here().job == job

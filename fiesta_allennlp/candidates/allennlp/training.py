@@ -15,11 +15,9 @@ import shutil
 import tempfile
 from collections import Counter
 from copy import deepcopy
-from numbers import Real
 from pathlib import Path
 from typing import AbstractSet, Any, Dict, FrozenSet, List, Mapping, Optional, Tuple
 
-import numpy as np
 import torch
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params, cached_transformers
@@ -34,24 +32,12 @@ from allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers import Red
 from filelock import FileLock
 
 from fiesta_allennlp.candidates.allennlp.instances import read_pool
+from fiesta_allennlp.candidates.candidate import is_number, to_plain_metrics
 from fiesta_allennlp.candidates.config import Config, evaluation_config, leaves_of, vector_files
 from fiesta_allennlp.candidates.pool import Division, Pool, Preparation
 from fiesta_allennlp.core import errors
 from fiesta_allennlp.core.files import atomic_replacement
 from fiesta_allennlp.core.records import Request
-
-
-def to_number(value: Any) -> Optional[float]:
-    """Return a metric as a number; None for anything else, such as a text or a truth value."""
-    if isinstance(value, (np.ndarray, torch.Tensor)) and value.ndim == 0:
-        value = value.item()
-    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else None
-
-
-def to_plain_metrics(metrics: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return the metrics with Python's numbers, because AllenNLP cannot write others to `metrics.json`."""
-    numbers = {name: to_number(value) for name, value in metrics.items() if not isinstance(value, int)}
-    return {**metrics, **{name: number for name, number in numbers.items() if number is not None}}
 
 
 def train(config: Config, directory: Path, *, keep_archive: bool = False) -> Dict[str, Any]:
@@ -60,6 +46,7 @@ def train(config: Config, directory: Path, *, keep_archive: bool = False) -> Dic
     prepare_environment(params)
     loop = build_train_model(params, directory, config)
     original_get_metrics = loop.model.get_metrics
+    # AllenNLP can write no other numbers to `metrics.json`.
     loop.model.get_metrics = lambda *args, **kwargs: to_plain_metrics(original_get_metrics(*args, **kwargs))
     gc.freeze()  # the data stay until the end: garbage collections that search them take a tenth of a small training
     metrics = loop.run()
@@ -178,9 +165,9 @@ def build_and_try(
             except Exception as error:
                 reason = errors.describe_with_line(error)
                 raise errors.ModelError(f"the model fails on the first batch: {reason}") from error
-        numbers = {name: to_number(value) for name, value in loop.model.get_metrics().items()}
+        metrics = to_plain_metrics(loop.model.get_metrics())
     num_parameters = sum(parameter.numel() for parameter in loop.model.parameters())
-    return num_parameters, frozenset(name for name, number in numbers.items() if number is not None)
+    return num_parameters, frozenset(name for name, value in metrics.items() if is_number(value))
 
 
 # AllenNLP with newer libraries.

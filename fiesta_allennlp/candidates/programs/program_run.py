@@ -54,11 +54,6 @@ def fill_placeholders(text: str, values: Mapping[str, str]) -> str:
     return PLACEHOLDER_PATTERN.sub(lambda match: f"{{{match[1]}}}" if match[1] else all_values[match[2]], text)
 
 
-def fill_command(config: Mapping[str, Any], values: Mapping[str, str]) -> List[str]:
-    """Return the program and its arguments."""
-    return with_interpreter([fill_placeholders(word, values) for word in config["command"]])
-
-
 def run_program(command: Sequence[str], *, environment: Mapping[str, str], directory: Optional[str]) -> str:
     """Run a program, with nothing on its standard input, end what it leaves running, and return the end of its standard
     output. `environment` adds to that of this process; without a `directory`, the program starts in the current one.
@@ -242,7 +237,7 @@ class ProgramRun(CandidateRun):
         return program_data.write_sets(directory, split_seed=request.split_seed, division=division, max_records=limit)
 
     def _run_command(self, request: Request, placeholder_values: Mapping[str, str], directory: Path) -> str:
-        command = fill_command(self.config, placeholder_values)
+        command = with_interpreter([fill_placeholders(word, placeholder_values) for word in self.config["command"]])
         files.write_json_file(directory / RUN_FILE, {**self.describe(request), "command": command}, indent=2)
         texts = self.config.get("environment", {}).items()
         environment = {name: fill_placeholders(text, placeholder_values) for name, text in texts}

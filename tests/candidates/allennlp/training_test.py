@@ -16,8 +16,8 @@ from allennlp.modules.token_embedders import Embedding
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from fiesta_allennlp.candidates.allennlp.training import filtered_vectors, to_number, to_plain_metrics
-from fiesta_allennlp.candidates.candidate import ReportedMetrics
+from fiesta_allennlp.candidates.allennlp.training import filtered_vectors
+from fiesta_allennlp.candidates.candidate import ReportedMetrics, is_number, to_plain_metrics
 from fiesta_allennlp.candidates.candidate_types import AllenNLPRun
 from fiesta_allennlp.candidates.config import official_paths, seen_data_reasons, take_snapshot
 from fiesta_allennlp.candidates.pool import SET_NAMES
@@ -65,9 +65,10 @@ def test_an_evaluation_has_all_that_was_reported_and_is_repeated_by_plain_allenn
 
 def test_a_number_of_any_library_is_a_number_and_nothing_else_is() -> None:
     for value in (0.5, np.float32(0.5), np.array(0.5), torch.tensor(0.5, dtype=torch.float16, requires_grad=True)):
-        assert to_number(value) == 0.5 and type(to_plain_metrics({"a": value})["a"]) is float
+        number = to_plain_metrics({"a": value})["a"]
+        assert number == 0.5 and type(number) is float
     for value in (torch.tensor([0.5, 1]), np.array([0.5]), "0.5", True, np.True_, torch.tensor(True), 1j, None, [0.5]):
-        assert to_number(value) is None and to_plain_metrics({"a": value})["a"] is value
+        assert not is_number(to_plain_metrics({"a": value})["a"])
 
 
 def test_numbers_of_other_libraries_are_metrics(reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

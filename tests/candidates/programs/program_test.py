@@ -10,9 +10,10 @@ from fiesta_allennlp.candidates.candidate_set import load_candidate
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.points import CandidateSpec
 from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION
-from fiesta_allennlp.candidates.programs.program_run import fill_command
+from fiesta_allennlp.candidates.programs.program_run import fill_placeholders
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError
+from fiesta_allennlp.running.machine import with_interpreter
 from tests.programs import program_config
 
 OFFICIAL, VALIDATION_OF_TWO = {"splits": "official"}, {"split_ratios": (0.8, 0.2), "score": "validation"}
@@ -34,10 +35,11 @@ def checked(config: Dict[str, Any], message: Optional[str] = None, **options: An
         ({"environment": {"FIESTA_WORKER": "x"}}, "'environment.FIESTA_WORKER'"),
         ({"metrics": 3}, "'metrics'"),
         ({"data": "train.jsonl"}, "'data' must be an object"),
-        ({"data": {"train": "a", "format": "jsnl"}}, "'data.format' .*'jsonl'"),
+        ({"data": {"train": __file__, "format": "jsnl"}}, "'data.format' .*'jsonl'"),
         ({"data": {"test": "a", "format": "csv"}}, "'data.train' is missing"),
         ({"data": {"train": ["a"], "format": "csv"}}, "'data.train' must be"),
-        ({"data": {"train": "a", "format": "csv"}}, "'data.validation' or 'data.test', set the sizes"),
+        ({"data": {"train": "absent.csv", "format": "csv"}}, "'data.train' must be .* exists but is \"absent.csv\""),
+        ({"data": {"train": __file__, "format": "csv"}}, "'data.validation' or 'data.test', set the sizes"),
         ({"metrics": "metrics.json"}, "'metrics' is .*parallel runs"),
         ({"metrics": "{directry}/m"}, r"'metrics' .*\{directry\}.*'directory'"),
         (
@@ -100,9 +102,9 @@ def test_options_that_do_not_go_with_a_program_that_cuts_its_own_sets(reviews: P
 
 def test_placeholders_are_filled_and_other_braces_stay() -> None:
     command = ["python", "{python}", '{"a": 1}', "${x}", "{{seed}}", "-{seed}-{seed}"]
-    config = {"command": command}
-    filled = [sys.executable, sys.executable, '{"a": 1}', "${x}", "{seed}", "-3-3"]
-    assert fill_command(config, {"seed": "3"}) == filled
+    filled = ["python", sys.executable, '{"a": 1}', "${x}", "{seed}", "-3-3"]
+    assert [fill_placeholders(word, {"seed": "3"}) for word in command] == filled
+    assert with_interpreter(filled)[0] == sys.executable
 
 
 def test_a_program_without_a_seed_is_refused_unless_that_is_allowed(reviews: Path) -> None:
