@@ -178,7 +178,11 @@ def read_pool(
     for key, reader in readers.items():
         is_one_of_two = division.is_official and len(readers) == 2
         own_names = [name for name in paths if not is_one_of_two or (name == "train") == (key == READER_KEYS[0])]
-        sets_by_reader[key] = read_official_sets(reader, {name: paths[name] for name in own_names})
+        try:
+            sets_by_reader[key] = read_official_sets(reader, {name: paths[name] for name in own_names})
+        except FileNotFoundError as error:
+            keys = [f"'{name}_data_path' is {paths[name]}" for name in own_names]
+            raise errors.DataError(f"{error}. Correct the path: {errors.join_some(keys)}.") from error
         for instance in chain(*sets_by_reader[key].values()):
             reader.apply_token_indexers(instance)
             instance.count_vocab_items(counts)

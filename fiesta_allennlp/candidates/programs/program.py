@@ -138,15 +138,15 @@ class ProgramCandidate(AnyCandidate):
         example = '{"train": "train.jsonl", "format": "jsonl"}'
         _check_type("data", data, isinstance(data, dict), f"an object such as {example}")
         check_known_keys(data, "'data' of a program", DATA_KEYS)
+        if data.get("train") is None:
+            raise ConfigError("'data.train' is missing.")
         for set_name in SET_NAMES:
             path = data.get(set_name)
-            is_file = path is None or (isinstance(path, str) and "://" not in path and not Path(path).is_dir())
-            _check_type(f"data.{set_name}", path, is_file, "the path to a single file")
+            is_file = path is None or (isinstance(path, str) and os.path.isfile(path))
+            _check_type(f"data.{set_name}", path, is_file, "the path to a file that exists")
         data_format = data.get("format")
         hint = did_you_mean(str(data_format), FORMATS)
         _check_type("data.format", data_format, data_format in FORMATS, f"one of {', '.join(FORMATS)}", hint)
-        if data.get("train") is None:
-            raise ConfigError("'data.train' is missing.")
 
     def check(self, settings: Settings) -> None:
         """Refuse a program that cannot run, or whose scores would not be comparable."""

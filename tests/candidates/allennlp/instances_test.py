@@ -91,12 +91,15 @@ def test_readers_that_a_random_split_cannot_mix_are_refused(
 
 
 @pytest.mark.parametrize("division", [OFFICIAL_RATIOS_DIVISION, OFFICIAL])
-def test_a_file_without_instances_is_named(reviews: Path, division: Division) -> None:
+def test_a_file_that_is_absent_or_without_instances_is_named(reviews: Path, division: Division) -> None:
     with pytest.raises(DataError, match=r"'train_data_path': no instances were read. Check \S+train.jsonl"):
         read_pool(config_of(reviews, {"max_instances": 0}, None), None, division=division)
     config = config_of(reviews, {}, None)
     Path(config["test_data_path"]).write_text("")
     with pytest.raises(DataError, match=r"'test_data_path': no instances were read. Check \S+test.jsonl"):
+        read_pool(config, None, division=division)
+    Path(config["test_data_path"]).unlink()
+    with pytest.raises(DataError, match=r"not found. Correct the path: .*'test_data_path' is \S+test.jsonl"):
         read_pool(config, None, division=division)
 
 

@@ -35,10 +35,11 @@ def checked(config: Dict[str, Any], message: Optional[str] = None, **options: An
         ({"environment": {"FIESTA_WORKER": "x"}}, "'environment.FIESTA_WORKER'"),
         ({"metrics": 3}, "'metrics'"),
         ({"data": "train.jsonl"}, "'data' must be an object"),
-        ({"data": {"train": "a", "format": "jsnl"}}, "'data.format' .*'jsonl'"),
+        ({"data": {"train": __file__, "format": "jsnl"}}, "'data.format' .*'jsonl'"),
         ({"data": {"test": "a", "format": "csv"}}, "'data.train' is missing"),
         ({"data": {"train": ["a"], "format": "csv"}}, "'data.train' must be"),
-        ({"data": {"train": "a", "format": "csv"}}, "'data.validation' or 'data.test', set the sizes"),
+        ({"data": {"train": "absent.csv", "format": "csv"}}, "'data.train' must be .* exists but is \"absent.csv\""),
+        ({"data": {"train": __file__, "format": "csv"}}, "'data.validation' or 'data.test', set the sizes"),
         ({"metrics": "metrics.json"}, "'metrics' is .*parallel runs"),
         ({"metrics": "{directry}/m"}, r"'metrics' .*\{directry\}.*'directory'"),
         (
