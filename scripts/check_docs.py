@@ -39,12 +39,13 @@ sys.path.append(str(Path(__file__).parent / "benchmarks"))
 TABLE_SCRIPTS = (
     "calibration",
     "confirmation",
+    "ends",
     "pairs",
-    "real_tables",
+    "real_results",
     "reproduce_paper",
     "reproduce_fiesta_ner",
 )
-"""Scripts with a `TABLE_PATTERN`, and `with_tables`, which writes them into a page."""
+"""Scripts with `TABLES`, which are filled with their recorded results."""
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PAGES = (
@@ -152,13 +153,12 @@ def wrong_links(page: Path) -> Iterator[str]:
 def wrong_tables(page: Path) -> Iterator[str]:
     """Tables that their script would not make of the recorded results of the final rule."""
     content, name = page.read_text(encoding="utf-8"), page.relative_to(REPOSITORY)
-    for script in map(import_module, TABLE_SCRIPTS):
-        if script.TABLE_PATTERN.search(content):
-            try:
-                if script.with_tables(content) != content:
-                    yield f"{name}: not the tables that {script.__name__} makes of its results. Let it write them."
-            except ValueError as error:
-                yield f"{name}: {error}"
+    for script in TABLE_SCRIPTS:
+        try:
+            if import_module(script).TABLES.fill(content) != content:
+                yield f"{name}: not the tables that {script} makes of its results. Let it write them."
+        except ValueError as error:
+            yield f"{name}: {error}"
 
 
 def wrong_commands(block: Block) -> Iterator[str]:

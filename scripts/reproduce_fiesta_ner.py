@@ -15,31 +15,32 @@ scripts/benchmarks/results` appends.
 """
 
 import json
-import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 import numpy as np
+from scipy.stats import median_abs_deviation
 
 from fiesta_allennlp import replay
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
 from common import (
-    BENCHMARKS,
+    REPRODUCTIONS,
+    RESULTS,
+    PageTables,
     add_page_options,
-    append_rows,
+    drawing,
     last_line,
     make_parser,
     print_table,
     read_final_rows,
-    replace_tables,
+    recorded,
     rule_id,
     share_of,
     split_table,
-    write_tables,
 )
 
 SEED = 20190801
@@ -71,9 +72,7 @@ UNCONVERGED_LABELS: Mapping[str, Sequence[str]] = {
 
 FIGURE_HEADINGS = ("splits", "cnn", "lstm", "lstm - cnn")
 REPLAY_HEADINGS = ("scores", "procedure", "mean runs", "picked the best (95% interval)", "wrong", "open")
-RESULTS = BENCHMARKS / "results" / "reproduce_fiesta_ner.csv"
-PAGE = BENCHMARKS / "reproduce.md"
-TABLE_PATTERN = re.compile(r"(<!-- ner -->\n).*?(<!-- end -->)", flags=re.S)
+PATH = RESULTS / "reproduce_fiesta_ner.csv"
 
 Scores = Dict[str, np.ndarray]
 """Test F1 by tagger. Shape: `(num_splits, num_seeds)`."""
@@ -85,9 +84,9 @@ def parse_scores(splits: Sequence[Sequence[Sequence[Any]]]) -> Scores:
     return {name: np.array(of_tagger) for name, of_tagger in rows.items()}  # raises where the numbers differ
 
 
-def synthetic_splits(rng: np.random.Generator, drops: Mapping[str, Sequence[float]]) -> List[List[List[Any]]]:
-    """Splits as in the file, normal but for runs at random places that are as far below as `drops` says. The dev F1 is
-    the test F1."""
+def draw_scores(seed: int, unconverged_taggers: Sequence[str]) -> Scores:
+    """Draw normal scores. Runs at random places of some taggers do not converge."""
+    rng = np.random.default_rng(seed)
     shared = rng.normal(size=NUM_SPLITS)
     scores = {}
     for name in TAGGERS:
@@ -95,22 +94,14 @@ def synthetic_splits(rng: np.random.Generator, drops: Mapping[str, Sequence[floa
         split = SPLIT_SDS[name] * (np.sqrt(SPLIT_CORRELATION) * shared + np.sqrt(1 - SPLIT_CORRELATION) * own_effects)
         scores[name] = MEANS[name] + split[:, None] + rng.normal(0, SEED_SDS[name], (NUM_SPLITS, NUM_SEEDS))
         positions = rng.choice(scores[name].size, len(DROPS), replace=False)
-        for position, drop in zip(positions, drops.get(name, ()), strict=False):
-            scores[name].flat[position] = MEANS[name] - drop
-    return [
-        [[float(score), float(score), name] for name in TAGGERS for score in scores[name][split]]
-        for split in range(NUM_SPLITS)
-    ]
+        if name in unconverged_taggers:
+            scores[name].flat[positions] = MEANS[name] - np.array(DROPS)
+    return scores
 
 
-def unconverged(scores: Scores) -> Scores:
-    """Which runs did not converge. Shapes as the scores'."""
-    is_unconverged = {}
-    for name, values in scores.items():
-        median = np.median(values)
-        spread = 1.4826 * np.median(np.abs(values - median))
-        is_unconverged[name] = values < median - UNCONVERGED_SDS * spread
-    return is_unconverged
+def are_unconverged(values: np.ndarray) -> np.ndarray:
+    """Which runs of a tagger did not converge. Shape as the values'."""
+    return values < np.median(values) - UNCONVERGED_SDS * median_abs_deviation(values, axis=None, scale="normal")
 
 
 def figure_rows(scores: Scores) -> Iterator[Sequence[str]]:
@@ -126,33 +117,29 @@ def describe_scores(scores: Scores) -> str:
     cnn, lstm = scores["cnn"], scores["lstm"]
     ahead = int((lstm.mean(axis=1) > cnn.mean(axis=1)).sum())
     pairs = float((lstm[:, :, None] > cnn[:, None, :]).mean())
-    failed = {name: int(is_bad.sum()) for name, is_bad in unconverged(scores).items()}
+    failed_cnn, failed_lstm = (int(are_unconverged(values).sum()) for values in (cnn, lstm))
     return (
         f"lstm leads on {ahead} of {len(cnn)} splits by the mean of their runs, and in {pairs:.0%} of single pairs on "
-        f"one split. Runs that did not converge: {failed['cnn']} of cnn, {failed['lstm']} of lstm."
+        f"one split. Runs that did not converge: {failed_cnn} of cnn, {failed_lstm} of lstm."
     )
 
 
 def draw_figure(scores: Scores, path: Path) -> None:
     """Box plots of all runs, and the single runs on each of the first splits."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 3.5), layout="constrained")
-    axes = figure.subplots(1, 1 + NUM_SHOWN, sharey=True)
-    for number, axis in enumerate(axes):
-        splits = slice(None) if number == 0 else slice(number - 1, number)
-        columns = [scores[name][splits].ravel() for name in TAGGERS]
-        axis.boxplot(columns, tick_labels=TAGGERS, showfliers=number == 0, showmeans=True)
-        if number:
-            for position, values in enumerate(columns, 1):
-                axis.plot(np.full(len(values), position), values, "o", color="C0", alpha=0.5, markersize=4)
-        axis.set_title("all splits" if number == 0 else f"split {number - 1}")
-        axis.grid(axis="y", alpha=0.3)
-    converged = [values[~is_bad] for values, is_bad in zip(scores.values(), unconverged(scores).values(), strict=True)]
-    low, high = min(map(np.min, converged)), max(map(np.max, converged))
-    axes[0].set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
-    axes[0].set_ylabel("test F1")
-    figure.savefig(path, dpi=150)
+    with drawing(path, 8, 3.5) as figure:
+        axes = figure.subplots(1, 1 + NUM_SHOWN, sharey=True)
+        for number, axis in enumerate(axes):
+            splits = slice(None) if number == 0 else slice(number - 1, number)
+            columns = [scores[name][splits].ravel() for name in TAGGERS]
+            axis.boxplot(columns, tick_labels=TAGGERS, showfliers=number == 0, showmeans=True)
+            if number:
+                for position, values in enumerate(columns, 1):
+                    axis.plot(np.full(len(values), position), values, "o", color="C0", alpha=0.5, markersize=4)
+            axis.set_title("all splits" if number == 0 else f"split {number - 1}")
+            axis.grid(axis="y", alpha=0.3)
+        converged = np.concatenate([values[~are_unconverged(values)] for values in scores.values()])
+        low, high = converged.min(), converged.max()
+        axes[0].set(ylim=(low - 0.1 * (high - low), high + 0.1 * (high - low)), ylabel="test F1")
 
 
 @dataclass(frozen=True)
@@ -178,37 +165,28 @@ class Measured:
         return self.scores, self.procedure, runs, share, f"{self.wrong:.3f}", f"{self.inconclusive:.3f}"
 
 
-def measure(label: str, tables: Sequence[Scores], repetitions: int) -> Measured:
-    """Repeat as many selections over each of the tables."""
-    results = []
-    for number, scores in enumerate(tables):
-        content = {name: scores[name].ravel().tolist() for name in TAGGERS}
-        source = split_table(content, scores["cnn"].shape[1], f"table {number}")
-        result = replay(source, repetitions=repetitions, seed=SEED)
-        results.append(result.default)
-    number, means = len(results) * repetitions, [outlook.runs.mean for outlook in results]
-    shares = np.mean([(outlook.correct, outlook.wrong, outlook.open) for outlook in results], axis=0)
-    error = np.sqrt((np.mean([outlook.runs.sd**2 for outlook in results]) + np.var(means)) / (number - 1))
+def measure(label: str, number: int, repetitions: int) -> Measured:
+    """Repeat selections over each of so many synthetic files of a kind."""
+    outlooks = []
+    for seed in range(number):
+        scores = draw_scores(seed, UNCONVERGED_LABELS[label])
+        content = {name: values.ravel().tolist() for name, values in scores.items()}
+        source = split_table(content, NUM_SEEDS, f"table {seed}")
+        outlooks.append(replay(source, repetitions=repetitions, seed=SEED).default)
+    total, means = number * repetitions, [outlook.runs.mean for outlook in outlooks]
+    shares = np.mean([(outlook.correct, outlook.wrong, outlook.open) for outlook in outlooks], axis=0)
+    error = np.sqrt((np.mean([outlook.runs.sd**2 for outlook in outlooks]) + np.var(means)) / (total - 1))
     numbers = (round(float(value), 4) for value in (np.mean(means), error, *shares))
-    return Measured(rule_id(), label, PROCEDURE, SEED, number, *numbers)
+    return Measured(rule_id(), label, PROCEDURE, SEED, total, *numbers)
 
 
-def with_tables(page: str) -> str:
-    """The page with the table of the recorded lines of the final rule."""
-    lines = read_final_rows(RESULTS, Measured)
-    rows = [last_line(lines, RESULTS, scores=label, procedure=PROCEDURE).cells for label in UNCONVERGED_LABELS]
-    return replace_tables(page, TABLE_PATTERN, lambda match: [REPLAY_HEADINGS, *rows])
+def _table() -> List[Tuple[str, ...]]:
+    lines = read_final_rows(PATH, Measured)
+    rows = [last_line(lines, PATH, scores=label, procedure=PROCEDURE).cells for label in UNCONVERGED_LABELS]
+    return [REPLAY_HEADINGS, *rows]
 
 
-def synthetic_variants(number: int) -> Dict[str, List[Scores]]:
-    """Tables with the same normal scores and other unconverged runs."""
-    return {
-        label: [
-            parse_scores(synthetic_splits(np.random.default_rng(seed), dict.fromkeys(taggers, DROPS)))
-            for seed in range(number)
-        ]
-        for label, taggers in UNCONVERGED_LABELS.items()
-    }
+TABLES = PageTables("ner", lambda match: _table(), [REPRODUCTIONS])
 
 
 def main() -> None:
@@ -218,27 +196,21 @@ def main() -> None:
     add_page_options(parser)
     args = parser.parse_args()
     if args.table:
-        return write_tables([PAGE], with_tables)
+        return TABLES.write()
     if (args.scores is None) == (args.synthetic is None):
         parser.error("pass either SCORES.json or --synthetic N")
     args.output.mkdir(parents=True, exist_ok=True)
     if args.synthetic is not None:
-        variants: Mapping[str, Sequence[Scores]] = synthetic_variants(args.synthetic)
-        scores = list(variants.values())[1][0]
+        scores = draw_scores(0, ("cnn",))  # as in the released file
     else:
-        scores, variants = parse_scores(json.loads(args.scores.read_text(encoding="utf-8"))), {}
+        scores = parse_scores(json.loads(args.scores.read_text(encoding="utf-8")))
     print_table(FIGURE_HEADINGS, figure_rows(scores), title="Figure 1: mean test F1")
     print(f"\n{describe_scores(scores)}")
     draw_figure(scores, args.output / "figure1.png")
-
-    def rows() -> Iterator[Sequence[str]]:
-        for label, tables in variants.items():
-            line = measure(label, tables, args.repetitions)
-            append_rows([line], (args.results or args.output) / RESULTS.name)
-            yield line.cells
-
-    if variants:
-        print_table(REPLAY_HEADINGS, rows(), title="Selections at confidence 0.95")
+    if args.synthetic is not None:
+        lines = (measure(label, args.synthetic, args.repetitions) for label in UNCONVERGED_LABELS)
+        rows = (line.cells for line in recorded(lines, (args.results or args.output) / PATH.name))
+        print_table(REPLAY_HEADINGS, rows, title="Selections at confidence 0.95")
 
 
 if __name__ == "__main__":

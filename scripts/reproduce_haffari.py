@@ -24,7 +24,7 @@ from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Samplin
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
-from common import make_parser, mean_and_error, print_table
+from common import make_parser, print_table
 
 SEED = 2017
 MAX_QUERIES = 2000
@@ -167,7 +167,7 @@ def rows(margin: float, systems: int, repetitions: int, look_every: int) -> Iter
             seed=SEED,
         ).default
         paper = "{} ({}%)".format(*PAPER_QUERIES.get((method, margin, systems), ("-", "-")))
-        queries = mean_and_error(outlook.runs, outlook.repetitions)
+        queries = f"{outlook.runs.mean:.0f} ± {outlook.runs.sd / math.sqrt(repetitions - 1):.0f}"
         yield margin, systems, method, paper, queries, f"{outlook.correct:.0%}", f"{outlook.open:.0%}"
 
 

@@ -8,7 +8,6 @@ beside it. `--results scripts/benchmarks/results` appends these lines to the rec
 tables of `reproduce.md`.
 """
 
-import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,30 +19,32 @@ from scipy.stats import gaussian_kde
 from fiesta_allennlp import replay
 from fiesta_allennlp.tables.simulation.outlook import wilson_interval
 from fiesta_allennlp.tables.simulation.problems import ScorePreset
-from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
+from fiesta_allennlp.tables.simulation.score_sources import ScoreSource, ScoreTable
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 sys.path.append(str(Path(__file__).parent / "benchmarks"))
 
 from common import (
-    BENCHMARKS,
     MODELS_8,
     MODELS_12,
+    REPRODUCTIONS,
+    RESULTS,
+    PageTables,
     add_page_options,
     append_rows,
+    drawing,
     final_rule,
+    group_by,
     last_line,
     make_parser,
-    print_table,
     read_rows,
     released_table,
-    replace_tables,
     restricted,
     rule_id,
     share_text,
     show,
-    write_tables,
+    table_lines,
 )
 
 SEED = 20190801
@@ -61,10 +62,7 @@ SYNTHETIC = ScorePreset(
 
 FIGURE_2_OPTIONS: Dict[str, Any] = {"preset": "paper", "max_evaluations": 1000}
 
-RESULTS = BENCHMARKS / "results"
 MEASURED, TRACED = "reproduce_paper.csv", "reproduce_paper_traces.csv"
-PAGE = BENCHMARKS / "reproduce.md"
-TABLE_PATTERN = re.compile(r"(<!-- paper: ([^>]+) -->\n).*?(<!-- end -->)", flags=re.S)
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#999999")
 """Of Okabe and Ito, which colour-blind people can tell apart."""
 
@@ -83,13 +81,13 @@ class Procedure:
     repetitions: Optional[int] = None
 
 
-PAPER_ROWS = (
-    ("table 2", "non-adaptive", {"strategy": "non_adaptive_fc"}),
-    ("table 2", "TTTS", {"strategy": "ttts"}),
-    ("table 3", "BTS, batches of 4", {"strategy": "bts", "batch_size": 4}),
-    ("table 3", "BTS, batches of 8", {"strategy": "bts", "batch_size": 8}),
-)
-"""Table, name and options of each procedure of the paper."""
+PAPER_ROWS: Mapping[Tuple[str, str], Mapping[str, Any]] = {
+    ("table 2", "non-adaptive"): {"strategy": "non_adaptive_fc"},
+    ("table 2", "TTTS"): {"strategy": "ttts"},
+    ("table 3", "BTS, batches of 4"): {"strategy": "bts", "batch_size": 4},
+    ("table 3", "BTS, batches of 8"): {"strategy": "bts", "batch_size": 8},
+}
+"""Options of each procedure of the paper, by table and name."""
 
 PAPER_NUMBERS = {
     "non-adaptive": ((48, 281, 1552, 1.0), (40, 206, 1192, 0.99), (32, 128, 608, 0.96)),
@@ -101,7 +99,7 @@ PAPER_NUMBERS = {
 
 FIXED_BUDGETS = (("non-adaptive", "non_adaptive_fb"), ("sequential halving", "sequential_halving"))
 PROCEDURES = (
-    *(Procedure(table, name, {**PAPER_PROCEDURE, **options}) for table, name, options in PAPER_ROWS),
+    *(Procedure(*key, {**PAPER_PROCEDURE, **options}) for key, options in PAPER_ROWS.items()),
     Procedure("default", "1", {}),
     *(Procedure("default", f"{size}", {"batch_size": size}, CONFIDENCES[:1]) for size in (4, 8)),
     Procedure("figure 2", "TTTS", FIGURE_2_OPTIONS, (0.99,), source=SYNTHETIC),
@@ -115,10 +113,6 @@ PROCEDURES = (
         for name, key in FIXED_BUDGETS
     ),
 )
-
-
-def procedures_of(*tables: str) -> List[Procedure]:
-    return [procedure for procedure in PROCEDURES if procedure.table in tables]
 
 
 @dataclass(frozen=True)
@@ -172,65 +166,53 @@ class Results:
         measured, traced = read_rows(directory / MEASURED, Measured), read_rows(directory / TRACED, Traced)
         return cls([line for line in measured if line.rule == rule], [line for line in traced if line.rule == rule])
 
-    def line(self, table: str, procedure: str, goal: float) -> Measured:
-        return last_line(self.measured, RESULTS / MEASURED, table=table, procedure=procedure, goal=goal)
-
-    def curves(self) -> Dict[str, List[Measured]]:
-        """The lines of figure 4 by procedure, one for each budget."""
-        return {
-            procedure.name: [self.line(procedure.table, procedure.name, budget) for budget in procedure.goals]
-            for procedure in procedures_of("figure 4")
-        }
+    def lines(self, *tables: str) -> Iterator[Tuple[str, List[Measured]]]:
+        """Yield the name of each procedure of these tables, and a line for each of its goals."""
+        for procedure in PROCEDURES:
+            if procedure.table in tables:
+                key = {"table": procedure.table, "procedure": procedure.name}
+                path = RESULTS / MEASURED
+                yield procedure.name, [last_line(self.measured, path, **key, goal=goal) for goal in procedure.goals]
 
     def trace(self, table: str) -> List[Dict[str, Traced]]:
         """The candidates of one selection after each round from which P(best) is known."""
-        rounds: Dict[int, Dict[str, Traced]] = {}
-        for line in self.traced:
-            if line.table == table and not np.isnan(line.prob_best):
-                rounds.setdefault(line.round, {})[line.candidate] = line
-        return [rounds[number] for number in sorted(rounds)]
+        known = (line for line in self.traced if line.table == table and not np.isnan(line.prob_best))
+        rounds = group_by(known, lambda line: line.round)
+        return [{line.candidate: line for line in rounds[number]} for number in sorted(rounds)]
 
 
-@dataclass(frozen=True)
-class Reproduction:
-    """Where the scores are, and how the replays are made."""
+def measure(procedure: Procedure, goal: float, released: ScoreTable, repetitions: int) -> Measured:
+    """Repeat selections. What the procedure leaves out is the package's default."""
+    scores: ScoreSource = procedure.source or restricted(released, procedure.candidates)
+    repetitions = procedure.repetitions or repetitions
+    options = {**procedure.options, procedure.goal: goal}
+    result = replay(scores, repetitions=repetitions, seed=SEED, **options)
+    if result.interrupted:
+        raise KeyboardInterrupt
+    runs, rounds = result.default.runs, round(result.default.mean_rounds, 2)
+    numbers = (runs.min, round(runs.mean, 2), runs.low, runs.high, runs.max, rounds, result.default.correct)
+    return Measured(rule_id(), procedure.table, procedure.name, goal, repetitions, SEED, *numbers)
 
-    scores: Path
-    repetitions: int
 
-    def measure(self, procedure: Procedure, goal: float) -> Measured:
-        """Repeat selections. What the procedure leaves out is the package's default."""
-        options = {**procedure.options, procedure.goal: goal, "seed": SEED}
-        scores: ScoreSource = procedure.source or restricted(released_table(self.scores), procedure.candidates)
-        repetitions = procedure.repetitions or self.repetitions
-        result = replay(scores, repetitions=repetitions, **options)
-        if result.interrupted:
-            raise KeyboardInterrupt
-        runs, rounds = result.default.runs, round(result.default.mean_rounds, 2)
-        numbers = (runs.min, round(runs.mean, 2), runs.low, runs.high, runs.max, rounds, result.default.correct)
-        return Measured(rule_id(), procedure.table, procedure.name, goal, repetitions, SEED, *numbers)
+def follow(table: str, source: ScoreSource, **options: Any) -> Iterator[Traced]:
+    """Follow one selection, round by round."""
+    simulator = prepare_simulator(ReplaySettings.from_layers({"seed": SEED, **options}), source)
+    for number, history in enumerate(simulator.iterate_histories(simulator.draw(0), 0)):
+        prob_best = simulator.strategy.recommend(history).prob_best
+        for name in history.candidates if number else ():
+            own = history.scores(name)
+            mean = round(float(own.mean()), 4) if len(own) else np.nan
+            chance = round(prob_best.get(name, np.nan), 4)
+            yield Traced(rule_id(), table, SEED, number, name, len(own), mean, chance)
 
-    def trace(self, table: str, source: ScoreSource, **options: Any) -> Iterator[Traced]:
-        """Follow one selection, round by round."""
-        settings = ReplaySettings.from_layers({"seed": SEED, **options})
-        simulator = prepare_simulator(settings, source)
-        for number, history in enumerate(simulator.iterate_histories(simulator.draw(0), 0)):
-            prob_best = simulator.strategy.recommend(history).prob_best
-            for name in history.candidates if number else ():
-                own = history.scores(name)
-                mean = round(float(own.mean()), 4) if len(own) else np.nan
-                chance = round(prob_best.get(name, np.nan), 4)
-                yield Traced(rule_id(), table, SEED, number, name, len(own), mean, chance)
 
-    def traces(self) -> Iterator[Traced]:
-        """The selections of table 1 and of figure 2."""
-        halving: Dict[str, Any] = {"strategy": "sequential_halving", "budget": 16, "batch_size": 16}
-        released = released_table(self.scores)
-        four = restricted(released, ("tdlstm", "atae", "ian", "lstm"))
-        yield from self.trace("table 1", four, splits="independent", **halving)
-        yield from self.trace("figure 2", SYNTHETIC, confidence=0.99, **FIGURE_2_OPTIONS)
-        eight = restricted(released, MODELS_8)
-        yield from self.trace("figure 2, released", eight, confidence=0.95, **PAPER_PROCEDURE)
+def follow_all(released: ScoreTable) -> Iterator[Traced]:
+    """Follow the selections of table 1 and of figure 2."""
+    halving: Dict[str, Any] = {"strategy": "sequential_halving", "budget": 16, "batch_size": 16}
+    four = restricted(released, ("tdlstm", "atae", "ian", "lstm"))
+    yield from follow("table 1", four, splits="independent", **halving)
+    yield from follow("figure 2", SYNTHETIC, confidence=0.99, **FIGURE_2_OPTIONS)
+    yield from follow("figure 2, released", restricted(released, MODELS_8), confidence=0.95, **PAPER_PROCEDURE)
 
 
 Rows = List[Tuple[str, ...]]
@@ -252,30 +234,30 @@ def table_1(results: Results) -> Rows:
 def fixed_confidence(results: Results) -> Rows:
     """Tables 2 and 3: mean, least and most runs, and the share that was correct."""
     rows: Rows = [("procedure", "confidence", "paper: mean (min-max), picked the best", "here")]
-    for procedure in procedures_of("table 2", "table 3"):
-        for confidence in procedure.goals:
-            line = results.line(procedure.table, procedure.name, confidence)
+    for name, lines in results.lines("table 2", "table 3"):
+        for line in lines:
+            paper = PAPER_NUMBERS[name][CONFIDENCES.index(line.goal)]
             theirs, ours = (
                 f"{mean:.0f} ({least:.0f}-{most:,.0f}), {correct:.0%}"
-                for least, mean, most, correct in (
-                    PAPER_NUMBERS[procedure.name][CONFIDENCES.index(confidence)],
-                    (line.least, line.mean, line.most, line.correct),
-                )
+                for least, mean, most, correct in (paper, (line.least, line.mean, line.most, line.correct))
             )
-            rows.append((procedure.name, f"{confidence:.2f}", theirs, ours))
+            rows.append((name, f"{line.goal:.2f}", theirs, ours))
     return rows
 
 
 def default(results: Results) -> Rows:
-    rows: Rows = [
-        ("the default, batches of", "confidence", "runs, mean (5-95%)", "rounds", "picked the best (95% interval)")
-    ]
-    for procedure in procedures_of("default"):
-        for goal in procedure.goals:
-            line = results.line("default", procedure.name, goal)
+    headings = (
+        "the default, batches of",
+        "confidence",
+        "runs, mean (5-95%)",
+        "rounds",
+        "picked the best (95% interval)",
+    )
+    rows: Rows = [headings]
+    for name, lines in results.lines("default"):
+        for line in lines:
             runs = f"{line.mean:.1f} ({line.low:.0f}-{line.high:.0f})"
-            share = share_text(line.correct, line.interval)
-            rows.append((procedure.name, f"{goal:.2f}", runs, f"{line.rounds:.1f}", share))
+            rows.append((name, f"{line.goal:.2f}", runs, f"{line.rounds:.1f}", share_text(line.correct, line.interval)))
     return rows
 
 
@@ -294,16 +276,17 @@ def figure_2(results: Results) -> Rows:
 
 
 def figure_2_runs(results: Results) -> Rows:
-    line = results.line("figure 2", "TTTS", 0.99)
+    ((_, (line,)),) = results.lines("figure 2")
     here = (f"{number:.0f}" for number in (line.least, line.low, line.mean, line.high, line.most))
     return [("selections", "least", "5%", "mean", "95%", "most"), (str(line.repetitions), *here)]
 
 
 def figure_4(results: Results) -> Rows:
-    curves = results.curves()
-    budgets = next(iter(curves.values()))
-    rows: Rows = [("splits, strategy", *(f"{line.goal:.0f} runs" for line in budgets))]
-    return rows + [(name, *(f"{line.correct:.3f}" for line in lines)) for name, lines in curves.items()]
+    rows: Rows = []
+    for name, lines in results.lines("figure 4"):
+        rows = rows or [("splits, strategy", *(f"{line.goal:.0f} runs" for line in lines))]
+        rows.append((name, *(f"{line.correct:.3f}" for line in lines)))
+    return rows
 
 
 AUTHORS_SHARES = {"non-adaptive": 0.5974, "sequential halving": 0.6926}
@@ -312,13 +295,12 @@ AUTHORS_SHARES = {"non-adaptive": 0.5974, "sequential halving": 0.6926}
 
 def runs_24(results: Results) -> Rows:
     rows: Rows = [("24 runs of 8 candidates", "the authors' notebook", "here (95% interval)")]
-    for name, paper in AUTHORS_SHARES.items():
-        line = results.line("24 runs", name, 24)
-        rows.append((name, f"{paper:.3f}", share_text(line.correct, line.interval)))
+    for name, (line,) in results.lines("24 runs"):
+        rows.append((name, f"{AUTHORS_SHARES[name]:.3f}", share_text(line.correct, line.interval)))
     return rows
 
 
-TABLES: Mapping[str, Callable[[Results], Rows]] = {
+MAKERS: Mapping[str, Callable[[Results], Rows]] = {
     "table 1": table_1,
     "tables 2 and 3": fixed_confidence,
     "default": default,
@@ -329,15 +311,16 @@ TABLES: Mapping[str, Callable[[Results], Rows]] = {
 }
 
 
-def with_tables(page: str) -> str:
-    """The page with the tables of the recorded lines of the final rule."""
-    results = Results.read(RESULTS, final_rule())
-    return replace_tables(page, TABLE_PATTERN, lambda match: TABLES[match[2]](results))
+TABLES = PageTables(
+    f"paper: (?P<title>{'|'.join(MAKERS)})",
+    lambda match: MAKERS[match["title"]](Results.read(RESULTS, final_rule())),
+    [REPRODUCTIONS],
+)
 
 
-def distributions(scores: Mapping[str, Sequence[float]]) -> List[Tuple[str, ...]]:
+def distributions(scores: Mapping[str, Sequence[float]]) -> Rows:
     """The rows of figure 3 as a table, best mean first."""
-    rows = []
+    rows: Rows = [("candidate", "scores", "mean", "sd", "min", "median", "max")]
     for name in by_mean(scores):
         values = np.array(scores[name])
         numbers = (values.mean(), values.std(ddof=1), values.min(), np.median(values), values.max())
@@ -352,74 +335,49 @@ def by_mean(scores: Mapping[str, Sequence[float]]) -> List[str]:
 
 def draw_figure_3(scores: Mapping[str, Sequence[float]], path: Path) -> None:
     """The distribution of every candidate's scores, with its mean."""
-    from matplotlib.figure import Figure
-
     names = by_mean(scores)[::-1]
-    figure = Figure(figsize=(7, 1 + 0.4 * len(names)), layout="constrained")
-    axes = figure.add_subplot()
-    for position, name in enumerate(names):
-        values = np.array(scores[name])
-        grid = np.linspace(values.min(), values.max(), 200)
-        density = gaussian_kde(values)(grid)
-        half = 0.4 * density / density.max()
-        axes.fill_between(grid, position - half, position + half, color="C0", alpha=0.4, linewidth=0)
-        axes.plot(values.mean(), position, "o", color="black", markersize=5)
-    axes.set_yticks(range(len(names)), names)
-    axes.set_xlabel("test macro-F1; the dot is the mean")
-    axes.grid(axis="x", alpha=0.3)
-    figure.savefig(path, dpi=150)
+    with drawing(path, 7, 1 + 0.4 * len(names)) as figure:
+        axes = figure.add_subplot()
+        for position, name in enumerate(names):
+            values = np.array(scores[name])
+            grid = np.linspace(values.min(), values.max(), 200)
+            density = gaussian_kde(values)(grid)
+            half = 0.4 * density / density.max()
+            axes.fill_between(grid, position - half, position + half, color="C0", alpha=0.4, linewidth=0)
+            axes.plot(values.mean(), position, "o", color="black", markersize=5)
+        axes.set_yticks(range(len(names)), names)
+        axes.set_xlabel("test macro-F1; the dot is the mean")
+        axes.grid(axis="x", alpha=0.3)
 
 
 def draw_figure_2(traces: Mapping[str, Sequence[Mapping[str, Traced]]], path: Path) -> None:
     """P(best) as areas and the share of the runs as lines, over the runs of a selection."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.5), layout="constrained")
-    for axes, (title, rounds) in zip(figure.subplots(1, len(traces), sharey=True), traces.items(), strict=True):
-        names = list(rounds[0])
-        runs = np.array([[line.runs for line in row.values()] for row in rounds])
-        chances = np.array([[line.prob_best for line in row.values()] for row in rounds])
-        total = runs.sum(axis=1)
-        axes.stackplot(total, chances.T, colors=COLORS, alpha=0.3, labels=names)
-        for number, share in enumerate((runs / total[:, None]).T):
-            axes.plot(total, share, color=COLORS[number], linewidth=1.5)
-        axes.set_xlim(total[0], total[-1])
-        axes.set_ylim(0, 1)
-        axes.set_title(title)
-        axes.set_xlabel("runs")
-        axes.legend(frameon=False, fontsize="small", loc="upper left")
-    figure.axes[0].set_ylabel("P(best) (areas), share of the runs (lines)")
-    figure.savefig(path, dpi=150)
+    with drawing(path, 9, 3.5) as figure:
+        for axes, (title, rounds) in zip(figure.subplots(1, len(traces), sharey=True), traces.items(), strict=True):
+            runs = np.array([[line.runs for line in row.values()] for row in rounds])
+            chances = np.array([[line.prob_best for line in row.values()] for row in rounds])
+            total = runs.sum(axis=1)
+            axes.stackplot(total, chances.T, colors=COLORS, alpha=0.3, labels=list(rounds[0]))
+            for number, share in enumerate((runs / total[:, None]).T):
+                axes.plot(total, share, color=COLORS[number], linewidth=1.5)
+            axes.set(xlim=(total[0], total[-1]), ylim=(0, 1), title=title, xlabel="runs")
+            axes.legend(frameon=False, fontsize="small", loc="upper left")
+        figure.axes[0].set_ylabel("P(best) (areas), share of the runs (lines)")
 
 
 def draw_figure_4(curves: Mapping[str, Sequence[Measured]], path: Path) -> None:
     """The share of correct decisions over the budget, with its 95% Wilson interval."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    axes = figure.add_subplot()
-    for color, marker, (name, lines) in zip(COLORS, "soso", curves.items(), strict=False):
-        budgets, shares = [line.goal for line in lines], [line.correct for line in lines]
-        low, high = zip(*(line.interval for line in lines), strict=True)
-        style = "--" if name.startswith("shared") else "-"
-        axes.plot(budgets, shares, style, color=color, marker=marker, label=name)
-        axes.fill_between(budgets, low, high, color=color, alpha=0.15, linewidth=0)
-    axes.set_xticks(budgets)
-    axes.set_xlabel("budget: runs of 12 candidates")
-    axes.set_ylabel("share of correct decisions")
-    axes.grid(alpha=0.3)
-    axes.legend(frameon=False, loc="lower right")
-    figure.savefig(path, dpi=150)
-
-
-def measure(reproduction: Reproduction, directory: Path) -> None:
-    """Repeat all procedures, and append a line for each as soon as it is known."""
-    append_rows(list(reproduction.traces()), directory / TRACED)
-    for procedure in PROCEDURES:
-        for goal in procedure.goals:
-            line = reproduction.measure(procedure, goal)
-            append_rows([line], directory / MEASURED)
-            show(f"{line.table}, {line.procedure}, {goal:g}: {line.mean:.1f} runs, {line.correct:.3f} correct")
+    with drawing(path, 7, 4) as figure:
+        axes = figure.add_subplot()
+        for color, marker, (name, lines) in zip(COLORS, "soso", curves.items(), strict=False):
+            budgets, shares = [line.goal for line in lines], [line.correct for line in lines]
+            low, high = zip(*(line.interval for line in lines), strict=True)
+            style = "--" if name.startswith("shared") else "-"
+            axes.plot(budgets, shares, style, color=color, marker=marker, label=name)
+            axes.fill_between(budgets, low, high, color=color, alpha=0.15, linewidth=0)
+        axes.set(xticks=budgets, xlabel="budget: runs of 12 candidates", ylabel="share of correct decisions")
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False, loc="lower right")
 
 
 def main() -> None:
@@ -428,28 +386,26 @@ def main() -> None:
     add_page_options(parser)
     args = parser.parse_args()
     if args.table:
-        return write_tables([PAGE], with_tables)
+        return TABLES.write()
     if args.source is None:
         parser.error("pass the table of scores, or --table")
     args.output.mkdir(parents=True, exist_ok=True)
-    scores, directory = released_table(args.source).scores, args.results or args.output
-    measure(Reproduction(args.source, args.repetitions), directory)
+    released, directory = released_table(args.source), args.results or args.output
+    append_rows(list(follow_all(released)), directory / TRACED)
+    for procedure in PROCEDURES:
+        for goal in procedure.goals:
+            line = measure(procedure, goal, released, args.repetitions)
+            append_rows([line], directory / MEASURED)
+            show(f"{line.table}, {line.procedure}, {goal:g}: {line.mean:.1f} runs, {line.correct:.3f} correct")
     results = Results.read(directory, rule_id())
     traces = {"synthetic": results.trace("figure 2"), "released scores": results.trace("figure 2, released")}
     draw_figure_2(traces, args.output / "figure2.png")
-    draw_figure_3(scores, args.output / "figure3.png")
-    draw_figure_4(results.curves(), args.output / "figure4.png")
-    tables = {title: rows(results) for title, rows in TABLES.items()}
-    tables["figure 3"] = [("candidate", "scores", "mean", "sd", "min", "median", "max"), *distributions(scores)]
-    with (args.output / "tables.md").open("w", encoding="utf-8") as file:
-
-        def write(text: str) -> None:
-            show(text)
-            file.write(text + "\n")
-
-        for title, (headings, *rows) in tables.items():
-            print_table(headings, rows, title=title, write=write)
-    show(f"\nThe tables are in {args.output / 'tables.md'}, the figures beside it.")
+    draw_figure_3(released.scores, args.output / "figure3.png")
+    draw_figure_4(dict(results.lines("figure 4")), args.output / "figure4.png")
+    tables = {**{title: make(results) for title, make in MAKERS.items()}, "figure 3": distributions(released.scores)}
+    text = "\n".join(line for title, (head, *rows) in tables.items() for line in table_lines(head, rows, title))
+    (args.output / "tables.md").write_text(text + "\n", encoding="utf-8")
+    show(f"{text}\n\nThe tables are in {args.output / 'tables.md'}, the figures beside it.")
 
 
 if __name__ == "__main__":

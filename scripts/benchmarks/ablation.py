@@ -12,6 +12,7 @@ import re
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from types import ModuleType
 from typing import Iterator, List, Optional, Sequence, Tuple
 
@@ -90,33 +91,25 @@ def row(label: Optional[str], value: float, *, seed: int, repetitions: int, sele
     """Return a label, then what each column has with this value of the constant with that label."""
     columns = [
         problems(RELEASED_SET)[0],
-        *(Problem(family.name, {"scores": "", "batch_size": 1}, family) for family in FAMILIES),
+        *(Problem(family.name, family, {"batch_size": 1}) for family in FAMILIES),
     ]
     with nullcontext() if label is None else CONSTANTS[label].set_to(value):
         title = "as it is" if label is None else f"{label}: {value:g}"
-        return (
-            title,
-            on_real_problems(selections, seed),
-            *(on_family(problem, repetitions, seed) for problem in columns),
-        )
+        others = (on_family(problem, repetitions, seed) for problem in columns)
+        return (title, on_real_problems(selections, seed), *others)
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser = make_parser(__doc__, repetitions=400, only="numbers whose label")
     parser.add_argument("--selections", type=int, default=8, help="selections of each real problem")
-    parser.add_argument("--processes", type=int, help="parallel processes (default: one per core)")
     parser.add_argument("--seed", type=int, help="repeat a call, instead of a new seed")
     args = parser.parse_args(arguments)
-    seed = start_call(args.seed)
+    simulate = partial(row, seed=start_call(args.seed), repetitions=args.repetitions, selections=args.selections)
     settings: List[Tuple[Optional[str], float]] = [(None, 0.0)]
     for label, constant in CONSTANTS.items():
         settings += [(label, value) for value in constant.values if re.search(args.only, label)]
-    with ProcessPoolExecutor(args.processes) as pool:
-        futures = [
-            pool.submit(row, *setting, seed=seed, repetitions=args.repetitions, selections=args.selections)
-            for setting in settings
-        ]
-        print_table(HEADINGS, (future.result() for future in futures))
+    with ProcessPoolExecutor() as pool:
+        print_table(HEADINGS, pool.map(simulate, *zip(*settings, strict=True)))
 
 
 if __name__ == "__main__":

@@ -3,23 +3,40 @@
 import argparse
 import csv
 import hashlib
+import itertools
 import os
 import re
 import secrets
-from dataclasses import asdict, fields, replace
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
-
-import numpy as np
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Type,
+    TypeVar,
+)
 
 from fiesta_allennlp.core.files import read_json
-from fiesta_allennlp.tables.simulation.outlook import Distribution, wilson_interval
+from fiesta_allennlp.tables.simulation.outlook import wilson_interval
 from fiesta_allennlp.tables.simulation.problems import ScorePreset
 from fiesta_allennlp.tables.simulation.score_sources import ScoreTable, make_score_table
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import ReplaySettings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SHARED_DATA = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data"))
 RELEASED = SHARED_DATA / "scores" / "fiesta_tdsa_test_f1.json"
@@ -63,9 +80,13 @@ def restricted(table: ScoreTable, names: Sequence[str]) -> ScoreTable:
     return replace(table, splits=splits, scores=scores)
 
 
-ROOT = Path(__file__).parent.parent.parent
-BENCHMARKS = Path(__file__).resolve().parent
-FINAL_RULE = BENCHMARKS / "results" / "final_rule.txt"
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = Path(__file__).resolve().parent / "results"
+EVALUATION = ROOT / "docs" / "evaluation.md"
+BENCHMARKS, REPRODUCTIONS = RESULTS.parent / "README.md", RESULTS.parent / "reproduce.md"
+"""Pages with tables of the results."""
+
+FINAL_RULE = RESULTS / "final_rule.txt"
 """The `rule_id` of the recorded results."""
 
 ID_SOURCES = (
@@ -112,6 +133,13 @@ def append_rows(rows: Sequence[Any], path: Path) -> None:
         writer.writerows(map(asdict, rows))
 
 
+def recorded(measured: Iterable[Row], path: Path) -> Iterator[Row]:
+    """Append each record to a results file as soon as it is there, and yield it."""
+    for row in measured:
+        append_rows([row], path)
+        yield row
+
+
 def read_rows(path: Path, kind: Type[Row]) -> List[Row]:
     """All lines of a results file, as records of this dataclass."""
     with path.open(encoding="utf-8", newline="") as file:
@@ -123,6 +151,19 @@ def read_final_rows(path: Path, kind: Type[Row]) -> List[Row]:
     """The lines of a results file that the final rule made."""
     rule = final_rule()
     return [row for row in read_rows(path, kind) if vars(row)["rule"] == rule]
+
+
+def group_by(rows: Iterable[Row], key: Callable[[Row], Any]) -> Dict[Any, List[Row]]:
+    """Return the rows of each value of the key."""
+    groups: Dict[Any, List[Row]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
+
+
+def add_up(rows: Iterable[Any], *names: str) -> List[Any]:
+    """Return the sum of each of these fields."""
+    return [sum(column) for column in zip(*([getattr(row, name) for name in names] for row in rows), strict=True)]
 
 
 def last_line(lines: Sequence[Row], path: Path, **key: Any) -> Row:
@@ -172,45 +213,63 @@ def show(text: str) -> None:
     print(text, flush=True)
 
 
-def print_table(
-    headings: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "", write: Callable[[str], None] = show
-) -> None:
-    """A Markdown table, below its title where it has one. Every row is printed as soon as it is there."""
-    heading = f"\n### {title}\n\n" if title else ""
-    write(f"{heading}| {' | '.join(headings)} |\n|{'---|' * len(headings)}")
-    for row in rows:
-        write(f"| {' | '.join(map(str, row))} |")
+def table_lines(headings: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> Iterator[str]:
+    """Yield the lines of a Markdown table, below its title where it has one."""
+    if title:
+        yield f"\n### {title}\n"
+    for row in itertools.chain((headings, ["---"] * len(headings)), rows):
+        yield f"| {' | '.join(map(str, row))} |"
 
 
-def replace_tables(
-    page: str, block: "re.Pattern[str]", rows: Callable[["re.Match[str]"], Sequence[Sequence[str]]]
-) -> str:
-    """The page with a new table in each block, whose first group is kept, and whose last group ends it. The first row
-    has the headings.
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:
+    """Print a Markdown table, each row as soon as it is there."""
+    for line in table_lines(headings, rows, title):
+        show(line)
 
-    # Raises
-        ValueError: if a table has no other row; the message has its marker.
+
+@dataclass(frozen=True)
+class PageTables:
+    """The tables of recorded results on some pages, each between `<!-- MARKER -->` and `<!-- end -->`.
+
+    Attributes:
+        marker: a regular expression, whose groups are those of the match that `make` gets.
+        make: makes the rows of a table, the headings first.
     """
 
-    def table(match: "re.Match[str]") -> str:
-        headings, *other_rows = rows(match)
-        if not other_rows:
-            raise ValueError(f"{match[1].strip()} has no results whose rule is in {FINAL_RULE.name}. Measure it again.")
-        lines = (f"| {' | '.join(row)} |\n" for row in (headings, ("---",) * len(headings), *other_rows))
-        return match[1] + "".join(lines) + match[block.groups]
+    marker: str
+    make: Callable[["re.Match[str]"], Sequence[Sequence[str]]]
+    pages: Sequence[Path]
 
-    return block.sub(table, page)
+    def fill(self, page: str) -> str:
+        """Return the page with a new table in each place.
+
+        # Raises
+            ValueError: if a table has no row below its headings; the message has its marker.
+        """
+
+        def table(match: "re.Match[str]") -> str:
+            marker, (headings, *rows) = match["marker"], self.make(match)
+            if not rows:
+                raise ValueError(f"{marker} has no results whose rule is in {FINAL_RULE.name}. Measure it again.")
+            return "\n".join((marker, *table_lines(headings, rows), "<!-- end -->"))
+
+        pattern = rf"(?P<marker><!-- {self.marker} -->)\n.*?<!-- end -->"
+        return re.sub(pattern, table, page, flags=re.DOTALL)
+
+    def write(self) -> None:
+        """Write the pages with their new tables."""
+        for page in self.pages:
+            page.write_text(self.fill(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-def write_tables(pages: Iterable[Path], with_tables: Callable[[str], str]) -> None:
-    """Write the pages with the tables that a script makes of its results."""
-    for page in pages:
-        page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
+@contextmanager
+def drawing(path: Path, width: float, height: float) -> "Iterator[Figure]":
+    """Give a figure of this size in inches, and save it."""
+    from matplotlib.figure import Figure
 
-
-def mean_and_error(values: Distribution, number: int) -> str:
-    """The mean of so many values and its standard error."""
-    return f"{values.mean:.0f} ± {values.sd / np.sqrt(number - 1):.0f}"
+    figure = Figure(figsize=(width, height), layout="constrained")
+    yield figure
+    figure.savefig(path, dpi=150)
 
 
 def share_of(number: float, total: float) -> str:

@@ -10,48 +10,38 @@ the code of the command. Every call draws a new seed, prints it, and appends its
 """
 
 import itertools
-import re
-from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Dict, Iterator, List, Sequence, Tuple
+from typing import List, Sequence, Tuple
 
 import numpy as np
 from common import (
+    RESULTS,
     ROOT,
+    PageTables,
     add_record_options,
-    append_rows,
+    add_up,
+    group_by,
     make_parser,
     print_table,
     read_rows,
-    replace_tables,
+    recorded,
     share_of,
     start_call,
-    write_tables,
 )
-from real_problems import last_history
+from pairs import BETTER, OTHER, simulate
 
-from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.t_tests import CONFIRMATION_LEVEL, t_test_power
 from fiesta_allennlp.confirming.confirm_settings import NUM_FRESH_RUNS
 from fiesta_allennlp.confirming.confirmation import FreshComparison, compare_with_rivals
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Evaluation, History, Request
-from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, SeenLead
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.tables.simulation.problems import ScorePreset
-from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
-from fiesta_allennlp.tables.table_settings import ReplaySettings
 
-RESULTS = Path(__file__).parent / "results" / "confirmation.csv"
+PATH = RESULTS / "confirmation.csv"
 GAPS = (0.0, 0.25, 0.5, 1.0)
 SPLITS = ("shared", "official")
 SPLIT_SDS = {"shared": 1.0, "official": 0.0}
-MODELS = ("better", "other")
-SELECTIONS_PER_GROUP = 100
-PAGE = ROOT / "docs" / "report.md"
-TABLE_PATTERN = re.compile(r"(<!-- confirmation -->\n).*?(<!-- end -->)", flags=re.S)
 HEADINGS = (
     "splits",
     "gap, sds",
@@ -63,99 +53,58 @@ HEADINGS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class ResultRow:
     """The counts of one call.
 
     `right` selections were led by the better model, and `confirmed_right` of these were confirmed. `false_claims` are
     verdicts that the worse model is better, or that of two equal models the leader is; that the rival is, is counted as
-    `contradicted`. The intervals of `covered`
-    contain the true difference. `announced` is the sum of the probabilities that the command announces for a difference
-    as large as the selection saw.
+    `contradicted`. The intervals of `covered` contain the true difference.
     """
 
     splits: str
     gap: float
     seed: int
     selections: int
-    named: int
-    right: int
-    confirmed_right: int
-    contradicted: int
-    false_claims: int
-    covered: int
-    announced: float
+    right: int = 0
+    confirmed_right: int = 0
+    contradicted: int = 0
+    false_claims: int = 0
+    covered: int = 0
 
 
-def fresh_history(leader: str, rival: str, gap: float, splits: str, rng: np.random.Generator) -> History:
-    """Return the fresh runs of two models."""
+def compare_fresh(leader: str, gap: float, splits: str, rng: np.random.Generator) -> FreshComparison:
+    """Compare the leader of a selection with the other model, by fresh runs of both."""
+    names = (leader, OTHER if leader == BETTER else BETTER)
     effects = rng.normal(0, SPLIT_SDS[splits], NUM_FRESH_RUNS)
     evaluations = [
-        Evaluation(Request(name, k, k, 0, 0, 0), (name == MODELS[0]) * gap + effects[k] + rng.normal(), "score")
-        for name in (leader, rival)
+        Evaluation(Request(name, k, k, 0, 0, 0), (name == BETTER) * gap + effects[k] + rng.normal(), "score")
+        for name in names
         for k in range(NUM_FRESH_RUNS)
     ]
-    return History((leader, rival), tuple(evaluations))
-
-
-@dataclass(frozen=True)
-class Confirmed:
-    """A selection's leader with its fresh runs: whether the selection named it, and what they were expected to show."""
-
-    leader: str
-    was_decided: bool
-    announced: float
-    comparison: FreshComparison
-
-
-def confirm(strategy: Strategy, selected: History, gap: float, splits: str, rng: np.random.Generator) -> Confirmed:
-    """Return the confirmation of the leader of a selection."""
-    decision, is_paired = strategy.recommend(selected), splits == "shared"
-    leader = str(decision.best)
-    rival = next(name for name in MODELS if name != leader)
-    entries = [CandidateResult.from_history(selected, decision, name) for name in (leader, rival)]
-    seen = SeenLead.of(entries[0], entries[1], sign=1, is_paired=is_paired)
-    fresh = fresh_history(leader, rival, gap, splits, rng)
-    result = Result.from_decision(fresh, Decision(best=None), Metric("score"), splits=splits)
+    history = History(names, tuple(evaluations))
+    result = Result.from_decision(history, Decision(best=None), Metric("score"), splits=splits)
     (comparison,) = compare_with_rivals(result, NUM_FRESH_RUNS)
-    announced = seen.power(NUM_FRESH_RUNS) or 0.0
-    return Confirmed(leader, decision.stopped_by == "confidence", announced, comparison)
-
-
-def count(confirmed: Confirmed, gap: float) -> Dict[str, float]:
-    """Return what one confirmation adds to the counts."""
-    comparison = confirmed.comparison
-    is_right, verdict = confirmed.leader == MODELS[0], comparison.verdict
-    true_difference = gap if is_right else -gap
-    if comparison.interval is None:
-        raise ValueError(f"no interval: {comparison}")
-    return {
-        "selections": 1,
-        "named": confirmed.was_decided,
-        "right": is_right,
-        "confirmed_right": is_right and verdict == "confirmed",
-        "contradicted": verdict == "contradicted",
-        "false_claims": verdict == "confirmed" if true_difference <= 0 else verdict == "contradicted",
-        "covered": comparison.interval[0] <= true_difference <= comparison.interval[1],
-        "announced": confirmed.announced,
-    }
+    return comparison
 
 
 def measure(splits: str, gap: float, repetitions: int, seed: int) -> ResultRow:
     """Simulate selections with their confirmations, and count."""
-    means = dict(zip(MODELS, (gap, 0.0), strict=True))
-    source = ScorePreset("pair", means, noise_sds=dict.fromkeys(means, 1.0), split_sd=SPLIT_SDS[splits])
-    replayer = prepare_simulator(ReplaySettings(scores="", splits=splits, seed=seed), source)
     rng = np.random.default_rng([seed, int(100 * gap), SPLITS.index(splits)])
-    sums: Counter = Counter()
-    for start in range(0, repetitions, SELECTIONS_PER_GROUP):
-        numbers = range(start, min(start + SELECTIONS_PER_GROUP, repetitions))
-        for history in (last_history(replayer, number) for number in numbers):
-            sums.update(count(confirm(replayer.strategy, history, gap, splits, rng), gap))
-    return ResultRow(splits, gap, seed, **{name: sums[name] for name in COUNTS})
-
-
-COUNTS = [name for name in ResultRow.__dataclass_fields__ if name not in ("splits", "gap", "seed")]
+    row = ResultRow(splits, gap, seed, repetitions)
+    for strategy, history in simulate(gap, repetitions, split_sd=SPLIT_SDS[splits], splits=splits, seed=seed):
+        leader = str(strategy.recommend(history).best)
+        comparison = compare_fresh(leader, gap, splits, rng)
+        is_right, verdict = leader == BETTER, comparison.verdict
+        true_difference = gap if is_right else -gap
+        if comparison.interval is None:
+            raise ValueError(f"no interval: {comparison}")
+        row.right += is_right
+        row.confirmed_right += is_right and verdict == "confirmed"
+        row.contradicted += verdict == "contradicted"
+        row.false_claims += verdict == ("confirmed" if true_difference <= 0 else "contradicted")
+        row.covered += comparison.interval[0] <= true_difference <= comparison.interval[1]
+    return row
 
 
 def power_by_formula(splits: str, gap: float) -> float:
@@ -167,51 +116,47 @@ def power_by_formula(splits: str, gap: float) -> float:
 def cells(rows: Sequence[ResultRow]) -> Tuple[str, ...]:
     """One text for each of `HEADINGS`, of lines of one gap, with 95% Wilson intervals."""
     splits, gap = rows[0].splits, rows[0].gap
-    sums = {name: sum(getattr(row, name) for row in rows) for name in COUNTS}
-    sums["wrong"] = sums["false_claims"] + (0 if gap else sums["contradicted"])
+    selections, right, confirmed_right, contradicted, false_claims, covered = add_up(
+        rows, "selections", "right", "confirmed_right", "contradicted", "false_claims", "covered"
+    )
     return (
         splits,
         f"{gap:g}",
-        f"{sums['selections']:,}",
-        share_of(sums["confirmed_right"], sums["right"]) if gap else "-",
+        f"{selections:,}",
+        share_of(confirmed_right, right) if gap else "-",
         f"{power_by_formula(splits, gap):.3f}" if gap else "-",
-        share_of(sums["wrong"], sums["selections"]),
-        share_of(sums["covered"], sums["selections"]),
+        share_of(false_claims + (0 if gap else contradicted), selections),
+        share_of(covered, selections),
     )
 
 
-def table_rows(results: Sequence[ResultRow]) -> List[Tuple[str, ...]]:
+def table_rows(results: Sequence[ResultRow], splits: Sequence[str] = SPLITS) -> List[Tuple[str, ...]]:
     """The rows of the table, each added up over the lines of one gap."""
-    groups: Dict[Tuple[int, float], List[ResultRow]] = {}
-    for result in results:
-        groups.setdefault((SPLITS.index(result.splits), result.gap), []).append(result)
-    return [cells(group) for _, group in sorted(groups.items())]
+    groups = group_by(results, lambda row: (row.splits, row.gap))
+    return [cells(groups[key]) for name in splits for key in sorted(groups) if key[0] == name]
 
 
-def with_tables(page: str) -> str:
-    """The page with the table of shared splits: fresh runs do not depend on the rule that ended a selection."""
-    rows = table_rows([row for row in read_rows(RESULTS, ResultRow) if row.splits == "shared"])
-    return replace_tables(page, TABLE_PATTERN, lambda block: [HEADINGS, *rows])
+TABLES = PageTables(
+    "confirmation",
+    # Fresh runs do not depend on the rule that ended a selection.
+    lambda match: [HEADINGS, *table_rows(read_rows(PATH, ResultRow), SPLITS[:1])],
+    [ROOT / "docs" / "report.md"],
+)
 
 
 def main() -> None:
     parser = make_parser(__doc__, repetitions=1000)
     parser.add_argument("--splits", nargs="*", default=SPLITS, choices=SPLITS)
     parser.add_argument("--gaps", type=float, nargs="*", default=GAPS, help="gaps in run-to-run sds")
-    add_record_options(parser, RESULTS)
+    add_record_options(parser, PATH)
     args = parser.parse_args()
     if args.pool:
         print_table(HEADINGS, table_rows(read_rows(args.results, ResultRow)))
-        return write_tables([PAGE], with_tables)
+        return TABLES.write()
     seed = start_call(args.seed)
-
-    def rows() -> Iterator[Tuple[str, ...]]:
-        for splits, gap in itertools.product(args.splits, args.gaps):
-            row = measure(splits, gap, args.repetitions, seed)
-            append_rows([row], args.results)
-            yield cells([row])
-
-    print_table(HEADINGS, rows())
+    pairs = itertools.product(args.splits, args.gaps)
+    rows = recorded((measure(*pair, args.repetitions, seed) for pair in pairs), args.results)
+    print_table(HEADINGS, (cells([row]) for row in rows))
 
 
 if __name__ == "__main__":

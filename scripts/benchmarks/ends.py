@@ -10,32 +10,30 @@ wrong if the true mean of another candidate is better. Candidates are called equ
 them are more than half a run-to-run sd apart.
 """
 
-import re
-from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 from common import (
     BENCHMARKS,
+    RESULTS,
+    PageTables,
     add_record_options,
+    add_up,
     append_rows,
+    group_by,
     make_parser,
     read_final_rows,
-    replace_tables,
     rule_id,
-    share_text,
     show,
     start_call,
-    write_tables,
 )
 from published_scores import TIE, read_problems
 from real_problems import SeededProblem, group_problems
-from real_results import SETS
-from real_tables import interval
+from real_results import OPENED, SETS, TUNED, share_with_interval
 
 from fiesta_allennlp.core.choice_settings import CONFIDENCE
 from fiesta_allennlp.core.metrics import UNNAMED
@@ -53,18 +51,17 @@ from fiesta_allennlp.selecting.results.verdict import (
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 
-RESULTS = BENCHMARKS / "results" / "ends.csv"
-PAGE = BENCHMARKS / "README.md"
+PATH = RESULTS / "ends.csv"
 ANSWERED = (UNSEEDED.name, UNITS.name)
-TABLE_PATTERN = re.compile(r"(<!-- ends: (\w+) -->\n).*?(<!-- end -->)", flags=re.S)
+VERDICTS = ("best", "equal", "open")
 
 
 @dataclass(frozen=True)
 class EndRow:
     """The counts of one data set, end and class in one call. `prob` and `lead` are the numbers of the classes of a
-    winner, else -1. `leads` and `true_leads` are sums over the winners, in run-to-run sds. `pairs` counts ends without
-    a winner whose first two candidates are equal with the target probability, and `wrong_pairs` those that are not.
-    `asked` counts selections whose scores raise a question, which is taken as answered."""
+    winner, else -1. `pairs` counts ends without a winner whose first two candidates are equal with the target
+    probability, and `wrong_pairs` those that are not. `asked` counts selections whose scores raise a question, which is
+    taken as answered."""
 
     rule: str
     set: str
@@ -75,9 +72,6 @@ class EndRow:
     lead: int
     selections: int
     wrong: int
-    wrong_by_quarter: int
-    leads: float
-    true_leads: float
     pairs: int
     wrong_pairs: int
     asked: int
@@ -85,10 +79,13 @@ class EndRow:
 
 @dataclass(frozen=True)
 class End:
-    """The end of one selection: its key in the results, and what it adds to the numbers of their line."""
+    """The end of one selection: the fields of `EndRow` that tell its line, and what it adds to the others."""
 
     key: Tuple[str, str, int, int]
-    numbers: Tuple[float, ...]
+    wrong: bool
+    pairs: bool
+    wrong_pairs: bool
+    asked: bool
 
 
 def judge_ends(problems: Sequence[SeededProblem], num_selections: int) -> List[End]:
@@ -106,36 +103,33 @@ def _judge_problem(seeded: SeededProblem, num_selections: int) -> Iterator[End]:
         runs = [scores.run(name, number) for name, count in pairs for number in range(count)]
         history = simulator.first_history.with_finished(runs)
         decision = judge(history, simulator.strategy.recommend(history), simulator.strategy, allowed=ANSWERED)
-        is_asked = any(find_questions(history, ()))
         result = Result.from_decision(history, decision, UNNAMED)
         assert decision.posterior is not None
         place, losses = (-1, -1), [problem.losses[name] for name in result.best_set]
-        if result.best is not None and result.lead is not None:
+        is_pair = is_wrong_pair = False
+        if result.best is not None:
             place = class_of(decision) or place
-            leads = result.lead.difference / problem.sd, problem.losses[result.lead.rival] - losses[0]
-            numbers = [losses[0] > TIE, losses[0] > 0.25, *leads, 0, 0, is_asked]
+            is_wrong = losses[0] > TIE
         else:
             first, second = sorted(decision.prob_best, key=lambda name: -decision.prob_best[name])[:2]
             chance = prob_equal(decision.posterior, [list(decision.prob_best).index(name) for name in (first, second)])
-            are_apart = abs(problem.losses[first] - problem.losses[second]) > EQUAL_SDS
-            is_equal = (chance or 0) >= CONFIDENCE
-            numbers = [max(losses) - min(losses) > EQUAL_SDS, 0, 0, 0, is_equal, is_equal and are_apart, is_asked]
-        yield End((problem.data_set, result.verdict, *place), (1.0, *map(float, numbers)))
+            is_pair = (chance or 0) >= CONFIDENCE
+            is_wrong_pair = is_pair and abs(problem.losses[first] - problem.losses[second]) > EQUAL_SDS
+            is_wrong = max(losses) - min(losses) > EQUAL_SDS
+        key = (problem.data_set, result.verdict, *place)
+        yield End(key, is_wrong, is_pair, is_wrong_pair, any(find_questions(history, ())))
 
 
-def count_ends(ends: Sequence[End], *, rule: str, set_name: str, seed: int) -> Iterator[EndRow]:
+def count_ends(ends: Sequence[End], *, set_name: str, seed: int) -> Iterator[EndRow]:
     """Add up ends by data set, verdict and class."""
-    sums: Dict[Tuple[str, str, int, int], np.ndarray] = defaultdict(lambda: np.zeros(8))
-    for end in ends:
-        sums[end.key] += end.numbers
-    for (data_set, verdict, prob, lead), (number, wrong, quarter, leads, true_leads, *pairs) in sorted(sums.items()):
-        counts = int(number), int(wrong), int(quarter), round(leads, 4), round(true_leads, 4), *map(int, pairs)
-        yield EndRow(rule, set_name, data_set, seed, verdict, prob, lead, *counts)
+    for (data_set, verdict, prob, lead), group in sorted(group_by(ends, lambda end: end.key).items()):
+        sums = add_up(group, "wrong", "pairs", "wrong_pairs", "asked")
+        yield EndRow(rule_id(), set_name, data_set, seed, verdict, prob, lead, len(group), *sums)
 
 
 def read_ends() -> List[EndRow]:
     """Return the recorded lines of the final rule."""
-    return read_final_rows(RESULTS, EndRow)
+    return read_final_rows(PATH, EndRow)
 
 
 def count_classes(rows: Sequence[EndRow]) -> List[List[Tuple[int, int]]]:
@@ -144,7 +138,7 @@ def count_classes(rows: Sequence[EndRow]) -> List[List[Tuple[int, int]]]:
     for row in rows:
         if row.prob >= 0:
             counts[row.prob, row.lead] += row.wrong, row.selections
-    return [[(int(wrong), int(number)) for wrong, number in line] for line in counts]
+    return [[(wrong, number) for wrong, number in line] for line in counts.tolist()]
 
 
 def _texts(limits: Sequence[float]) -> List[str]:
@@ -154,95 +148,66 @@ def _texts(limits: Sequence[float]) -> List[str]:
 
 def class_table(rows: Sequence[EndRow]) -> List[Tuple[str, ...]]:
     """Return a row for each class of a winner: what is quoted, and the share of wrong winners in both sets."""
-    table: List[Tuple[str, ...]] = [
-        ("P(best)", "lead, sds", "quoted", *(SETS[name].title for name in ("tuned", "opened")))
-    ]
+    table: List[Tuple[str, ...]] = [("P(best)", "lead, sds", "quoted", *(SETS[name].title for name in (TUNED, OPENED)))]
+    groups = group_by(rows, lambda row: (row.set, row.prob, row.lead))
     for prob, prob_text in enumerate(_texts(PROB_LIMITS)):
         for lead, lead_text in enumerate(_texts(LEAD_LIMITS)):
             quoted = CLASS_ERRORS[prob][lead]
-            cells = [
-                _share([r for r in rows if (r.set, r.prob, r.lead) == (s, prob, lead)]) for s in ("tuned", "opened")
-            ]
+            cells = (_share(groups.get((name, prob, lead), [])) for name in (TUNED, OPENED))
             table.append((prob_text, lead_text, f"{quoted.wrong / max(quoted.winners, 1):.3f}", *cells))
     return table
 
 
 def _share(rows: Sequence[EndRow]) -> str:
     """Return the share of wrong ends, with its interval, and their number."""
-    number = sum(row.selections for row in rows)
-    if not number:
-        return "-"
-    share = sum(row.wrong for row in rows) / number
-    return f"{share_text(share, interval(rows, 'wrong', 'selections'))} of {number:,}"
+    return f"{share_with_interval(rows, 'wrong', 'selections')} of {sum(row.selections for row in rows):,}"
 
 
 def verdict_table(rows: Sequence[EndRow]) -> List[Tuple[str, ...]]:
     """Return a row for each set: how often each end comes, and how often it is wrong."""
-    headings = (
-        "problems",
-        "selections",
-        "best",
-        "wrong",
-        "equal",
-        "wrong",
-        "open",
-        "first two equal, of those without a best",
-        "wrong",
-        "asked",
-    )
+    pairs = "first two equal, of those without a best"
+    headings = ("problems", "selections", "best", "wrong", "equal", "wrong", "open", pairs, "wrong", "asked")
     table: List[Tuple[str, ...]] = [headings]
-    for name in ("tuned", "opened"):
+    for name in (TUNED, OPENED):
         own = [row for row in rows if row.set == name]
-        by_verdict = {verdict: [row for row in own if row.verdict == verdict] for verdict in ("best", "equal", "open")}
-        numbers = {verdict: sum(row.selections for row in found) for verdict, found in by_verdict.items()}
-        total, without = sum(numbers.values()), [*by_verdict["equal"], *by_verdict["open"]]
-        num_pairs = sum(row.pairs for row in without)
-        shares = {verdict: f"{number / total:.3f}" for verdict, number in numbers.items()}
-        table.append(
-            (
-                SETS[name].title,
-                f"{total:,}",
-                shares["best"],
-                _share(by_verdict["best"]),
-                shares["equal"],
-                _share(by_verdict["equal"]),
-                shares["open"],
-                f"{num_pairs / sum(row.selections for row in without):.3f}",
-                f"{sum(row.wrong_pairs for row in without)} of {num_pairs:,}",
-                f"{sum(row.asked for row in own) / total:.3f}",
-            )
-        )
+        total, asked = add_up(own, "selections", "asked")
+        ends = {verdict: [row for row in own if row.verdict == verdict] for verdict in VERDICTS}
+        best, equal, opened = (f"{sum(row.selections for row in group) / total:.3f}" for group in ends.values())
+        without, num_pairs, wrong_pairs = add_up([*ends["equal"], *ends["open"]], "selections", "pairs", "wrong_pairs")
+        shares = best, _share(ends["best"]), equal, _share(ends["equal"]), opened, f"{num_pairs / without:.3f}"
+        row = SETS[name].title, f"{total:,}", *shares, f"{wrong_pairs} of {num_pairs:,}", f"{asked / total:.3f}"
+        table.append(row)
     return table
 
 
-def with_tables(page: str) -> str:
-    """Return the page with the tables of all recorded lines of the final rule."""
-    tables = {"classes": class_table, "verdicts": verdict_table}
-    return replace_tables(page, TABLE_PATTERN, lambda match: tables[match[2]](read_ends()))
+TABLES = PageTables(
+    r"ends: (?P<kind>classes|verdicts)",
+    lambda match: {"classes": class_table, "verdicts": verdict_table}[match["kind"]](read_ends()),
+    [BENCHMARKS],
+)
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser = make_parser(__doc__)
-    parser.add_argument("--set", choices=("tuned", "opened"), default="tuned", help="problems to simulate")
+    parser.add_argument("--set", choices=(TUNED, OPENED), default=TUNED, help="problems to simulate")
     parser.add_argument("--selections", type=int, default=24, help="selections of each problem")
     parser.add_argument("--scores", type=Path, help="another file of problems")
-    parser.add_argument("--processes", type=int, help="parallel processes (default: one per core)")
-    add_record_options(parser, RESULTS)
+    add_record_options(parser, PATH)
     args = parser.parse_args(arguments)
     if args.pool:
         show(f"By class of P(best), then of the lead, wrong winners and all: {count_classes(read_ends())}")
-        return write_tables([PAGE], with_tables)
-    seed, rule = start_call(args.seed), rule_id()
+        return TABLES.write()
+    seed = start_call(args.seed)
     problems = read_problems(args.scores or SETS[args.set].scores)
-    with ProcessPoolExecutor(args.processes) as pool:
+    with ProcessPoolExecutor() as pool:
         groups = group_problems(problems, args.selections, seed)
         futures = [pool.submit(judge_ends, group, args.selections) for group in groups]
         ends = [end for future in futures for end in future.result()]
-    rows = list(count_ends(ends, rule=rule, set_name=args.set, seed=seed))
+    rows = list(count_ends(ends, set_name=args.set, seed=seed))
     append_rows(rows, args.results)
-    for verdict in ("best", "equal", "open"):
-        found = [row for row in rows if row.verdict == verdict]
-        show(f"{verdict}: {sum(row.selections for row in found)}, {sum(row.wrong for row in found)} wrong")
+    for verdict in VERDICTS:
+        group = [row for row in rows if row.verdict == verdict]
+        show(f"{verdict}: {sum(row.selections for row in group)}, {sum(row.wrong for row in group)} wrong")
 
 
 if __name__ == "__main__":

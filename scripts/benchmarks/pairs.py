@@ -11,56 +11,66 @@ new seed, prints it, and appends its counts to `results/pairs.csv`. `--pool` add
 import itertools
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 from common import (
-    ROOT,
+    EVALUATION,
+    RESULTS,
+    PageTables,
     add_record_options,
-    append_rows,
+    add_up,
+    group_by,
     make_parser,
     print_table,
     read_final_rows,
-    replace_tables,
+    recorded,
     rule_id,
     share_of,
     start_call,
-    write_tables,
 )
-from real_problems import last_history
 
+from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.t_tests import compute_mean_interval
+from fiesta_allennlp.core.records import History
 from fiesta_allennlp.tables.simulation.problems import ScorePreset
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 
-RESULTS = Path(__file__).parent / "results" / "pairs.csv"
+PATH = RESULTS / "pairs.csv"
+BETTER, OTHER = "better", "other"
 GAPS = (0.0, 0.1, 0.2, 0.5, 1.0)
-STOPS = ("early_looks", "glr")
-PAGE = ROOT / "docs" / "evaluation.md"
-TABLE_PATTERN = re.compile(r"(<!-- pairs -->\n).*?(<!-- end -->)", flags=re.S)
+DEFAULT, *_ = STOPS = ("early_looks", "glr")
 HEADINGS = ("gap, sds", "runs", "named", "wrong of named", "interval covers", "lead - true lead")
 
 
 @dataclass
 class ResultRow:
-    """The counts of one call. `covered`, `above`, `excess` and `squares` are over the selections that named a winner:
-    intervals that cover the true lead or lie above it, and sums of the lead minus the true one."""
+    """The counts of one call. `covered`, `excess` and `squares` are over the selections that named a winner: intervals
+    that cover the true lead, and sums of the lead minus the true one."""
 
     rule: str
     stop: str
     gap: float
-    splits: str
     seed: int
     selections: int
     named: int = 0
     wrong: int = 0
     runs: int = 0
     covered: int = 0
-    above: int = 0
     excess: float = 0.0
     squares: float = 0.0
+
+
+def simulate(
+    gap: float, repetitions: int, *, split_sd: float = 0.0, **settings: Any
+) -> Iterator[Tuple[Strategy, History]]:
+    """Yield the strategy and the last history of each selection of two candidates."""
+    source = ScorePreset("pair", {BETTER: gap, OTHER: 0.0}, split_sd=split_sd, noise_sd=1.0)
+    simulator = prepare_simulator(ReplaySettings(scores="", **settings), source)
+    for number in range(repetitions):
+        *_, history = simulator.iterate_histories(simulator.draw(number), number)
+        yield simulator.strategy, history
 
 
 def lead_interval(winner_scores: np.ndarray, loser_scores: np.ndarray) -> Tuple[float, Optional[Any]]:
@@ -72,22 +82,17 @@ def lead_interval(winner_scores: np.ndarray, loser_scores: np.ndarray) -> Tuple[
 
 def measure(stop: str, gap: float, repetitions: int, seed: int) -> ResultRow:
     """Simulate selections on shared splits, and count."""
-    means = {"better": gap, "other": 0.0}
-    source = ScorePreset("pair", means, noise_sds=dict.fromkeys(means, 1.0), split_sd=0.0)
-    replayer = prepare_simulator(ReplaySettings(scores="", stop=stop, splits="shared", seed=seed), source)
-    row = ResultRow(rule_id(), stop, gap, "shared", seed, repetitions)
-    for history in (last_history(replayer, number) for number in range(repetitions)):
-        decision = replayer.strategy.recommend(history)
+    row = ResultRow(rule_id(), stop, gap, seed, repetitions)
+    for strategy, history in simulate(gap, repetitions, stop=stop, splits="shared", seed=seed):
+        decision = strategy.recommend(history)
         row.runs += len(history.evaluations)
         if decision.best is None or decision.stopped_by != "confidence":
             continue
-        loser = next(name for name in means if name != decision.best)
+        loser, true_lead = (OTHER, gap) if decision.best == BETTER else (BETTER, -gap)
         lead, interval = lead_interval(history.scores(decision.best), history.scores(loser))
-        true_lead = means[decision.best] - means[loser]
         row.named += 1
         row.wrong += true_lead < 0
         row.covered += interval is not None and interval[0] <= true_lead <= interval[1]
-        row.above += interval is not None and interval[0] > true_lead
         row.excess += lead - true_lead
         row.squares += (lead - true_lead) ** 2
     return row
@@ -95,8 +100,9 @@ def measure(stop: str, gap: float, repetitions: int, seed: int) -> ResultRow:
 
 def cells(rows: Sequence[ResultRow]) -> List[str]:
     """Return one text for each of `HEADINGS`, of lines of one gap."""
-    names = ("selections", "named", "wrong", "runs", "covered", "excess", "squares")
-    total, named, wrong, runs, covered, *leads = (sum(getattr(row, name) for row in rows) for name in names)
+    total, named, wrong, runs, covered, *leads = add_up(
+        rows, "selections", "named", "wrong", "runs", "covered", "excess", "squares"
+    )
     excess, square = (value / max(named, 1) for value in leads)
     error = np.sqrt(max(square - excess**2, 0) / max(named, 1))
     return [
@@ -109,35 +115,26 @@ def cells(rows: Sequence[ResultRow]) -> List[str]:
     ]
 
 
-def table_rows(lines: Sequence[ResultRow]) -> Iterator[List[str]]:
-    """Yield the row of each gap by the default's stopping rule."""
-    for gap in sorted({line.gap for line in lines}):
-        if rows := [line for line in lines if (line.stop, line.gap) == (STOPS[0], gap)]:
-            yield cells(rows)
+def table_rows(lines: Sequence[ResultRow]) -> List[List[str]]:
+    """Return the row of each gap by the default's stopping rule."""
+    groups = group_by((line for line in lines if line.stop == DEFAULT), lambda line: line.gap)
+    return [cells(group) for _, group in sorted(groups.items())]
 
 
-def with_tables(page: str) -> str:
-    """The page with the table of all recorded lines of the final rule."""
-    rows = table_rows(read_final_rows(RESULTS, ResultRow))
-    return replace_tables(page, TABLE_PATTERN, lambda match: [HEADINGS, *rows])
+TABLES = PageTables("pairs", lambda match: [HEADINGS, *table_rows(read_final_rows(PATH, ResultRow))], [EVALUATION])
 
 
 def main() -> None:
     parser = make_parser(__doc__, repetitions=400, only="stopping rules whose name")
     parser.add_argument("--gaps", type=float, nargs="*", default=GAPS, help="gaps in run-to-run sds")
-    add_record_options(parser, RESULTS)
+    add_record_options(parser, PATH)
     args = parser.parse_args()
     if args.pool:
-        return write_tables([PAGE], with_tables)
+        return TABLES.write()
     seed = start_call(args.seed)
-
-    def rows() -> Iterator[List[str]]:
-        for stop, gap in itertools.product(filter(re.compile(args.only).search, STOPS), args.gaps):
-            row = measure(stop, gap, args.repetitions, seed)
-            append_rows([row], args.results)
-            yield [stop, *cells([row])]
-
-    print_table(("stop", *HEADINGS), rows())
+    pairs = itertools.product(filter(re.compile(args.only).search, STOPS), args.gaps)
+    rows = recorded((measure(*pair, args.repetitions, seed) for pair in pairs), args.results)
+    print_table(("stop", *HEADINGS), ([row.stop, *cells([row])] for row in rows))
 
 
 if __name__ == "__main__":

@@ -1,18 +1,14 @@
 """The picture of the README: how many named winners are wrong, of 10 runs each and of the default."""
 
 from dataclasses import dataclass
-from typing import Iterator, List
+from typing import Iterator, List, Sequence
 
-from common import ROOT, final_rule
-from real_results import GAPS, OPENED, SETS, class_label, read_results
-from real_tables import count_runs, group_rows, sum_of
+from common import ROOT, add_up
+from real_results import GAP_LIMITS, GAPS, OPENED, SETS, ResultRow, count_runs, read_results
 
 PICTURE = ROOT / "docs" / "pictures" / "bars.svg"
 INK, GREY = "#222", "#666"
 COLOURS = {"10 runs each": "#8a8f98", "default": "#c0271d"}
-NEAR = class_label(0, GAPS)
-"""The gaps of near ties."""
-
 WIDTH, LEFT, SCALE = 400, 12, 640
 """Pixels; of a share of 1, for `SCALE`. A phone of 390 pixels shows the picture at almost its full size."""
 
@@ -30,27 +26,21 @@ class Bar:
     num_runs: float
 
 
-def find_bars(kind: str, *key: str) -> List[Bar]:
-    """Return a bar of each procedure for a group of the tables, such as `"gaps", NEAR`.
+def find_bars(results: Sequence[ResultRow]) -> List[Bar]:
+    """Return a bar of each procedure.
 
     # Raises
         ValueError: if a procedure has no recorded lines of the final rule; the message has its name.
     """
-    groups = group_rows(read_results(OPENED), final_rule(), kind)
-    lines_of = {procedure: groups.get((procedure, *key), []) for procedure in COLOURS}
-    if missing := [procedure for procedure, lines in lines_of.items() if not lines]:
-        raise ValueError(
-            f"{PICTURE.name}: {missing[0]} has no results whose rule is in final_rule.txt. Measure it again."
-        )
-    return [
-        Bar(
-            procedure,
-            sum_of(lines, "wrong") / sum_of(lines, "named"),
-            sum_of(lines, "named") / sum_of(lines, "selections"),
-            float(count_runs(lines).mean()),
-        )
-        for procedure, lines in lines_of.items()
-    ]
+    bars = []
+    for procedure in COLOURS:
+        lines = [line for line in results if line.procedure == procedure]
+        if not lines:
+            message = f"{PICTURE.name}: {procedure} has no results whose rule is in final_rule.txt. Measure it again."
+            raise ValueError(message)
+        selections, named, wrong = add_up(lines, "selections", "named", "wrong")
+        bars.append(Bar(procedure, wrong / named, named / selections, float(count_runs(lines).mean())))
+    return bars
 
 
 def text(x: float, y: float, content: str, *, size: int, fill: str = INK, more: str = "") -> str:
@@ -71,8 +61,10 @@ def draw_group(title: str, bars: List[Bar], top: float) -> Iterator[str]:
 def svg_text() -> str:
     """Return the picture, with a white ground that shows on light and on dark pages."""
     height = TOP + 2 * GROUP - 8
-    near_ties = f"near ties: the best leads by less than {GAPS[0]} sd"
-    groups = (("all problems", find_bars("procedures")), (near_ties, find_bars("gaps", NEAR)))
+    results = read_results(OPENED)
+    near_ties = f"near ties: the best leads by less than {GAP_LIMITS[0]} sd"
+    near = [line for line in results if line.gap == GAPS[0]]
+    groups = (("all problems", find_bars(results)), (near_ties, find_bars(near)))
     body = [text(LEFT, 26, "How often is the named winner wrong?", size=16, more=' font-weight="bold"')]
     body.append(text(LEFT, 45, SETS[OPENED].title, size=13, fill=GREY))
     for number, (title, bars) in enumerate(groups):

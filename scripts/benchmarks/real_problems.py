@@ -14,22 +14,19 @@ go into `results/problems_apart.csv`.
 
 import re
 from collections import defaultdict
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
-from baselines import BASELINES, MAX_RUNS
 from calibration import CONFIDENCE
-from common import add_record_options, append_rows, make_parser, print_table, rule_id, start_call, write_tables
-from procedures import GLR, PAPER_PROCEDURE, PROCEDURES, SELECTIONS
+from common import add_record_options, append_rows, make_parser, print_table, rule_id, start_call
+from procedures import BASELINES, GLR, PAPER_PROCEDURE, PROCEDURES, SELECTIONS
 from published_scores import Problem, read_problems
 from real_bars import write_bars
-from real_results import APART, SETS, TUNED, SelectionOutcome, count_outcomes
-from real_tables import HEADINGS, PAGES, cells, with_tables
+from real_results import APART, HEADINGS, SETS, TABLES, TUNED, SelectionOutcome, cells, count_outcomes
 
-from fiesta_allennlp.core.records import History
-from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
+from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 SELECTIONS_PER_GROUP = 120
@@ -51,19 +48,12 @@ def choose_all(name: str, problems: Sequence[SeededProblem], num_selections: int
     """Choose by a procedure without a posterior, from the scores that `select_all` draws."""
     outcomes: List[SelectionOutcome] = []
     for seeded in problems:
-        candidates = list(seeded.problem.scores)
-        choices = BASELINES[name](seeded.problem.draw_selections(MAX_RUNS, seeded.seed, num_selections))
-        outcomes += [
-            SelectionOutcome(seeded.problem, candidates[leader], bool(is_named), int(num_runs))
-            for leader, is_named, num_runs in zip(choices.leaders, choices.are_named, choices.num_runs, strict=True)
-        ]
+        problem, candidates = seeded.problem, list(seeded.problem.scores)
+        choices = BASELINES[name](problem.draw_selections(seeded.seed, num_selections))
+        for leader, is_named in zip(choices.leaders, choices.are_named.tolist(), strict=True):
+            num_runs = choices.runs_each * len(candidates)
+            outcomes.append(SelectionOutcome(problem, candidates[leader], is_named, num_runs))
     return outcomes
-
-
-def last_history(replayer: Simulator, repetition: int) -> History:
-    """Return the history at the end of a selection that is simulated run by run."""
-    *_, history = replayer.iterate_histories(replayer.draw(repetition), repetition)
-    return history
 
 
 def select_all(name: str, problems: Sequence[SeededProblem], num_selections: int) -> List[SelectionOutcome]:
@@ -72,9 +62,7 @@ def select_all(name: str, problems: Sequence[SeededProblem], num_selections: int
     for seeded in problems:
         settings = ReplaySettings(**SELECTIONS[name], scores="", confidence=CONFIDENCE, seed=seeded.seed)
         for end in prepare_simulator(settings, seeded.problem).run_all(range(num_selections)):
-            outcomes.append(
-                SelectionOutcome(seeded.problem, str(end.best), end.is_named, end.num_evaluations, end.confidence)
-            )
+            outcomes.append(SelectionOutcome(seeded.problem, str(end.best), end.is_named, end.num_evaluations))
     return outcomes
 
 
@@ -89,30 +77,19 @@ def group_problems(problems: Sequence[Problem], num_selections: int, seed: int) 
         yield from (group[start : start + size] for start in range(0, len(group), size))
 
 
-def start(
-    pool: ProcessPoolExecutor, name: str, problems: Sequence[Problem], num_selections: int, seed: int
-) -> List["Future[List[SelectionOutcome]]"]:
-    """Start the selections of a procedure."""
-    simulate = select_all if name in SELECTIONS else choose_all
-    num_selections = min(num_selections, MOST_SELECTIONS.get(name, num_selections))
-    groups = group_problems(problems, num_selections, seed)
-    return [pool.submit(simulate, name, group, num_selections) for group in groups]
-
-
 def measure(
-    names: Sequence[str],
-    problems: Sequence[Problem],
-    *,
-    num_selections: int,
-    seed: int,
-    processes: Optional[int],
-    path: Path,
+    names: Sequence[str], problems: Sequence[Problem], *, num_selections: int, seed: int, path: Path
 ) -> Iterator[Tuple[str, ...]]:
     """Append the counts of each procedure to a file, and yield its row."""
-    with ProcessPoolExecutor(processes) as pool:
-        futures_by_name = {name: start(pool, name, problems, num_selections, seed) for name in names}
-        for name, futures in futures_by_name.items():
-            outcomes = [outcome for future in futures for outcome in future.result()]
+    with ProcessPoolExecutor() as pool:
+        futures = {}
+        for name in names:
+            number = min(num_selections, MOST_SELECTIONS.get(name, num_selections))
+            simulate = select_all if name in SELECTIONS else choose_all
+            groups = group_problems(problems, number, seed)
+            futures[name] = [pool.submit(simulate, name, group, number) for group in groups]
+        for name, own_futures in futures.items():
+            outcomes = [outcome for future in own_futures for outcome in future.result()]
             lines = list(count_outcomes(outcomes, rule=rule_id(), procedure=name, seed=seed))
             append_rows(lines, path)
             yield name, *cells(lines)
@@ -126,24 +103,18 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         "--problems", metavar="PATTERN", help="simulate problems whose name matches, apart from all others"
     )
     parser.add_argument("--scores", type=Path, help="another file of problems")
-    parser.add_argument("--processes", type=int, help="parallel processes (default: one per core)")
     add_record_options(parser)
     args = parser.parse_args(arguments)
     if args.pool:
         write_bars()
-        return write_tables(PAGES, with_tables)
+        return TABLES.write()
     chosen_set = SETS[APART if args.problems else args.set]
     seed = start_call(args.seed)
     all_problems = read_problems(args.scores or chosen_set.scores)
     problems = [problem for problem in all_problems if re.search(args.problems or "", problem.name)]
-    rows = measure(
-        [name for name in PROCEDURES if re.search(args.only, name)],
-        problems,
-        num_selections=args.selections,
-        seed=seed,
-        processes=args.processes,
-        path=args.results or chosen_set.results,
-    )
+    names = [name for name in PROCEDURES if re.search(args.only, name)]
+    path = args.results or chosen_set.results
+    rows = measure(names, problems, num_selections=args.selections, seed=seed, path=path)
     print_table(("procedure", *HEADINGS), rows)
 
 

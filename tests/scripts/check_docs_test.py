@@ -70,7 +70,7 @@ def test_what_is_wrong_is_found(page: Callable[[str], Path], text: str, wrong: L
 def test_tables_of_another_rule_are_refused(
     page: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page(import_module("pairs").with_tables("<!-- pairs -->\n<!-- end -->\n"))
+    page(import_module("pairs").TABLES.fill("<!-- pairs -->\n<!-- end -->\n"))
     assert check_docs.problems() == []
     monkeypatch.setattr(import_module("common"), "FINAL_RULE", tmp_path / "final_rule.txt")
     (tmp_path / "final_rule.txt").write_text("0123abcd\n")

@@ -29,7 +29,7 @@ def test_a_clear_problem_has_right_winners_and_two_equal_ones_end_equal(
             for name, mean, row in zip("abcde", means, noise, strict=False):
                 centred = row - row.mean() + mean
                 writer.writerows(("s", problem, 0, 0, name, k, score) for k, score in enumerate(centred))
-    run_script("ends", "--scores", scores, "--selections", 24, "--seed", 1, "--processes", 1, "--results", results)
+    run_script("ends", "--scores", scores, "--selections", 24, "--seed", 1, "--results", results)
     rows = import_module("common").read_rows(results, module.EndRow)
     clear = [row for row in rows if row.data_set.endswith("clear")]
     assert {(row.verdict, row.prob, row.lead, row.wrong) for row in clear} == {("best", 1, 2, 0)}

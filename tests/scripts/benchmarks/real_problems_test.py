@@ -43,7 +43,7 @@ def test_the_run_to_run_sd_leaves_the_effects_of_splits_out() -> None:
 
 
 def outcome(problem: Any, best: str) -> Any:
-    return import_module("real_results").SelectionOutcome(problem, best, True, 9, 0.97)
+    return import_module("real_results").SelectionOutcome(problem, best, True, 9)
 
 
 def count(outcomes: List[Any], **columns: Any) -> List[Any]:
@@ -60,7 +60,7 @@ def make_problem(name: str, source: str = "s") -> Any:
 
 
 def test_intervals_resample_data_sets_and_not_selections() -> None:
-    tables = import_module("real_tables")
+    tables = import_module("real_results")
     lines = count(
         [
             outcome(make_problem(f"p{number}"), best)
@@ -79,30 +79,23 @@ def test_intervals_resample_data_sets_and_not_selections() -> None:
     assert tables.interval(two_tables, "wrong", "named") == pytest.approx(wilson_interval(2, 2)), "one data set"
 
 
-def test_lines_of_another_rule_and_unknown_procedures_are_left_out() -> None:
-    tables = import_module("real_tables")
-    lines = [line for rule in ("old", "new") for line in count([outcome(make_problem("p"), "a")], rule=rule)]
-    page = "<!-- real: opened procedures, default -->\n<!-- end -->"
-    assert "| default | 1 |" in tables.update_page(page, {"opened": lines}, "new")
+def test_unknown_procedures_are_refused() -> None:
     with pytest.raises(ValueError, match="unknown procedure: guess"):
-        tables.update_page(page.replace("default", "guess"), {"opened": lines}, "new")
+        import_module("real_results").TABLES.fill("<!-- real: opened procedures, guess -->\n<!-- end -->")
 
 
 def test_every_call_draws_another_seed_and_appends_its_counts(
     tmp_path: Path, scores: Path, run_script: Callable[..., str]
 ) -> None:
-    common, tables, results = import_module("common"), import_module("real_tables"), tmp_path / "results.csv"
+    common, tables, results = import_module("common"), import_module("real_results"), tmp_path / "results.csv"
     for _ in range(2):
-        arguments = ("--scores", scores, "--only", "^default$|^5 runs", "--selections", 3, "--processes", 1)
+        arguments = ("--scores", scores, "--only", "^default$|^10 runs", "--selections", 3)
         run_script("real_problems", *arguments, "--results", results)
-    lines = common.read_rows(results, import_module("real_results").ResultRow)
+    lines = common.read_rows(results, tables.ResultRow)
     assert len({line.seed for line in lines}) == 2
-    (row,) = tables.pool_rows(lines, lines[0].rule, "procedures", ("default",))
-    assert row[:4] == ("default", "12", row[2], "1.000") and row[4].startswith("0.000")
-    assert not tables.pool_rows(lines, "another", "procedures", ("default", "5 runs each"))
     assert {line.problem for line in lines} == {"p", "q"}
-    assert {line.reported for line in lines if line.procedure == "default"} == {"above 0.98"}
-    page = "<!-- real: tuned gaps, default -->\n<!-- end -->"
-    table = tables.update_page(page, {"tuned": lines}, lines[0].rule)
-    assert "| default | above 0.8 | 12 |" in table
-    assert tables.update_page(table, {"tuned": lines}, lines[0].rule) == table
+    _, row = tables.procedure_table(lines, ("default",))
+    assert (row[0], *row[2:4]) == ("default", "1.000", "0.000 (0.000-0.658)")
+    _, row = tables.gap_table(lines, ("default",))
+    assert row[:2] == ("default", "above 0.8")
+    assert sum(line.selections for line in lines if line.procedure == "default") == 12

@@ -144,7 +144,7 @@ def test_a_replay_of_few_scores_names_the_plan(write: Any) -> None:
         assert "drawn with replacement" in shown
 
 
-NUM_CASES, SELECTIONS_PER_CASE = 32, 4
+NUM_CASES, SELECTIONS_PER_CASE = 32, 3
 
 
 def simulator_of(case: int) -> Simulator:
