@@ -194,7 +194,10 @@ class AnyCandidate(Registrable):
 
     def check(self, settings: Settings) -> None:
         """Refuse everything that can be found wrong without building the candidate: keys, values, options."""
-        check_no_split_options(settings)
+        for name in ("group_by", "split_ratios"):
+            if getattr(settings, name) not in (None, "none", ()):
+                problem = f"{flag(name)} needs data files"
+                raise ConfigError(f"{problem}: pass --data FILE (in a config, 'data'), or remove it.")
 
     def check_sets(self, division: Division) -> None:
         """Refuse data paths that lack a set which runs on official splits need, or that leave the sizes of the sets of
@@ -257,10 +260,3 @@ class AnyCandidate(Registrable):
         """Return the shell command that repeats one run."""
         file = f"DIR/evaluations/CANDIDATE-REPLICATE/{OUTCOME_FILE}"
         return " ".join(["python -m fiesta_allennlp.candidates.programs.repeat", file, "NEW", *packages])
-
-
-def check_no_split_options(settings: Settings) -> None:
-    """Refuse options about splits of data files, for a candidate without any."""
-    for name in ("group_by", "split_ratios"):
-        if getattr(settings, name) not in (None, "none", ()):
-            raise ConfigError(f"{flag(name)} needs data files: pass --data FILE (in a config, 'data'), or remove it.")

@@ -191,7 +191,7 @@ def compare_with_store(
             REMOVED.check([f"{reason}. Pass all of its candidates"], allowed)
     everybody = {**stored_candidates, **active}
     check_no_similar_names(everybody, noun="candidate")
-    joined = frozenset(stored_candidates) - frozenset(removed_names)
+    joined = stored_candidates.keys() - removed_names
     joining = tuple(name for name in active if stored_candidates and name not in joined)
     divisions = (type_of(candidate.config).own_division(division) for candidate in everybody.values())
     division = replace(division, has_validation=any(own.has_validation for own in divisions))

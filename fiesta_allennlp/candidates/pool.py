@@ -72,9 +72,8 @@ def target_sizes(
         if empty_sets := [set_name for set_name, size in targets.items() if size < 1]:
             raise DataError(f"the {empty_sets[0]} set of {total} instances would be empty. Increase its ratio.")
         return targets
-    substitute_sets = (("validation", "test"), ("test", "validation"))
-    held_out_sets = [(name, substitute) for name, substitute in substitute_sets if name in set_names]
-    held_out_sizes = {name: sizes.get(name) or sizes.get(substitute, 0) for name, substitute in held_out_sets}
+    substitutes = {"validation": "test", "test": "validation"}
+    held_out_sizes = {name: sizes.get(name) or sizes.get(substitutes[name], 0) for name in set_names[1:]}
     train_size = total - sum(held_out_sizes.values())
     if not all(held_out_sizes.values()) or train_size < 1:
         raise DataError(

@@ -15,7 +15,7 @@ from fiesta_allennlp.candidates.candidate import CandidateRun
 from fiesta_allennlp.candidates.candidate_set import CandidateSet, compare_with_store, load_candidates, take_trials
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.config import DataSnapshot, seen_data_reasons
-from fiesta_allennlp.candidates.points import Trial, trials_of
+from fiesta_allennlp.candidates.points import trials_of
 from fiesta_allennlp.candidates.pool import Pool, Preparation, check_same_pool
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.choosing.decision import Decision
@@ -205,9 +205,9 @@ class TrainingSelection(SelectionFamily):
             )
 
     def result(self, history: History, decision: Decision, *, seed: str, **further_fields: Any) -> Result:
-        trials = trials_of(self.candidate_set.by_name)
+        settings, strategy, candidates = self.settings, self.strategy, self.candidate_set.by_name
         return training_result(
-            self.settings, self.strategy, history, decision, self.preparations, trials, seed=seed, **further_fields
+            settings, strategy, history, decision, candidates, self.preparations, seed=seed, **further_fields
         )
 
     def conclude(self, history: History, result: Result) -> None:
@@ -220,8 +220,8 @@ def training_result(
     strategy: Strategy,
     history: History,
     decision: Decision,
+    candidates: Mapping[str, Candidate],
     preparations: Mapping[str, Preparation],
-    trials: Mapping[str, Trial],
     **further_fields: Any,
 ) -> Result:
     """Return the result of a decision of the strategy, judged over everybody who took part."""
@@ -231,7 +231,7 @@ def training_result(
         judge(history, decision, strategy, allowed=settings.allow),
         settings.scored_by,
         num_parameters={name: built.num_parameters for name, built in preparations.items()},
-        study_scores={name: trial.score for name, trial in trials.items()},
+        study_scores={name: trial.score for name, trial in trials_of(candidates).items()},
         strategy=params,
         target=strategy.confidence or CONFIDENCE,
         belief=params["belief"],

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Mapping, Optional, Tuple
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.choice_settings import MIN_FRESH_RUNS, POWER, seed_option
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
-from fiesta_allennlp.core.options import RESOURCES_GROUP, SettingsRecord, check_values, declared_options, flag, option
+from fiesta_allennlp.core.options import RESOURCES_GROUP, SettingsRecord, check_values, declared_options, option
 from fiesta_allennlp.core.texts import split_names
 
 CONFIRMATION_GROUP = "Confirmation"
@@ -35,12 +35,6 @@ class ConfirmSettings(SettingsRecord):
         parse=split_names,
     )
     seed: Optional[int] = seed_option(CONFIRMATION_GROUP, "a confirmation (default: random, recorded)")
-
-    def check_can_resume(self) -> None:
-        """Refuse everything that was fixed when the confirmation began."""
-        for name in ("runs", "against", "seed"):
-            if getattr(self, name):
-                raise ConfigError(f"{flag(name)} was fixed when the confirmation began. Remove it, or --recover.")
 
 
 def check_resources(values: Mapping[str, Any]) -> None:

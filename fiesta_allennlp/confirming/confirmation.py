@@ -93,10 +93,6 @@ class Confirmation(Printable):
         return self.result.candidates[0].name
 
     @property
-    def rivals(self) -> Tuple[str, ...]:
-        return tuple(candidate.name for candidate in self.result.candidates[1:])
-
-    @property
     def is_over(self) -> bool:
         """True once no further run follows."""
         return bool(self.comparisons)

@@ -20,7 +20,7 @@ from fiesta_allennlp.core.choice_settings import SHARED
 from fiesta_allennlp.core.directory import RunDirectory, is_at_work
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.files import write_json_file
-from fiesta_allennlp.core.options import deciding_options, settings_to_json
+from fiesta_allennlp.core.options import deciding_options, flag, settings_to_json
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.registry import packages_named_in_errors
 from fiesta_allennlp.selecting.loop import Display
@@ -211,7 +211,9 @@ def resume_confirmation(
     options: ConfirmSettings, resources: Mapping[str, Any], console: Console, display: Display
 ) -> RunDirectory:
     """Continue the latest confirmation of the selection in a directory, and return its own directory."""
-    options.check_can_resume()
+    for name in ("runs", "against", "seed"):
+        if getattr(options, name):
+            raise ConfigError(f"{flag(name)} was fixed when the confirmation began. Remove it, or --recover.")
     root = options.directory
     numbers = _check_directory(root).confirmation_numbers
     if not numbers:

@@ -5,7 +5,6 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Dict, Mapping, Optional, Sequence, Tuple, Type
 
-from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.beliefs import Belief, MeasurePosterior
 from fiesta_allennlp.choosing.beliefs.dirichlet_f_measure import FMeasurePosterior
 from fiesta_allennlp.choosing.decision import Decision
@@ -124,50 +123,44 @@ class EnoughDocuments(BayesianStop):
         return math.ceil(math.ceil(round(-math.log(1 - confidence) / RARE_KIND, 9)) / self.batch_size)
 
 
-@dataclass(frozen=True)
 class DocumentsSetup:
-    """Task and strategy of a selection by documents. The settings are complete and checked.
+    """Task and strategy of a selection by documents.
 
     The strategy stops when each system that could be the best has been through all `num_batches`, which are documents
     or batches of them.
+
+    Raises:
+        ConfigError: if there are too few documents, or the options do not go together.
     """
 
-    settings: DocumentSettings
-    facts: DocumentFacts
-    task: Task
-    strategy: Strategy
-    strategy_params: Mapping[str, Any]
-
-    num_batches: int
-
-    @classmethod
-    def of(cls, settings: DocumentSettings, task: Task, facts: DocumentFacts, names: Sequence[str]) -> "DocumentsSetup":
-        complete = settings.with_metric_defaults(task.metric)
-        num_batches = -(-facts.num_documents // settings.batch_size)
-        strategy = build_strategy(complete, list(names), has_counts=True, run_limit=RunLimit(num_batches, task.measure))
+    def __init__(self, settings: DocumentSettings, task: Task, facts: DocumentFacts, names: Sequence[str]) -> None:
+        self._settings, self.task, self.facts = settings, task, facts
+        self.num_batches = -(-facts.num_documents // settings.batch_size)
+        complete, limit = settings.with_metric_defaults(task.metric), RunLimit(self.num_batches, task.measure)
+        self.strategy_params = complete.strategy_params()
+        self.strategy = strategy = build_strategy(complete, list(names), has_counts=True, run_limit=limit)
         if isinstance(strategy, FixedConfidence) and strategy.max_evaluations is None:
             strategy.max_evaluations = NO_LIMIT  # documents run out before
-        if num_batches < strategy.num_starts:
-            counts = f"at least {strategy.num_starts} documents or batches, but the file has only {num_batches}"
+        if self.num_batches < strategy.num_starts:
+            counts = f"at least {strategy.num_starts} documents or batches, but the file has only {self.num_batches}"
             raise ConfigError(f"the first queries need {counts}. Add documents or use a smaller --batch-size.")
-        return cls(settings, facts, task, strategy, complete.strategy_params(), num_batches)
 
     def result(
         self, history: History, decision: Decision, *, seed: str, charges: Optional[Mapping[str, Tuple[int, float]]]
     ) -> DocumentsResult:
         """Return the result of a decision. `charges` is None if the file of answers is missing."""
-        batch_size = self.settings.batch_size
+        batch_size = self._settings.batch_size
         result = DocumentsResult.from_decision(
             history,
             judge(history, decision, self.strategy, allowed=(UNSEEDED.name, UNITS.name)),
             Metric.parse(self.task.metric),
-            task=self.settings.task,
-            positive_label=self.settings.positive_label,
+            task=self._settings.task,
+            positive_label=self._settings.positive_label,
             strategy=dict(self.strategy_params),
             target=self.strategy.confidence or CONFIDENCE,
             belief=self.strategy_params["belief"],
             seed=seed,
-            documents={**asdict(self.facts), "order": self.settings.documents_order, "batch_size": batch_size},
+            documents={**asdict(self.facts), "order": self._settings.documents_order, "batch_size": batch_size},
         )
         intervals: Dict[str, Any] = {}
         if isinstance(decision.posterior, (FMeasurePosterior, MeasurePosterior)):  # those that are about the measure

@@ -124,7 +124,7 @@ class DocumentSelection(SelectionFamily):
         candidates = {name: parsed[name] for name in dict.fromkeys([*stored_names, *parsed])}
         document_file = read_documents(Path(settings.documents), task, parse_field_names(settings.fields))
         setup = build_with_packages(
-            settings.include_package, lambda: DocumentsSetup.of(settings, task, document_file.facts, list(candidates))
+            settings.include_package, lambda: DocumentsSetup(settings, task, document_file.facts, list(candidates))
         )
         systems = build_with_packages(settings.include_package, lambda: build_systems(candidates, document_file, task))
         for name, candidate in candidates.items():

@@ -54,7 +54,7 @@ def confirmation_in_words(confirmation: Confirmation) -> Iterator[str]:
 
 def _verdict_in_words(confirmation: Confirmation, comparison: FreshComparison) -> str:
     """State the verdict about one rival with its interval, its p-value, and its size in run-to-run sds."""
-    winner, rival, num_rivals = confirmation.winner, comparison.rival, len(confirmation.rivals)
+    winner, rival, num_rivals = confirmation.winner, comparison.rival, len(confirmation.comparisons)
     lead = {
         "confirmed": f"Confirmed: {winner} is better than {rival}",
         "contradicted": f"Contradicted: {rival} is better than {winner}",

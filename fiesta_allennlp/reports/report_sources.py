@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Optional, Sequence, Tuple
 
-from fiesta_allennlp.candidates.points import trials_of
 from fiesta_allennlp.candidates.pool import Preparation
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.training_selection import training_result
@@ -84,8 +83,7 @@ def _judging_of_runs(meta: Meta, candidates: Sequence[Candidate], directory: Run
         strategy = build_strategy(settings, list(by_name), minimise=settings.scored_by.minimise)
 
     def make_result(history: History, decision: Decision) -> Result:
-        trials = trials_of(by_name)
-        return training_result(settings, strategy, history, decision, preparations, trials, seed=str(meta.seed))
+        return training_result(settings, strategy, history, decision, by_name, preparations, seed=str(meta.seed))
 
     return settings, strategy, make_result
 
@@ -99,7 +97,7 @@ def _judging_of_documents(meta: Meta, candidates: Sequence[Candidate], directory
     with translated_store_errors(directory.store):
         settings = meta.to_settings(DocumentSettings)
         facts = build_record(DocumentFacts, meta.document_facts or {})
-    setup = DocumentsSetup.of(settings, build_task(settings), facts, [candidate.name for candidate in candidates])
+    setup = DocumentsSetup(settings, build_task(settings), facts, [candidate.name for candidate in candidates])
 
     def make_result(history: History, decision: Decision) -> Result:
         charges = read_charges(Path(settings.answers or directory.answers), run=str(meta.run))

@@ -104,7 +104,7 @@ def test_a_plan_that_asks_for_more_documents_than_there_are_ends() -> None:
 
 def test_too_few_documents_and_bounds() -> None:
     with pytest.raises(ConfigError, match="at least 3 documents .* only 2"):
-        DocumentsSetup.of(DocumentSettings(), Classification(), DocumentFacts("gold.jsonl", 2, 2), ["a", "b"])
+        DocumentsSetup(DocumentSettings(), Classification(), DocumentFacts("gold.jsonl", 2, 2), ["a", "b"])
     assert limited(5).bounds(3) == (3, 15)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.candidates.candidate import AnyCandidate, check_no_split_options
+from fiesta_allennlp.candidates.candidate import AnyCandidate
 from fiesta_allennlp.candidates.config import absolute_paths
 from fiesta_allennlp.candidates.pool import SET_NAMES, Division, Preparation, first_group_key
 from fiesta_allennlp.candidates.programs.program_data import FORMATS, ProgramData
@@ -93,7 +93,6 @@ def _check_own_splits(placeholders: FrozenSet[str], settings: Settings) -> None:
                 f"'command' uses {{{set_name}}}, but 'data' is missing. Pass --data train.jsonl --data test.jsonl; or "
                 'in a config, "data": {"train": "train.jsonl", "test": "test.jsonl", "format": "jsonl"}.'
             )
-    check_no_split_options(settings)
     if settings.on_official_splits and "split_seed" in placeholders:
         raise ConfigError("'command' uses {split_seed}, which --splits official does not vary. Remove one of them.")
     if not settings.on_official_splits and "split_seed" not in placeholders:
@@ -177,6 +176,7 @@ class ProgramCandidate(AnyCandidate):
         if config.get("data") is not None:
             _check_sets(placeholders, division)
         else:
+            super().check(settings)
             _check_own_splits(placeholders, settings)
         _check_command_exists(config["command"])
         if placeholders.isdisjoint(("seed", "split_seed")):
