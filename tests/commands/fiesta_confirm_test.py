@@ -108,23 +108,23 @@ def test_official_splits_get_new_seeds_and_an_unpaired_test(selections: Selectio
 
 def test_a_confirmation_that_is_killed_recovers_to_the_undisturbed_one(slow: Path, confirming: Call) -> None:
     whole = shutil.copytree(slow, slow.with_name("whole"))
-    process = Command(["-m", "fiesta_allennlp", "confirm", slow, "--runs", 4, "--seed", 5])
+    process = Command(["-m", "fiesta_allennlp", "confirm", slow, "--runs", 3, "--seed", 5])
     fresh = confirmation_of(slow)
-    until(lambda: num_finished(fresh) >= 3 or process.poll() is not None)
+    until(lambda: num_finished(fresh) >= 2 or process.poll() is not None)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     recorded = {(e.request.candidate, str(e.request.replicate), str(e.score)) for e in history_of(fresh).evaluations}
-    assert 2 <= len(recorded) < 8
+    assert 1 <= len(recorded) < 6
     assert confirmations_of(slow)[0].comparisons == (), "nobody looks before the last run"
     assert "is not finished" in confirming.refused(slow)
     said = "--runs was fixed when the confirmation began"
     assert said in confirming.refused(slow, "--recover", "--runs", 8)
     confirming.done(slow, "--recover", "--workers", 2)
-    confirming.done(whole, "--runs", 4, "--seed", 5)
+    confirming.done(whole, "--runs", 3, "--seed", 5)
     assert recorded <= scores_of(fresh) == scores_of(confirmation_of(whole))
     assert confirmations_of(slow)[0].comparisons == confirmations_of(whole)[0].comparisons
     confirming.done(slow, "--recover")
-    assert num_finished(fresh) == 8, "there is nothing left to do"
+    assert num_finished(fresh) == 6, "there is nothing left to do"
 
 
 def test_an_interrupted_confirmation_says_how_to_continue(slow: Path, in_process: Callable[[str], Call]) -> None:

@@ -74,9 +74,9 @@ def test_a_stopped_selection_recovers_to_the_uninterrupted_one(
 ) -> None:
     """AllenNLP configs that are killed, and programs that are interrupted."""
     slow = [selections_of_trained.write(name, f"sleep 0.15; {s}") for name, s in (("able", GOOD), ("blind", POOR))]
-    given = [*(slow if how == signal.SIGINT else selections_of_trained.candidates), *EQUALLY, "--budget", 8]
+    given = [*(slow if how == signal.SIGINT else selections_of_trained.candidates), *EQUALLY, "--budget", 6]
     process = start(*given, "-s", run, "--seed", 77)
-    until(lambda: num_finished(run) >= 3 or process.poll() is not None)
+    until(lambda: num_finished(run) >= 2 or process.poll() is not None)
     process.send_signal(how)
     output, _ = process.communicate(timeout=120)
     if how == signal.SIGKILL:
@@ -86,10 +86,10 @@ def test_a_stopped_selection_recovers_to_the_uninterrupted_one(
         assert f"allennlp fiesta-select -s {run} --recover" in output
         assert summary_of(run)["stopped_by"] == "interrupted"
     recorded = {(e.request.candidate, str(e.request.replicate), str(e.score)) for e in history_of(run).evaluations}
-    assert 2 <= len(recorded) < 8
+    assert 1 <= len(recorded) < 6
     call.done("-s", run, "--recover")
     if how == signal.SIGINT:
-        whole = scores_by_seed(77, 8)
+        whole = scores_by_seed(77, 6)
     else:
         call.done(*given, "-s", run.with_name("whole"), "--seed", 77, "--metric", "accuracy")
         whole = scores_of(run.with_name("whole"))

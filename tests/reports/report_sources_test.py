@@ -78,17 +78,11 @@ def test_one_that_is_not_at_work_says_why(tmp_path: Path, summary: Any, stopped_
 def test_one_that_has_stopped_has_the_reason_of_its_strategy(tmp_path: Path) -> None:
     scores = {name: [*row, row[0], row[1]][:4] for name, row in SCORES.items()}
     write_selection(tmp_path, scores, max_evaluations=12, belief="student_t", stop="bayesian").close()
-    source = read_directory(tmp_path)
-    assert (source.result.belief["type"], source.result.stopped_by, source.result.running) == (
-        "student_t",
-        "max_evaluations",
-        False,
-    )
+    result = read_directory(tmp_path).result
+    assert (result.belief["type"], result.stopped_by, result.running) == ("student_t", "max_evaluations", False)
 
 
-def test_from_another_machine_a_selection_that_writes_is_running(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_from_another_machine_a_selection_that_writes_is_running(tmp_path: Path, monkeypatch: Any) -> None:
     store = write_selection(tmp_path, SCORES, meta={"environments": [{**ENVIRONMENT, "host": "elsewhere"}]})
     assert read_directory(tmp_path).result.running
     monkeypatch.setattr(directory, "MAX_SECONDS_OF_SILENCE", -1e9)

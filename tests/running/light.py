@@ -16,6 +16,7 @@ from fiesta_allennlp.core.errors import DataChangedError, ProgramError, ProgramK
 from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.running.executor import Evaluator
+from tests.warm import Command
 
 PACKAGES = (__name__,)
 """Registers the evaluators below in a worker."""
@@ -44,13 +45,13 @@ def wanted_scores() -> Set[Tuple[str, str, str]]:
     return wanted
 
 
-def start_selection(
-    directory: Path, candidates: Sequence[str], *options: str, within: Sequence[str] = ()
-) -> "subprocess.Popen[bytes]":
+def start_selection(directory: Path, candidates: Sequence[str], *options: str, within: Sequence[str] = ()) -> Any:
     """Start the command of a selection with the options `SELECTION`, alone or within another command."""
     told = [word for name, value in SELECTION.items() for word in (f"--{name}", str(value))]
-    command = [sys.executable, "-m", "fiesta_allennlp", "select", *candidates, "-s", str(directory), *told, *options]
-    return subprocess.Popen([*within, *command], stdout=subprocess.DEVNULL)
+    command = ["-m", "fiesta_allennlp", "select", *candidates, "-s", str(directory), *told, *options]
+    if within:
+        return subprocess.Popen([*within, sys.executable, *command], stdout=subprocess.DEVNULL)
+    return Command(command)
 
 
 RAISED: Dict[str, BaseException] = {

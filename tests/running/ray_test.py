@@ -36,10 +36,9 @@ def make(cluster: Any, build: Build, directory: RunDirectory) -> Make:
 
 
 def test_scores_and_failures_come_with_their_files(make: Make, directory: RunDirectory) -> None:
-    assert scores(given(make(workers=2), "score", "score", "stay light").completed()) == [0, 1, 2]
-    assert "this is the log of a-2" in directory.evaluation_log("a-2").read_text()
+    assert scores(given(make(workers=2), "score", "stay light").completed()) == [0, 1]
+    assert "this is the log of a-1" in directory.evaluation_log("a-1").read_text()
     for what, kind, words in (
-        ("raise", "error", "ValueError: no such luck"),
         ("die", "killed", "signal 9"),
         ("find other data", "data", "train.jsonl is gone"),
         ("fill the disk", "disk", ""),
