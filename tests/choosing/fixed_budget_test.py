@@ -142,10 +142,3 @@ def test_a_budget_that_a_removed_candidate_has_used_up_is_over() -> None:
     assert (decision.best, decision.stopped_by) == ("b", "budget")
     with pytest.raises(ConfigError, match="budget must be at least 12 "):
         strategy.check_room(now)
-
-
-def test_a_budget_for_a_candidate_that_joins_is_refused_with_one_that_is_enough() -> None:
-    now = history({"a": [0.9] * 8, "b": [0.8] * 8, "c": [0.7] * 4, "d": [0.6] * 4, "e": []})
-    with pytest.raises(ConfigError, match="budget must be at least 34 to cover the 24 runs"):
-        built("non_adaptive_fb", budget=24).check_room(now)
-    built("non_adaptive_fb", budget=34).check_room(now)

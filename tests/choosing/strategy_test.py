@@ -9,7 +9,7 @@ from scipy import stats
 
 from fiesta_allennlp import next_runs, plan, replay
 from fiesta_allennlp.choosing import StoppingRule, Strategy
-from fiesta_allennlp.choosing.beliefs import Belief, ModeratedT, StudentT
+from fiesta_allennlp.choosing.beliefs import Belief, StudentT
 from fiesta_allennlp.choosing.strategy import Margin
 from fiesta_allennlp.choosing.thompson import PosteriorSampling
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
@@ -47,17 +47,6 @@ def test_a_share_follows_the_noise_of_all_runs() -> None:
     noisier = {**THREE_EACH, "d": [0.1, 0.5, 0.9]}
     assert strategy.recommend(history(noisier)).margin > 0.05
     assert strategy.recommend(history(noisier, withdrawn=["d"])).margin == expected
-
-
-def test_the_noise_is_that_of_the_model() -> None:
-    """Splits that all candidates share are no noise of the paired model, but are of the others."""
-    rng = np.random.default_rng(0)
-    splits, noise = rng.normal(0, 0.05, 40), rng.normal(0, 0.01, (3, 40))
-    shared = history({name: (0.8 + splits + noise[row]).tolist() for row, name in enumerate("abc")})
-    assert ModeratedT().posterior(shared).noise_sd == pytest.approx(0.01, rel=0.15)
-    of_all = np.std(splits + noise, axis=1, ddof=1).mean()
-    assert StudentT().posterior(shared).noise_sd == pytest.approx(of_all, rel=0.05)
-    assert ModeratedT().posterior(history({"a": [0.8] * 3, "b": [0.8] * 3})).noise_sd == 0.0
 
 
 def test_refused_where_there_is_no_such_sd() -> None:
@@ -116,18 +105,6 @@ def test_every_strategy_chooses_as_by_negated_scores(name: str, stop: str) -> No
     assert ends[0] == ends[1]
 
 
-def test_the_scores_that_choose_are_signed_and_the_runs_keep_theirs() -> None:
-    reported = history(THREE_EACH)
-    errors = replace(reported, sign=-1)
-    for name, scores in THREE_EACH.items():
-        assert errors.scores(name).tolist() == [-score for score in scores]
-        assert [run.score for run in errors.evaluations_of(name)] == scores
-    later = errors.with_finished(
-        [replace(run, request=replace(run.request, replicate=9)) for run in errors.evaluations]
-    )
-    assert later.scores("a").tolist() == [-score for score in [*THREE_EACH["a"], *THREE_EACH["a"]]]
-
-
 def test_the_logit_of_an_error_rate_is_minus_that_of_what_is_right() -> None:
     errors = {key: [1 - score for score in scores] for key, scores in THREE_EACH.items()}
     belief = Belief.by_name("logit_student_t")()
@@ -167,9 +144,3 @@ def proposal(*, missing: Any = None, chosen: Any = (), posterior: Any = None) ->
 def test_a_wrong_value_is_named(returned: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         proposal(**returned)
-
-
-def test_right_values_are_taken() -> None:
-    assert proposal(chosen=np.array(["b", "a"]).tolist()) == ["b", "a"]
-    assert proposal(missing=("c", "c"), chosen=["b"]) == ["c", "c"]
-    assert proposal(missing=(), chosen=["b"]) == []

@@ -155,17 +155,6 @@ def of_accuracy(right: np.ndarray, sizes: np.ndarray) -> PseudoScores:
     return pseudo_scores([2.0 * each[:, None] for each in right], [2.0 * sizes[:, None]] * len(right))
 
 
-def test_the_mean_is_the_metric_with_one_more_item_of_each_label() -> None:
-    numerators = [RNG.integers(0, 9, (number, 3)).astype(float) for number in (40, 7)]
-    denominators = [each + RNG.integers(0, 5, each.shape) for each in numerators]
-    found = pseudo_scores(numerators, denominators)
-    right, whole = (sum(each.sum(axis=0) for each in part) for part in (numerators, denominators))
-    shared = (right + 2 * (right.sum() + 1) / (whole.sum() + 2)) / (whole + 2)
-    for a, b, scores in zip(numerators, denominators, found.scores, strict=True):
-        with_one_more = (a.sum(axis=0) + 2 * shared) / (b.sum(axis=0) + 2)
-        assert scores.mean() + found.centre == pytest.approx(with_one_more.mean())
-
-
 def test_a_label_that_nobody_has_seen_is_answered_like_all_others_and_adds_noise() -> None:
     """3 of 4 right: (6 + 1) / (8 + 2) of all. The unseen label has weight 4 / 2 / 2 = 1, the other 4 / 10 / 2 = 0.2."""
     seen = np.array([[2.0], [2.0], [2.0], [0.0]])

@@ -7,8 +7,6 @@ from scipy import stats
 
 from fiesta_allennlp.choosing.probability.batch import (
     FLOOR_UNITS,
-    MAX_RUNS_PER_WINNER,
-    MIN_POWER,
     Batch,
     Ends,
     Rules,
@@ -16,8 +14,6 @@ from fiesta_allennlp.choosing.probability.batch import (
     choose_next,
     predictive_power,
 )
-from fiesta_allennlp.choosing.probability.leads import prob_best_from_tails
-from tests.choosing.probability.leads_test import compute_leads
 
 LIMIT = 90
 ALL = np.ones((1, 3), dtype=bool)
@@ -35,43 +31,6 @@ def select(scores: np.ndarray, num_made: int = 0, is_open: Optional[np.ndarray] 
     start = (np.ones((scores.shape[1], num_made)), scores[0, :, :num_made]) if num_made else None
     units = np.broadcast_to(np.arange(num_made, scores.shape[2]), (*scores.shape[:2], scores.shape[2] - num_made))
     return Batch(scores[:, :, num_made:], units, rules, is_open=is_open, start=start).run()
-
-
-def select_one_by_one(scores: np.ndarray, confidence: float) -> "Tuple[int, bool, int]":
-    """A selection of one, as the formulas say it: the leader, whether it is named, and the number of runs."""
-    num_candidates = len(scores)
-    num_runs = np.full(num_candidates, 3)
-    while True:
-        numbers = np.where(np.arange(num_runs.max()) < num_runs[:, None], scores[:, : num_runs.max()], np.nan)
-        leads = compute_leads(numbers[None])
-        leader, tails = int(leads.leader[0]), leads.tails()[0]
-        rivals = [index for index in range(num_candidates) if index != leader]
-        rival = max(rivals, key=lambda index: tails[index])
-        num_units = min(num_runs[leader], num_runs[rival])
-        if 1 - prob_best_from_tails(tails[None])[0, leader] <= (1 - confidence) * min(1, num_units / 16):
-            return leader, True, num_runs.sum()
-        room = LIMIT - num_runs.sum()
-        lead, variance = leads.difference[0, rival], leads.variance[0, rival]
-        later = variance * (num_runs[leader] + num_runs[rival]) / (num_runs[leader] + num_runs[rival] + room)
-        needed, moved = stats.norm.ppf(confidence) * later**0.5, (variance - later) ** 0.5
-        if room < 1:
-            return leader, False, num_runs.sum()
-        power = stats.norm.cdf((lead - needed) / moved) + stats.norm.cdf((-lead - needed) / moved)
-        if power < min(MIN_POWER, room / MAX_RUNS_PER_WINNER):
-            return leader, False, num_runs.sum()
-        challenger = max(rivals, key=lambda index: tails[index] / num_runs[index])
-        num_runs[leader if num_runs[leader] <= num_runs[challenger] else challenger] += 1
-
-
-@pytest.mark.parametrize("confidence", [0.8, 0.95])
-@pytest.mark.parametrize("gaps", [(0, 0), (0, 1, 2), (0, 0.3, 0.6, 2)])
-def test_a_batch_makes_the_selections_of_the_formulas(gaps: Tuple[float, ...], confidence: float) -> None:
-    scores = draw(10, gaps)
-    ends = select(scores, confidence=confidence)
-    expected = [select_one_by_one(table, confidence) for table in scores]
-    found = zip(ends.leader, ends.is_named, ends.num_runs.sum(axis=1), strict=True)
-    assert [(int(leader), bool(is_named), int(number)) for leader, is_named, number in found] == expected
-    assert {True, False} >= set(ends.is_named.tolist())
 
 
 def test_a_clear_winner_takes_few_runs_and_equal_candidates_end_open() -> None:

@@ -12,11 +12,6 @@ from fiesta_allennlp.core.errors import ConfigError, ScoreError
 TOLERANCE = 1e-7
 
 
-def two_cauchys(location: np.ndarray, scale: np.ndarray, margin: float = 0.0) -> float:
-    """P(x_0 + margin >= x_1): the difference of two Cauchys is a Cauchy with the sum of their scales."""
-    return float(0.5 + np.arctan((location[0] - location[1] + margin) / scale.sum()) / np.pi)
-
-
 def reference(index: int, location: np.ndarray, scale: np.ndarray, df: np.ndarray, margin: float = 0.0) -> float:
     """P(best) of one variable with nothing of the package: scipy's functions on a ladder of steps around each
     variable, 20 Gauss-Legendre nodes each."""
@@ -36,15 +31,6 @@ def reference(index: int, location: np.ndarray, scale: np.ndarray, df: np.ndarra
 def test_equal_candidates_share_equally() -> None:
     for df, number in ((1, 1), (2, 2), (3.5, 3), (10, 12), (500, 50)):
         assert_allclose(prob_best(np.full(number, 0.7), scale=0.03, df=df), 1 / number, atol=1e-12)
-
-
-@pytest.mark.parametrize("margin", [0.0, 1e-6, 0.3, 50.0])
-@pytest.mark.parametrize("scale", [(1, 1), (1e-6, 1e3), (1e-6, 1e-6), (0.02, 0.5)])
-@pytest.mark.parametrize("distance", [0.0, 1e-6, 0.1, -7.0])
-def test_two_cauchys_in_closed_form(distance: float, scale: "tuple[float, float]", margin: float) -> None:
-    location, scales = np.array([0.6 + distance, 0.6]), np.array(scale)
-    first = prob_best(location, scale=scales, df=1, margin=margin)[0]
-    assert first == pytest.approx(two_cauchys(location, scales, margin), abs=TOLERANCE)
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.01, 1.0])

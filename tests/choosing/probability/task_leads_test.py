@@ -112,13 +112,6 @@ def test_candidates_whose_averages_are_equal_are_told_apart_as_rarely_as_on_one_
     assert (wrong.leader[wrong.is_named] == 1).mean() < 0.05
 
 
-def test_the_noisy_task_gets_the_runs() -> None:
-    scores = draw(100, np.array([[0.3, 0.3], [0.0, 0.0]]), (1.0, 0.2))
-    by_variance = select(scores, 2)
-    in_turn = select(scores, 2, choose_task=lambda variances, own, other: own.argmin(axis=1))
-    assert by_variance.num_runs.sum() < 0.8 * in_turn.num_runs.sum()
-
-
 def test_the_leader_without_a_task_is_that_of_the_others() -> None:
     numbers = [np.array([[[3.0, 3.2, 3.1], [0.0, 0.1, 0.3]]]), np.array([[[0.0, 0.3, 0.1], [1.0, 1.1, 1.3]]])]
     leaders = [TaskModel.from_numbers(tasks).find_leader()[0] for tasks in (numbers, numbers[1:])]

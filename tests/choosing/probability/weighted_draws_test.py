@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import gammaln, logit
-from scipy.stats import beta, dirichlet
+from scipy.stats import beta
 
 from fiesta_allennlp.choosing.probability.weighted_draws import (
     EmpiricalDistribution,
@@ -81,13 +81,6 @@ def on_a_grid(prior: np.ndarray, counts: np.ndarray, concentration: float) -> "t
     weight /= weight.sum()
     mean = weight @ rates
     return mean, np.sqrt(weight @ (rates - mean) ** 2)
-
-
-def test_documents_that_are_all_alike_give_the_conjugate_posterior() -> None:
-    mean, deviation = moments(drawn(COUNTS, 1e8))
-    conjugate = PRIOR + COUNTS.sum(axis=0)
-    assert_allclose(mean, dirichlet.mean(conjugate), atol=2e-4)
-    assert_allclose(deviation, dirichlet.var(conjugate) ** 0.5, rtol=0.01)
 
 
 @pytest.mark.parametrize("concentration", [0.3, 20.0])

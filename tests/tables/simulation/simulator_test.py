@@ -144,7 +144,7 @@ def test_a_replay_of_few_scores_names_the_plan(write: Any) -> None:
         assert "drawn with replacement" in shown
 
 
-NUM_CASES, SELECTIONS_PER_CASE = 40, 3
+NUM_CASES, SELECTIONS_PER_CASE = 32, 3
 
 
 def simulator_of(case: int) -> Simulator:
@@ -161,7 +161,7 @@ def simulator_of(case: int) -> Simulator:
         "strategy": [None, None, None, "non_adaptive_fc"][rng.integers(4)],
         "confidence": float(rng.choice([0.8, 0.95])),
         "minimise": bool(rng.random() < 0.3),
-        "max_evaluations": [None, 40][rng.integers(2)],
+        "max_evaluations": [120, 40][rng.integers(2)],
     }
     source = ScorePreset("random", means, noise_sds, split_sd=0.05 * float(rng.choice([0, 1, 3])))
     return prepare_simulator(ReplaySettings(scores="", seed=case, **options), source)
