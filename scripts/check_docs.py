@@ -7,8 +7,8 @@
 A page's code blocks run in their order in one shell, so that a later one finds what an earlier one made. Comments above
 a block say what else there is to know: `<!-- not run: why -->`; `<!-- file: NAME -->`, write the block to this file;
 `<!-- before: COMMAND -->`, run this first, unseen; and `<!-- printed: WHAT VARIES -->`, its lines are printed by
-the blocks before it, "..." and times apart. Blocks in `bash` are commands and in `python` scripts; one without a
-language is a command if it begins like one and has no "["; others are for reading.
+the blocks before it, "..." and times apart. Blocks in `bash` are commands and in `python` scripts; others are for
+reading.
 
 A table between `<!-- KIND: ... -->` and `<!-- end -->` is the one that its script makes of the recorded results whose
 rule is in `benchmarks/results/final_rule.txt`.
@@ -56,11 +56,10 @@ PAGES = (
     "training_configs/*/README.md",
     "examples/README.md",
 )
-PROGRAMS = ("allennlp", "fiesta", "python", "make", "pip", "git", "export", ".", "ray", "$")
 COPIED = (".allennlp_plugins", "data", "docs", "examples", "Makefile", "scripts", "tests", "training_configs")
 SECONDS = 1800
 
-BLOCK = re.compile(r"^( *)```(\S*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^ *```(\S*)\n(.*?)\n?^ *```$", re.MULTILINE | re.DOTALL)
 MARKS = re.compile(r"(?:^ *<!-- .*? -->\n\s*)+\Z", re.MULTILINE)
 """The comments that end right above a block."""
 COMMENT = re.compile(r"<!-- (not run|file|before|printed): (.*?) -->")
@@ -84,18 +83,6 @@ class Block:
     def where(self) -> str:
         return f"{self.page.relative_to(REPOSITORY)}:{self.line}"
 
-    @property
-    def is_shell(self) -> bool:
-        if self.language or "file" in self.marks:
-            return self.language == "bash"
-        first = (self.text.split() or [""])[0]
-        return first in PROGRAMS and "[" not in self.text
-
-    @property
-    def commands(self) -> str:
-        """The text of a shell block, without prompts."""
-        return re.sub(r"^\$ ", "", self.text, flags=re.MULTILINE)
-
     def script(self) -> Optional[str]:
         """What to run for this block; None where there is nothing, or it must not be run."""
         before = self.marks.get("before", "")
@@ -105,7 +92,7 @@ class Block:
             return f"{before}\n{written(self.marks['file'], self.text)}"
         if self.language == "python":
             return f"{before}\n{written('example.py', self.text)}\npython example.py"
-        return f"{before}\n{self.commands}" if self.is_shell else None
+        return f"{before}\n{self.text}" if self.language == "bash" else None
 
 
 def written(name: str, text: str) -> str:
@@ -123,8 +110,7 @@ def blocks(page: Path) -> Iterator[Block]:
     for match in BLOCK.finditer(content):
         above = content[: match.start()]
         marks = MARKS.search(above)
-        text = re.sub(rf"^{match[1]}", "", match[3].rstrip("\n"), flags=re.MULTILINE)
-        yield Block(page, above.count("\n") + 1, match[2], text, dict(COMMENT.findall(marks[0] if marks else "")))
+        yield Block(page, above.count("\n") + 1, match[1], match[2], dict(COMMENT.findall(marks[0] if marks else "")))
 
 
 def prose(page: Path) -> str:
@@ -163,7 +149,7 @@ def wrong_tables(page: Path) -> Iterator[str]:
 
 def wrong_commands(block: Block) -> Iterator[str]:
     """Commands of this package whose options or arguments do not parse, and scripts that are not there."""
-    for line in block.commands.replace("\\\n", " ").splitlines() if block.is_shell else ():
+    for line in block.text.replace("\\\n", " ").splitlines() if block.language == "bash" else ():
         found = OURS.search(line)
         if found:
             arguments = first_command(line[found.end() :])

@@ -3,15 +3,15 @@
     python scripts/reproduce_paper.py fiesta_tdsa_test_f1.json --output reproduced
     python scripts/reproduce_paper.py --table
 
-Tables are printed as Markdown and kept in `reproduced/tables.md`, with the lines that they are made of and the figures
-beside it. `--results scripts/benchmarks/results` appends these lines to the recorded ones, of which `--table` makes the
-tables of `reproduce.md`.
+Tables are printed as Markdown and kept in `reproduced/tables.md`, with the figures and a line for each outcome beside
+it. `--results scripts/benchmarks/results` appends these lines to the recorded ones, of which `--table` makes the tables
+of `reproduce.md`.
 """
 
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 from scipy.stats import gaussian_kde
@@ -32,13 +32,11 @@ from common import (
     RESULTS,
     PageTables,
     add_page_options,
-    append_rows,
     drawing,
-    final_rule,
-    group_by,
     last_line,
     make_parser,
-    read_rows,
+    read_final_rows,
+    recorded,
     released_table,
     restricted,
     rule_id,
@@ -62,7 +60,7 @@ SYNTHETIC = ScorePreset(
 
 FIGURE_2_OPTIONS: Dict[str, Any] = {"preset": "paper", "max_evaluations": 1000}
 
-MEASURED, TRACED = "reproduce_paper.csv", "reproduce_paper_traces.csv"
+PATH = RESULTS / "reproduce_paper.csv"
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#999999")
 """Of Okabe and Ito, which colour-blind people can tell apart."""
 
@@ -139,102 +137,73 @@ class Measured:
         return wilson_interval(round(self.correct * self.repetitions), self.repetitions)
 
 
-@dataclass(frozen=True)
-class Traced:
-    """A candidate after a round of one selection. `prob_best` is nan where it is not known yet."""
+class Traced(NamedTuple):
+    """A candidate after a round of one selection."""
 
-    rule: str
-    table: str
-    seed: int
-    round: int
-    candidate: str
     runs: int
     mean: float
     prob_best: float
 
 
-@dataclass(frozen=True)
-class Results:
-    """Lines of results. Of two for the same thing the later one counts."""
-
-    measured: Sequence[Measured]
-    traced: Sequence[Traced]
-
-    @classmethod
-    def read(cls, directory: Path, rule: str) -> "Results":
-        """Read the lines of this rule."""
-        measured, traced = read_rows(directory / MEASURED, Measured), read_rows(directory / TRACED, Traced)
-        return cls([line for line in measured if line.rule == rule], [line for line in traced if line.rule == rule])
-
-    def lines(self, *tables: str) -> Iterator[Tuple[str, List[Measured]]]:
-        """Yield the name of each procedure of these tables, and a line for each of its goals."""
-        for procedure in PROCEDURES:
-            if procedure.table in tables:
-                key = {"table": procedure.table, "procedure": procedure.name}
-                path = RESULTS / MEASURED
-                yield procedure.name, [last_line(self.measured, path, **key, goal=goal) for goal in procedure.goals]
-
-    def trace(self, table: str) -> List[Dict[str, Traced]]:
-        """The candidates of one selection after each round from which P(best) is known."""
-        known = (line for line in self.traced if line.table == table and not np.isnan(line.prob_best))
-        rounds = group_by(known, lambda line: line.round)
-        return [{line.candidate: line for line in rounds[number]} for number in sorted(rounds)]
+Trace = List[Dict[str, Traced]]
+"""The candidates after each round from which P(best) is known."""
 
 
-def measure(procedure: Procedure, goal: float, released: ScoreTable, repetitions: int) -> Measured:
-    """Repeat selections. What the procedure leaves out is the package's default."""
-    scores: ScoreSource = procedure.source or restricted(released, procedure.candidates)
-    repetitions = procedure.repetitions or repetitions
-    options = {**procedure.options, procedure.goal: goal}
-    result = replay(scores, repetitions=repetitions, seed=SEED, **options)
-    if result.interrupted:
-        raise KeyboardInterrupt
-    runs, rounds = result.default.runs, round(result.default.mean_rounds, 2)
-    numbers = (runs.min, round(runs.mean, 2), runs.low, runs.high, runs.max, rounds, result.default.correct)
-    return Measured(rule_id(), procedure.table, procedure.name, goal, repetitions, SEED, *numbers)
+def measure_all(released: ScoreTable, repetitions: int) -> Iterator[Measured]:
+    """Repeat selections by each procedure. What the procedure leaves out is the package's default."""
+    for procedure in PROCEDURES:
+        scores: ScoreSource = procedure.source or restricted(released, procedure.candidates)
+        number = procedure.repetitions or repetitions
+        for goal in procedure.goals:
+            options = {**procedure.options, procedure.goal: goal}
+            result = replay(scores, repetitions=number, seed=SEED, **options)
+            if result.interrupted:
+                raise KeyboardInterrupt
+            runs, rounds, correct = result.default.runs, round(result.default.mean_rounds, 2), result.default.correct
+            show(f"{procedure.table}, {procedure.name}, {goal:g}: {runs.mean:.1f} runs, {correct:.3f} correct")
+            numbers = (runs.min, round(runs.mean, 2), runs.low, runs.high, runs.max, rounds, correct)
+            yield Measured(rule_id(), procedure.table, procedure.name, goal, number, SEED, *numbers)
 
 
-def follow(table: str, source: ScoreSource, **options: Any) -> Iterator[Traced]:
+def lines_of(measured: Sequence[Measured], *tables: str) -> Iterator[Tuple[str, List[Measured]]]:
+    """Yield the name of each procedure of these tables, and the last line for each of its goals."""
+    for procedure in PROCEDURES:
+        if procedure.table in tables:
+            key = {"table": procedure.table, "procedure": procedure.name}
+            yield procedure.name, [last_line(measured, PATH, **key, goal=goal) for goal in procedure.goals]
+
+
+def follow(source: ScoreSource, **options: Any) -> Trace:
     """Follow one selection, round by round."""
     simulator = prepare_simulator(ReplaySettings.from_layers({"seed": SEED, **options}), source)
-    for number, history in enumerate(simulator.iterate_histories(simulator.draw(0), 0)):
-        prob_best = simulator.strategy.recommend(history).prob_best
-        for name in history.candidates if number else ():
-            own = history.scores(name)
-            mean = round(float(own.mean()), 4) if len(own) else np.nan
-            chance = round(prob_best.get(name, np.nan), 4)
-            yield Traced(rule_id(), table, SEED, number, name, len(own), mean, chance)
-
-
-def follow_all(released: ScoreTable) -> Iterator[Traced]:
-    """Follow the selections of table 1 and of figure 2."""
-    halving: Dict[str, Any] = {"strategy": "sequential_halving", "budget": 16, "batch_size": 16}
-    four = restricted(released, ("tdlstm", "atae", "ian", "lstm"))
-    yield from follow("table 1", four, splits="independent", **halving)
-    yield from follow("figure 2", SYNTHETIC, confidence=0.99, **FIGURE_2_OPTIONS)
-    yield from follow("figure 2, released", restricted(released, MODELS_8), confidence=0.95, **PAPER_PROCEDURE)
+    trace: Trace = []
+    for history in simulator.iterate_histories(simulator.draw(0), 0):
+        scores = {name: history.scores(name) for name in history.candidates}
+        if prob_best := simulator.strategy.recommend(history).prob_best:
+            trace.append({name: Traced(len(scores[name]), scores[name].mean(), p) for name, p in prob_best.items()})
+    return trace
 
 
 Rows = List[Tuple[str, ...]]
 
 
-def table_1(results: Results) -> Rows:
+def table_1(trace: Trace) -> Rows:
     """The rounds of sequential halving, and the new runs of each candidate that was left."""
     rows: Rows = [("round", "candidates", "new runs of each", "the paper's")]
     known: Mapping[str, int] = {}
-    for number, (candidates, paper) in enumerate(zip(results.trace("table 1"), ("2", "4"), strict=True), 1):
+    for number, (candidates, paper) in enumerate(zip(trace, ("2", "4"), strict=True), 1):
         new = {name: line.runs - known.get(name, 0) for name, line in candidates.items()}
-        names = [f"`{name}`" for name, runs in new.items() if runs]
-        rows.append((str(number), ", ".join(names), str(max(new.values())), paper))
+        names = [name for name, runs in new.items() if runs]
+        rows.append((str(number), ", ".join(f"`{name}`" for name in names), str(max(new.values())), paper))
         known = {name: line.runs for name, line in candidates.items()}
-    left = max((line for line in candidates.values() if new[line.candidate]), key=lambda line: line.mean)
-    return [*rows, ("output", f"`{left.candidate}`", "", "")]
+    best = max(names, key=lambda name: candidates[name].mean)
+    return [*rows, ("output", f"`{best}`", "", "")]
 
 
-def fixed_confidence(results: Results) -> Rows:
+def fixed_confidence(measured: Sequence[Measured]) -> Rows:
     """Tables 2 and 3: mean, least and most runs, and the share that was correct."""
     rows: Rows = [("procedure", "confidence", "paper: mean (min-max), picked the best", "here")]
-    for name, lines in results.lines("table 2", "table 3"):
+    for name, lines in lines_of(measured, "table 2", "table 3"):
         for line in lines:
             paper = PAPER_NUMBERS[name][CONFIDENCES.index(line.goal)]
             theirs, ours = (
@@ -245,7 +214,7 @@ def fixed_confidence(results: Results) -> Rows:
     return rows
 
 
-def default(results: Results) -> Rows:
+def default(measured: Sequence[Measured]) -> Rows:
     headings = (
         "the default, batches of",
         "confidence",
@@ -254,7 +223,7 @@ def default(results: Results) -> Rows:
         "picked the best (95% interval)",
     )
     rows: Rows = [headings]
-    for name, lines in results.lines("default"):
+    for name, lines in lines_of(measured, "default"):
         for line in lines:
             runs = f"{line.mean:.1f} ({line.low:.0f}-{line.high:.0f})"
             rows.append((name, f"{line.goal:.2f}", runs, f"{line.rounds:.1f}", share_text(line.correct, line.interval)))
@@ -265,25 +234,24 @@ AUTHORS_RUN = {"0": (5, 0.001), "1": (8, 0.004), "2": (9, 0.002), "3": (10, 0.00
 """Runs and P(best) at the end of the one selection that the authors' notebook prints."""
 
 
-def figure_2(results: Results) -> Rows:
+def figure_2(trace: Trace) -> Rows:
     """Runs and P(best) of each candidate: after the starting runs, and at the end."""
-    rounds = results.trace("figure 2")
     rows: Rows = [("runs", *(f"mean {mean:.2f}" for mean in SYNTHETIC.means.values()))]
-    for lines in (rounds[0].values(), rounds[-1].values()):
+    for lines in (trace[0].values(), trace[-1].values()):
         rows.append((str(sum(line.runs for line in lines)), *(f"{line.runs}, {line.prob_best:.3f}" for line in lines)))
     total = sum(runs for runs, _ in AUTHORS_RUN.values())
     return [*rows, (f"the authors' {total}", *(f"{runs}, {chance:.3f}" for runs, chance in AUTHORS_RUN.values()))]
 
 
-def figure_2_runs(results: Results) -> Rows:
-    ((_, (line,)),) = results.lines("figure 2")
+def figure_2_runs(measured: Sequence[Measured]) -> Rows:
+    ((_, (line,)),) = lines_of(measured, "figure 2")
     here = (f"{number:.0f}" for number in (line.least, line.low, line.mean, line.high, line.most))
     return [("selections", "least", "5%", "mean", "95%", "most"), (str(line.repetitions), *here)]
 
 
-def figure_4(results: Results) -> Rows:
+def figure_4(measured: Sequence[Measured]) -> Rows:
     rows: Rows = []
-    for name, lines in results.lines("figure 4"):
+    for name, lines in lines_of(measured, "figure 4"):
         rows = rows or [("splits, strategy", *(f"{line.goal:.0f} runs" for line in lines))]
         rows.append((name, *(f"{line.correct:.3f}" for line in lines)))
     return rows
@@ -293,27 +261,23 @@ AUTHORS_SHARES = {"non-adaptive": 0.5974, "sequential halving": 0.6926}
 """Shares of selections with 24 runs among 8 candidates, as the authors' notebook prints them."""
 
 
-def runs_24(results: Results) -> Rows:
+def runs_24(measured: Sequence[Measured]) -> Rows:
     rows: Rows = [("24 runs of 8 candidates", "the authors' notebook", "here (95% interval)")]
-    for name, (line,) in results.lines("24 runs"):
+    for name, (line,) in lines_of(measured, "24 runs"):
         rows.append((name, f"{AUTHORS_SHARES[name]:.3f}", share_text(line.correct, line.interval)))
     return rows
 
 
-MAKERS: Mapping[str, Callable[[Results], Rows]] = {
-    "table 1": table_1,
+MAKERS: Mapping[str, Callable[[Sequence[Measured]], Rows]] = {
     "tables 2 and 3": fixed_confidence,
     "default": default,
-    "figure 2": figure_2,
     "runs of figure 2": figure_2_runs,
     "figure 4": figure_4,
     "24 runs": runs_24,
 }
-
-
 TABLES = PageTables(
     f"paper: (?P<title>{'|'.join(MAKERS)})",
-    lambda match: MAKERS[match["title"]](Results.read(RESULTS, final_rule())),
+    lambda match: MAKERS[match["title"]](read_final_rows(PATH, Measured)),
     [REPRODUCTIONS],
 )
 
@@ -350,7 +314,7 @@ def draw_figure_3(scores: Mapping[str, Sequence[float]], path: Path) -> None:
         axes.grid(axis="x", alpha=0.3)
 
 
-def draw_figure_2(traces: Mapping[str, Sequence[Mapping[str, Traced]]], path: Path) -> None:
+def draw_figure_2(traces: Mapping[str, Trace], path: Path) -> None:
     """P(best) as areas and the share of the runs as lines, over the runs of a selection."""
     with drawing(path, 9, 3.5) as figure:
         for axes, (title, rounds) in zip(figure.subplots(1, len(traces), sharey=True), traces.items(), strict=True):
@@ -390,19 +354,17 @@ def main() -> None:
     if args.source is None:
         parser.error("pass the table of scores, or --table")
     args.output.mkdir(parents=True, exist_ok=True)
-    released, directory = released_table(args.source), args.results or args.output
-    append_rows(list(follow_all(released)), directory / TRACED)
-    for procedure in PROCEDURES:
-        for goal in procedure.goals:
-            line = measure(procedure, goal, released, args.repetitions)
-            append_rows([line], directory / MEASURED)
-            show(f"{line.table}, {line.procedure}, {goal:g}: {line.mean:.1f} runs, {line.correct:.3f} correct")
-    results = Results.read(directory, rule_id())
-    traces = {"synthetic": results.trace("figure 2"), "released scores": results.trace("figure 2, released")}
+    released, path = released_table(args.source), (args.results or args.output) / PATH.name
+    measured = list(recorded(measure_all(released, args.repetitions), path))
+    four, eight = restricted(released, ("tdlstm", "atae", "ian", "lstm")), restricted(released, MODELS_8)
+    halving = follow(four, splits="independent", strategy="sequential_halving", budget=16, batch_size=16)
+    synthetic = follow(SYNTHETIC, confidence=0.99, **FIGURE_2_OPTIONS)
+    traces = {"synthetic": synthetic, "released scores": follow(eight, confidence=0.95, **PAPER_PROCEDURE)}
     draw_figure_2(traces, args.output / "figure2.png")
     draw_figure_3(released.scores, args.output / "figure3.png")
-    draw_figure_4(dict(results.lines("figure 4")), args.output / "figure4.png")
-    tables = {**{title: make(results) for title, make in MAKERS.items()}, "figure 3": distributions(released.scores)}
+    draw_figure_4(dict(lines_of(measured, "figure 4")), args.output / "figure4.png")
+    tables = {"table 1": table_1(halving), **{title: make(measured) for title, make in MAKERS.items()}}
+    tables.update({"figure 2": figure_2(synthetic), "figure 3": distributions(released.scores)})
     text = "\n".join(line for title, (head, *rows) in tables.items() for line in table_lines(head, rows, title))
     (args.output / "tables.md").write_text(text + "\n", encoding="utf-8")
     show(f"{text}\n\nThe tables are in {args.output / 'tables.md'}, the figures beside it.")

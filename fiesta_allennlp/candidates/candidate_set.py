@@ -12,7 +12,7 @@ from fiesta_allennlp.candidates.config import SEED_KEYS, Config, DataSnapshot, f
 from fiesta_allennlp.candidates.pool import Division
 from fiesta_allennlp.candidates.programs.program import check_no_lone_placeholder, config_of_command
 from fiesta_allennlp.candidates.select_settings import DEFAULT_TOP, Settings
-from fiesta_allennlp.core.errors import CandidateError, ConfigError, combined_error, describe_as_sentence, join_some
+from fiesta_allennlp.core.errors import ConfigError, combined_error, describe_as_sentence, join_some
 from fiesta_allennlp.core.jsonnet import VARIABLE_DEFAULTS, apply_overrides, read_jsonnet
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Candidate
@@ -26,14 +26,13 @@ class CandidateSet:
     """The candidates of a selection.
 
     `active` take part, with their `snapshots` as they are now. `stored` are all candidates in the store; `removed` are
-    the stored ones that are not given. `joining` join a selection that has begun: new candidates, and removed ones that
-    are given again. `corrected` have another config than in the store, where no run of them has finished.
+    the stored ones that are not given. `corrected` have another config than in the store, where no run of them has
+    finished.
     """
 
     active: Mapping[str, Candidate]
     stored: Mapping[str, Candidate]
     removed: FrozenSet[str]
-    joining: Tuple[str, ...]
     snapshots: Mapping[str, DataSnapshot]
     division: Division
     corrected: Tuple[str, ...]
@@ -64,19 +63,16 @@ class CandidateSet:
 
 def load_candidate(spec: points.CandidateSpec, settings: Settings) -> Candidate:
     """Return a candidate with its config as plain data, checked. Its own values win over `--overrides`. A command
-    becomes the config of a program over the files of `--data`."""
-    try:
-        if not spec.command and not os.path.isfile(spec.path):
-            if spec.path.suffix and " " not in spec.source:
-                raise ConfigError("no such config file.")
-            raise ConfigError(
-                "neither a file nor a command with a placeholder. Write {seed} in it instead of a fixed seed, for "
-                "example: --seed {seed}. With --allow unseeded, add {directory} instead."
-            )
-        config = _evaluate_config(spec, settings.overrides, settings.data_of_commands)
-        type_of(config).check(settings)
-    except ConfigError as error:
-        raise CandidateError(spec.label, str(error)) from error
+    becomes the config of a program over the files of `--data`. A `ConfigError` does not name the candidate."""
+    if not spec.command and not os.path.isfile(spec.path):
+        if spec.path.suffix and " " not in spec.source:
+            raise ConfigError("no such config file.")
+        raise ConfigError(
+            "neither a file nor a command with a placeholder. Write {seed} in it instead of a fixed seed, for "
+            "example: --seed {seed}. With --allow unseeded, add {directory} instead."
+        )
+    config = _evaluate_config(spec, settings.overrides, settings.data_of_commands)
+    type_of(config).check(settings)
     return Candidate(spec.name, spec.source, config)
 
 
@@ -111,8 +107,8 @@ def load_candidates(
     for spec in specs:
         try:
             candidates[spec.name] = load_candidate(spec, settings)
-        except CandidateError as error:
-            refusals[error.label] = error.reason
+        except ConfigError as error:
+            refusals[spec.label] = str(error)
     if refusals:
         raise combined_error(refusals, noun="invalid candidates")
     if settings.data and not any(spec.command for spec in specs):
@@ -177,7 +173,6 @@ def compare_with_store(
     the store that is not given, unless the objection to that is `allowed`. A config may change until a run of its
     candidate has finished."""
     stored_candidates = {candidate.name: candidate for candidate in stored.candidates}
-    removed_names = stored.meta.removed
     snapshots = _take_snapshots(active, division)
     corrected: List[str] = []
     for name, candidate in stored_candidates.items():
@@ -186,17 +181,15 @@ def compare_with_store(
             corrected.append(name)
         elif name in active:
             _check_unchanged(active[name], snapshots[name], candidate, stored.directory.root)
-        elif name not in removed_names:
+        elif name not in stored.meta.removed:
             reason = f"candidate '{name}' ({candidate.source}) belongs to the selection in {stored.directory.root}"
             REMOVED.check([f"{reason}. Pass all of its candidates"], allowed)
     everybody = {**stored_candidates, **active}
     check_no_similar_names(everybody, noun="candidate")
-    joined = stored_candidates.keys() - removed_names
-    joining = tuple(name for name in active if stored_candidates and name not in joined)
     divisions = (type_of(candidate.config).own_division(division) for candidate in everybody.values())
     division = replace(division, has_validation=any(own.has_validation for own in divisions))
     removed = frozenset(stored_candidates) - frozenset(active)
-    return CandidateSet(active, stored_candidates, removed, joining, snapshots, division, tuple(corrected))
+    return CandidateSet(active, stored_candidates, removed, snapshots, division, tuple(corrected))
 
 
 def _take_snapshots(candidates: Mapping[str, Candidate], division: Division) -> Dict[str, DataSnapshot]:

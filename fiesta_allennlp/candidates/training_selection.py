@@ -67,7 +67,8 @@ class TrainingSelection(SelectionFamily):
         candidate_set = compare_with_store(candidates, stored, allowed=settings.allow, division=settings.division)
         active = list(candidate_set.active)
         strategy = build_with_packages(packages, lambda: build_strategy(settings, active, minimise=minimise))
-        if candidate_set.joining:
+        joined = candidate_set.stored.keys() - stored.meta.removed
+        if stored.candidates and not candidate_set.active.keys() <= joined:  # new ones, or removed ones come again
             names, removed = tuple(candidate_set.by_name), candidate_set.removed
             joined_history = replace(stored.history, candidates=names, removed=removed)
             with translated_option_errors(settings):

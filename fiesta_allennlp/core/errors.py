@@ -58,17 +58,6 @@ class OptionError(ConfigError):
         return f"{self.option} {self.rule}"
 
 
-class CandidateError(ConfigError):
-    """A candidate cannot take part, for a `reason` that other candidates may share. `label` names the candidate."""
-
-    def __init__(self, label: str, reason: str) -> None:
-        super().__init__(label, reason)
-        self.label, self.reason = label, reason
-
-    def __str__(self) -> str:
-        return f"{self.label}: {self.reason}"
-
-
 class DataError(FiestaError):
     """A data file is wrong. The message names the file, the line and the record."""
 
@@ -227,7 +216,8 @@ def combined_error(reasons: Mapping[str, str], *, noun: str) -> ConfigError:
     """Combine the reasons of several candidates, by label: the one there is, or their number and at most
     `MAX_SHOWN` lines. Candidates of one reason share a line."""
     if len(reasons) == 1:
-        return CandidateError(*next(iter(reasons.items())))
+        ((label, reason),) = reasons.items()
+        return ConfigError(f"{label}: {reason}")
     labels_by_reason: Dict[str, List[str]] = {}
     for label, reason in reasons.items():
         labels_by_reason.setdefault(reason, []).append(label)

@@ -9,7 +9,7 @@ from typing import Any, Dict, Mapping, Optional
 
 import pytest
 
-from fiesta_allennlp.candidates.candidate_set import load_candidate
+from fiesta_allennlp.candidates.candidate_set import load_candidates
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.config import (
     checking_unchanged,
@@ -21,7 +21,6 @@ from fiesta_allennlp.candidates.config import (
     take_snapshot,
     vector_files,
 )
-from fiesta_allennlp.candidates.points import CandidateSpec
 from fiesta_allennlp.candidates.pool import Division
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError, DataChangedError
@@ -118,7 +117,7 @@ def test_an_incomplete_config_is_refused_with_its_name(reviews: Path, content: A
         whole = content if isinstance(content, str) else json.dumps({**classifier_config(reviews), **content})
         (reviews / "bad.jsonnet").write_text(whole)
     with pytest.raises(ConfigError, match=f"bad.jsonnet:? .*{message}"):
-        load_candidate(CandidateSpec(reviews / "bad.jsonnet"), Settings())
+        load_candidates(Settings(candidates=(str(reviews / "bad.jsonnet"),)), min_count=1)
 
 
 def test_the_first_difference_has_its_path_and_both_values() -> None:

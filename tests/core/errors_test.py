@@ -2,7 +2,7 @@ import pickle
 
 from fiesta_allennlp.core.errors import (
     MAX_ERROR_CHARACTERS,
-    CandidateError,
+    ConfigError,
     DataError,
     combined_error,
     describe,
@@ -15,7 +15,7 @@ from fiesta_allennlp.core.errors import (
 
 def test_candidates_of_one_reason_share_a_line() -> None:
     one = combined_error({"a.json": "no: data"}, noun="invalid")
-    assert isinstance(one, CandidateError) and str(pickle.loads(pickle.dumps(one))) == "a.json: no: data"
+    assert isinstance(one, ConfigError) and str(pickle.loads(pickle.dumps(one))) == "a.json: no: data"
     reasons = {"a": "x", "b: c": "y", "d": "x"}
     assert str(combined_error(reasons, noun="f")) == "3 f:\n  a, d: x\n  b: c: y"
     many = {f"c{number}": str(number // 20) for number in range(200)}

@@ -29,12 +29,12 @@ def test_the_paper_is_reproduced_beside_its_numbers(
         assert (tmp_path / figure).read_bytes().startswith(b"\x89PNG")
 
     page = "".join(f"<!-- paper: {title} -->\n<!-- end -->\n" for title in script.MAKERS)
-    monkeypatch.setattr(script, "RESULTS", tmp_path)
-    monkeypatch.setattr(script, "final_rule", lambda: script.rule_id())
+    monkeypatch.setattr(script, "PATH", tmp_path / script.PATH.name)
+    monkeypatch.setattr(import_module("common"), "final_rule", lambda: script.rule_id())
     written = script.TABLES.fill(page)
     assert all(row in cells_of(written) for row in rows if row[0] in ("table 2", "table 3"))
     assert script.TABLES.fill(written) == written
-    monkeypatch.setattr(script, "final_rule", lambda: "another")
+    monkeypatch.setattr(import_module("common"), "final_rule", lambda: "another")
     with pytest.raises(ValueError, match="reproduce_paper.csv has no line of default, 1, 0.8 whose rule is in"):
         script.TABLES.fill("<!-- paper: default -->\n<!-- end -->\n")
 

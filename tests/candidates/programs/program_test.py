@@ -6,9 +6,8 @@ from typing import Any, Dict, Optional, Tuple
 
 import pytest
 
-from fiesta_allennlp.candidates.candidate_set import load_candidate
+from fiesta_allennlp.candidates.candidate_set import load_candidates
 from fiesta_allennlp.candidates.candidate_types import type_of
-from fiesta_allennlp.candidates.points import CandidateSpec
 from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION
 from fiesta_allennlp.candidates.programs.program_run import fill_placeholders
 from fiesta_allennlp.candidates.select_settings import Settings
@@ -111,8 +110,8 @@ def test_a_program_without_a_seed_is_refused_unless_that_is_allowed(reviews: Pat
     def load(*command: str, allow: Tuple[str, ...] = (), **more: Any) -> None:
         path = reviews / "program.jsonnet"
         path.write_text(json.dumps({"type": "program", "command": ["sh", *command], **more}))
-        settings = Settings(metric="accuracy", splits="official", allow=allow)
-        load_candidate(CandidateSpec(path), settings)
+        settings = Settings(candidates=(str(path),), metric="accuracy", splits="official", allow=allow)
+        load_candidates(settings, min_count=1)
 
     with pytest.raises(ConfigError, match=r"program.jsonnet.*does not use \{seed\}.*Pass.*--allow unseeded"):
         load("{directory}")
