@@ -2,13 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Callable, Dict
 
 import pytest
 
 import fiesta_allennlp
 from fiesta_allennlp import choose_system, report, select
-from fiesta_allennlp.candidates import preparation
 from fiesta_allennlp.core.errors import ConfigError, StoreError
 from tests.golden import GOLDEN, SELECTIONS, facts_of_replay, facts_of_selection, project
 
@@ -49,7 +48,7 @@ def files(root: Path) -> Dict[str, bytes]:
 
 
 def test_force_leaves_the_old_selection_until_the_new_one_can_begin(
-    golden_copy: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    golden_copy: Callable[[str], Path], tmp_path: Path
 ) -> None:
     finished = golden_copy("finished")
     for name in ("checks/able.log", "checks/old.log", "vectors/old-123.txt"):
@@ -59,18 +58,9 @@ def test_force_leaves_the_old_selection_until_the_new_one_can_begin(
     with project(tmp_path), pytest.raises(ConfigError, match="--metric is missing"):
         select(["able.json", "failing.json"], directory=finished, force=True)
     assert files(finished) == before
-    prepared: List[List[str]] = []
-    prepare_candidates = preparation.prepare_candidates
-
-    def prepare_all(candidates: Mapping[str, Any], *args: Any, **options: Any) -> Any:
-        prepared.append(sorted(candidates))
-        return prepare_candidates(candidates, *args, **options)
-
-    monkeypatch.setattr(preparation, "prepare_candidates", prepare_all)
     with project(tmp_path):
         result = select(["able.json", "slow.json"], directory=finished, force=True, metric="accuracy", budget=6)
     assert result.num_evaluations == 6
-    assert prepared == [["able", "slow"]], "once"
     left = files(finished)
     assert b"old" not in left.values() and not (finished / "next").exists()
 

@@ -5,7 +5,7 @@ import shutil
 import signal
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Callable, List
+from typing import Callable, List
 from unittest.mock import Mock
 
 import psutil
@@ -21,7 +21,6 @@ from fiesta_allennlp.selecting.store import RunStore, open_for_reading
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, kinds_of_failures, scores_by_seed
 from tests.commands.fiesta_select_test import start
 from tests.conftest import still_runs, until
-from tests.document_systems import write_documents
 from tests.run_files import entry_of, num_finished, scores_of, summary_of
 from tests.warm import Command
 
@@ -188,27 +187,14 @@ def test_points_are_selected_among_resumed_with_more_and_repeated(selections: Se
     assert num_finished(run) == 3
 
 
-@pytest.mark.parametrize("name", ["select", "documents"])
-def test_a_selection_whose_store_is_deleted_stops_and_leaves_no_result(
-    name: str, selections: Selections, tmp_path: Path
-) -> None:
+def test_a_selection_whose_store_is_deleted_stops_and_leaves_no_result(selections: Selections) -> None:
     """By its own candidate."""
-    run, command = selections.run, selections.command(name)
-    deleting = f"rm -f {run}/store.sqlite"
-    selections.write("able", f"{deleting}; {GOOD}")
-    given: List[Any] = [*selections.candidates, "--metric", "accuracy", "--budget", 4]
-    if name == "documents":
-        system = tmp_path / "b.jsonnet"
-        answering = f'while read line; do {deleting}; echo \'{{"label": "good"}}\'; done'
-        system.write_text(json.dumps({"type": "command", "command": ["sh", "-c", answering]}))
-        documents = write_documents(tmp_path / "documents.jsonl", 20)
-        (tmp_path / "c.jsonnet").write_text(json.dumps({"type": "command", "command": ["cat"]}))
-        given = [system, tmp_path / "c.jsonnet", "--documents", documents, "--metric", "accuracy", "--budget", 8]
-    command.refused(*given, "-s", run, said="'store.sqlite' was deleted")
+    run, begin = selections.run, selections.typed("--budget", 4)
+    selections.write("able", f"rm -f {run}/store.sqlite; {GOOD}")
+    selections.refused(*begin, said="'store.sqlite' was deleted")
     assert not list(run.rglob("selection.json")) and not list(run.rglob("evaluations.csv"))
-    if name == "select":
-        for options in (given, ["--recover"]):
-            command.refused(*options, "-s", run, said="missing from 'store.sqlite'.*--force")
+    for options in (begin, ["--recover"]):
+        selections.refused(*options, said="missing from 'store.sqlite'.*--force")
 
 
 def test_data_that_are_away_for_a_moment_cost_no_candidate(

@@ -1,6 +1,5 @@
 """The commands that simulate selections: replays, plans, and the loop that asks what to run next."""
 
-import csv
 import json
 from pathlib import Path
 from typing import Any, Callable, List, Sequence
@@ -84,21 +83,14 @@ def test_an_interrupted_plan_says_so(plan: Call, monkeypatch: pytest.MonkeyPatch
     assert "nowhere" in plan.refused("--gap", 1, "--sd", 1, "--output", "nowhere/plan.json")
 
 
-def test_the_command_answers_a_loop_until_it_has_ended(tmp_path: Path, in_process: Any) -> None:
-    path = tmp_path / "s.csv"
+def test_the_command_names_runs_until_it_is_decided(tmp_path: Path, in_process: Any) -> None:
+    """`gate_test.py` has a loop that asks for them."""
+    path, call = tmp_path / "s.csv", in_process("next")
     path.write_text("candidate,split,seed,score\n")
-    call = in_process("next")
-    for count in range(60):
-        told = call.done(path, "--candidates", "a,b", "--workers", "2", "--format", "csv")
-        *rows, runs_line, _, _ = told.splitlines()  # the last three are what it understood, on the standard error
-        if "Stop" in told:
-            break
-        assert count or call(path, "--candidates", "a,b", "--require-decision")[0] == 3
-        assert "of 2 candidates" in runs_line
-        with path.open("a") as table:
-            for name, split, seed in csv.reader(rows):
-                score = 0.5 + 0.1 * (name == "b") + 0.001 * ((count * 7 + int(split) * (1 + (name == "b"))) % 5)
-                table.write(f"{name},{split},{seed},{score}\n")
+    assert call(path, "--candidates", "a,b", "--require-decision")[0] == 3
+    *rows, runs_line, _, _ = call.done(path, "--candidates", "a,b", "--workers", 2, "--format", "csv").splitlines()
+    assert rows == ["a,0,1", "b,0,2"] and "of 2 candidates" in runs_line  # the last three are on the standard error
+    write_split_table(path, {"a": [0.5, 0.502, 0.501, 0.503], "b": [0.601, 0.6, 0.604, 0.602]})
     told = call.done(path, "--require-decision")
     assert "b is the best with probability" in told and "Stop: it is decided" in told
     told = call.done(path, "--format", "json")

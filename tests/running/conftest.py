@@ -1,5 +1,5 @@
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, List, TypeVar
+from typing import Any, Callable, Iterable, Iterator, List
 
 import pytest
 
@@ -10,7 +10,6 @@ from tests.conftest import until
 from tests.running.light import PACKAGES, Light, is_running, request
 
 Build = Callable[..., Any]
-SomeExecutor = TypeVar("SomeExecutor", bound=Executor)
 
 
 @pytest.fixture
@@ -32,14 +31,19 @@ def build(directory: RunDirectory) -> Iterator[Build]:
         executor.close()
 
 
-def given(executor: SomeExecutor, *whats: str, place: Any = "", first: int = 0) -> SomeExecutor:
-    """The executor with these runs submitted, whose replicates count from `first` on."""
+def given(executor: Any, *whats: str, first: int = 0) -> Any:
+    """The executor with these runs submitted, whose replicates count from `first` on, and whose place is beside the run
+    directory."""
     for replicate, what in enumerate(whats, start=first):
-        executor.submit(Light(what, str(place)), request(replicate))
+        executor.submit(Light(what, str(place_of(executor))), request(replicate))
     return executor
 
 
-def begun(executor: SomeExecutor, *whats: str, **options: Any) -> SomeExecutor:
+def place_of(executor: Any) -> Path:
+    return Path(executor.directory.root.parent)
+
+
+def begun(executor: Any, *whats: str, **options: Any) -> Any:
     """The same once the runs were handed on and none has an outcome yet."""
     assert list(given(executor, *whats, **options).completed(timeout=0)) == []
     return executor

@@ -93,7 +93,7 @@ def test_a_node_that_is_stopped_costs_its_running_evaluation_which_is_started_ag
 ) -> None:
     executor = make(workers="auto")
     assert executor.slots == 2
-    given(executor, "wait", "wait", place=tmp_path)
+    given(executor, "wait", "wait")
     until(lambda: len(started(tmp_path)) == 2)
     first = started(tmp_path)
     cluster.remove_node(second_node, allow_graceful=True)
@@ -104,7 +104,7 @@ def test_a_node_that_is_stopped_costs_its_running_evaluation_which_is_started_ag
 
 
 def test_a_worker_of_ray_that_is_killed_costs_nothing(make: Make, tmp_path: Path) -> None:
-    executor = given(make(), "wait", place=tmp_path)
+    executor = given(make(), "wait")
     until(lambda: len(started(tmp_path)) == 1)
     below = psutil.Process().children(recursive=True)
     (rays_worker,) = [process for process in below if process.name() == "ray::a-0"]
@@ -116,7 +116,7 @@ def test_a_worker_of_ray_that_is_killed_costs_nothing(make: Make, tmp_path: Path
 
 
 def test_an_abandoned_evaluation_ends_and_frees_its_slot(make: Make, tmp_path: Path) -> None:
-    executor = given(make(), "wait", "score", "score", place=tmp_path)
+    executor = given(make(), "wait", "score", "score")
     until(lambda: bool(started(tmp_path)))
     executor.abandon([request(0), request(1), request(9)])
     until_ended(started(tmp_path)[:1])

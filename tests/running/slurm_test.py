@@ -24,7 +24,7 @@ from fiesta_allennlp.running.slurm import SlurmExecutor, SlurmUnavailable, query
 from fiesta_allennlp.selecting.session import run_selection
 from tests.conftest import LocalSlurm, until
 from tests.run_files import num_finished, scores_of
-from tests.running.conftest import Build, begun, failure_of, given, only_failure, pids_in, scores, until_ended
+from tests.running.conftest import Build, begun, failure_of, given, only_failure, pids_in, place_of, scores, until_ended
 from tests.running.light import PACKAGES, Light, is_running, request, start_selection, wanted_scores, write_programs
 
 pytestmark = pytest.mark.slurm
@@ -39,33 +39,31 @@ def make(slurm: LocalSlurm, build: Build, directory: RunDirectory) -> Iterator[M
     run_slurm_command("scancel", "--me")
 
 
-def attempt_of(directory: RunDirectory, run: str, *, has_begun: bool = False) -> Attempt:
+def attempt_of(executor: SlurmExecutor, run: str, *, has_begun: bool = False) -> Attempt:
     """The latest attempt at a run, once that has begun."""
-    until(lambda: not has_begun or Attempt.find_all(directory.jobs)[run][-1].has_begun)
-    return Attempt.find_all(directory.jobs)[run][-1]
+    until(lambda: not has_begun or Attempt.find_all(executor.directory.jobs)[run][-1].has_begun)
+    return Attempt.find_all(executor.directory.jobs)[run][-1]
 
 
-def job_of(directory: RunDirectory, run: str, *, has_begun: bool = False) -> str:
-    number = attempt_of(directory, run, has_begun=has_begun).job
-    assert number is not None
-    return number
+def job_of(executor: SlurmExecutor, run: str = "a-0", *, has_begun: bool = True) -> str:
+    return str(attempt_of(executor, run, has_begun=has_begun).job)
 
 
-def pid_of(directory: RunDirectory, run: str) -> int:
-    return pids_in(attempt_of(directory, run).run_directory / "pid")[0]
+def pid_of(executor: SlurmExecutor, run: str) -> int:
+    return pids_in(attempt_of(executor, run).run_directory / "pid")[0]
 
 
-def lost_and_found(executor: SlurmExecutor, directory: RunDirectory, place: Path, end: Callable[[str], Any]) -> None:
+def lost_and_found(executor: SlurmExecutor, end: Callable[[str], Any]) -> None:
     """A run whose job is ended in some way starts again in another job, and has its score."""
-    begun(executor, "wait", place=place)
-    first, pid = job_of(directory, "a-0", has_begun=True), pid_of(directory, "a-0")
+    begun(executor, "wait")
+    first, pid = job_of(executor), pid_of(executor, "a-0")
     end(first)
     until_ended([pid])
-    until(lambda: list(executor.completed(timeout=0.5)) == [] and job_of(directory, "a-0") != first)
-    (place / "go").touch()
+    until(lambda: list(executor.completed(timeout=0.5)) == [] and job_of(executor, has_begun=False) != first)
+    (place_of(executor) / "go").touch()
     assert scores(executor.completed()) == [0]
-    assert not list(directory.jobs.iterdir())
-    (place / "go").unlink()
+    assert not list(executor.directory.jobs.iterdir())
+    (place_of(executor) / "go").unlink()
 
 
 def test_each_run_is_a_job_that_tells_what_came_of_it(make: Make, directory: RunDirectory) -> None:
@@ -88,11 +86,9 @@ def test_each_run_is_a_job_that_tells_what_came_of_it(make: Make, directory: Run
     assert directory.jobs.stat().st_mode & 0o077 == 0
 
 
-def test_a_run_whose_job_is_taken_away_starts_again_with_the_same_seeds(
-    make: Make, slurm: LocalSlurm, directory: RunDirectory, tmp_path: Path
-) -> None:
+def test_a_run_whose_job_is_taken_away_starts_again_with_the_same_seeds(make: Make) -> None:
     executor = make()
-    lost_and_found(executor, directory, tmp_path, lambda number: run_slurm_command("scancel", number))
+    lost_and_found(executor, lambda number: run_slurm_command("scancel", number))
 
     def preempt(number: str) -> None:
         """Requeued jobs would work in the folder of the first attempt: a preempted one is cancelled."""
@@ -101,12 +97,10 @@ def test_a_run_whose_job_is_taken_away_starts_again_with_the_same_seeds(
         with pytest.raises(SlurmUnavailable):
             run_slurm_command("scontrol", "requeue", number)
 
-    lost_and_found(executor, directory, tmp_path, preempt)
+    lost_and_found(executor, preempt)
 
 
-def test_a_node_that_goes_down_costs_nothing(
-    make: Make, slurm: LocalSlurm, directory: RunDirectory, tmp_path: Path
-) -> None:
+def test_a_node_that_goes_down_costs_nothing(make: Make, slurm: LocalSlurm, tmp_path: Path) -> None:
     (node,) = set(run_slurm_command("sinfo", "--noheader", "--format=%n").split())
 
     def fail(number: str) -> None:
@@ -116,9 +110,9 @@ def test_a_node_that_goes_down_costs_nothing(
             run_slurm_command("scontrol", "update", f"nodename={node}", "state=resume")
 
     executor = make()
-    lost_and_found(executor, directory, tmp_path, fail)
-    begun(executor, "wait", place=tmp_path, first=1)
-    attempt_of(directory, "a-1", has_begun=True)
+    lost_and_found(executor, fail)
+    begun(executor, "wait", first=1)
+    attempt_of(executor, "a-1", has_begun=True)
     slurm.end("slurmd", signal.SIGKILL)
     slurm.start("slurmd")
     assert list(executor.completed(timeout=1)) == []
@@ -126,15 +120,13 @@ def test_a_node_that_goes_down_costs_nothing(
     assert scores(executor.completed()) == [1]
 
 
-def test_a_job_that_is_killed_or_out_of_memory_is_the_machines_failure(
-    make: Make, slurm: LocalSlurm, directory: RunDirectory, tmp_path: Path
-) -> None:
+def test_a_job_that_is_killed_or_out_of_memory_is_the_machines_failure(make: Make) -> None:
     """With `OverMemoryKill`, only the log of the job tells the cause."""
     failure = failure_of(make(options={"mem": "400"}), Light("take memory"))
     assert failure.kind == "machine" and "FAILED" in failure.error and "memory limit" in failure.error
     assert failure.origin.host and not failure.origin.is_only_machine
-    executor = begun(make(), "wait", place=tmp_path)
-    run_slurm_command("scancel", "--signal=KILL", "--batch", job_of(directory, "a-0", has_begun=True))
+    executor = begun(make(), "wait")
+    run_slurm_command("scancel", "--signal=KILL", "--batch", job_of(executor))
     assert only_failure(executor).kind == "machine"
 
 
@@ -142,8 +134,8 @@ def test_of_jobs_that_slurm_has_forgotten_the_accounting_tells_the_end(
     make: Make, slurm: LocalSlurm, tmp_path: Path
 ) -> None:
     """A job whose end is unknown was taken away; one that is known to have failed is a failure of its machine."""
-    executor = begun(make(), "wait", place=tmp_path)
-    number = job_of(executor.directory, "a-0", has_begun=True)
+    executor = begun(make(), "wait")
+    number = job_of(executor)
     run_slurm_command("scancel", "--signal=KILL", "--batch", number)
     until(lambda: query_jobs()[number].state == "FAILED")
     slurm.end("slurmctld")
@@ -175,16 +167,16 @@ def test_a_job_whose_command_died_before_its_task_came_ends(slurm: LocalSlurm, t
 
 
 def test_a_slurm_that_is_gone_for_a_while_costs_nothing(
-    make: Make, slurm: LocalSlurm, directory: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make: Make, slurm: LocalSlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "slurm.conf").write_text((slurm.root / "slurm.conf").read_text() + "MessageTimeout=2\n")
-    executor = begun(make(workers=2), "wait", place=tmp_path)
-    attempt_of(directory, "a-0", has_begun=True)
+    executor = begun(make(workers=2), "wait")
+    attempt_of(executor, "a-0", has_begun=True)
     slurm.end("slurmctld")
     with monkeypatch.context() as patch:
         patch.setenv("SLURM_CONF", str(tmp_path / "slurm.conf"))  # the commands of Slurm try for 2 seconds, not for 10
-        assert list(given(executor, "wait", place=tmp_path, first=1).completed(timeout=0)) == []
-    assert attempt_of(directory, "a-1").job is None
+        assert list(given(executor, "wait", first=1).completed(timeout=0)) == []
+    assert attempt_of(executor, "a-1").job is None
     slurm.start("slurmctld")
     (tmp_path / "go").touch()
     assert scores(executor.completed()) == [0, 1]
@@ -194,14 +186,14 @@ def test_a_command_that_comes_back_finds_its_jobs_and_cancels_those_that_nobody_
     make: Make, directory: RunDirectory, tmp_path: Path
 ) -> None:
     """The first command is lost without a word. Of its runs one has ended, and two are at work."""
-    begun(SlurmExecutor(directory, packages=PACKAGES, workers=3), "score", "wait", "wait", place=tmp_path)
-    until(lambda: attempt_of(directory, "a-0").read_outcome() is not None)
-    number, unwanted = job_of(directory, "a-1", has_begun=True), pid_of(directory, "a-2")
+    lost = begun(SlurmExecutor(directory, packages=PACKAGES, workers=3), "score", "wait", "wait")
+    until(lambda: attempt_of(lost, "a-0").read_outcome() is not None)
+    number, unwanted = job_of(lost, "a-1"), pid_of(lost, "a-2")
     executor = make(workers=3)
     executor.abandon([request(2)])
     until_ended([unwanted])
     executor.submit(Light("score", str(tmp_path)), request(0))
-    begun_later = given(executor, "wait", place=tmp_path, first=1)
+    begun_later = given(executor, "wait", first=1)
     assert scores([next(begun_later.completed())]) == [0]
     (tmp_path / "go").touch()
     (outcome,) = executor.completed()
@@ -209,10 +201,9 @@ def test_a_command_that_comes_back_finds_its_jobs_and_cancels_those_that_nobody_
     assert not list(directory.jobs.iterdir())
 
 
-def test_a_job_of_another_task_is_not_taken_over(make: Make, directory: RunDirectory, tmp_path: Path) -> None:
+def test_a_job_of_another_task_is_not_taken_over(make: Make, directory: RunDirectory) -> None:
     """As after another seed, or a changed candidate."""
-    begun(SlurmExecutor(directory, packages=PACKAGES), "wait", place=tmp_path)
-    pid = pid_of(directory, "a-0")
+    pid = pid_of(begun(SlurmExecutor(directory, packages=PACKAGES), "wait"), "a-0")
     assert scores(given(make(), "score").completed()) == [0]
     assert not is_running(pid)
 
@@ -253,11 +244,9 @@ def test_options_that_slurm_would_not_take_are_refused_in_its_own_words(
     assert not directory.root.exists()
 
 
-def test_gpus_are_hidden_unless_some_are_asked_for(
-    slurm: LocalSlurm, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gpus_are_hidden_unless_some_are_asked_for(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slurm_module, "_check_options", lambda *_: None)
-    executors = [SlurmExecutor(directory, options=told) for told in ({"cpus-per-task": "3"}, {"gres": "gpu:a100:1"})]
+    executors = [make(options=told) for told in ({"cpus-per-task": "3"}, {"gres": "gpu:a100:1"})]
     assert [(executor.hides_gpus, executor.num_threads) for executor in executors] == [(True, 3), (False, 1)]
 
 

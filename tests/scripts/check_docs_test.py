@@ -56,7 +56,7 @@ def test_links_anchors_and_commands_of_all_pages_and_the_reference_is_up_to_date
         ("<!-- not run: x -->\n```bash\nallennlp fiesta-replay --x\n```", ["README.md:2: "]),
         ("```text\nallennlp fiesta-replay --x\n```", []),
         ("<!-- pairs -->\n| 7 |\n<!-- end -->", ["README.md: not the tables that pairs makes"]),
-        ("<!-- paper: table 1 -->\n<!-- end -->", ["README.md: not the tables that reproduce_paper makes"]),
+        ("<!-- paper: default -->\n<!-- end -->", ["README.md: not the tables that reproduce_paper makes"]),
         ("```bash\npython scripts/nothing.py\n```", ["README.md:1: there is no scripts/nothing.py"]),
     ],
 )
