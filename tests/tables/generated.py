@@ -61,11 +61,6 @@ def rounded_metrics(rng: Generator, effect: float) -> Rows:
     return [{**row, **{name: score(rng, row["model"], effect, 2, 0.02) for name in names}} for row in rows]
 
 
-@honest(candidate="model", split="fold")
-def folds(rng: Generator, effect: float) -> Rows:
-    return [{**row, "fit_time": float(rng.gamma(9)), "fold": row.pop("seed")} for row in runs(rng, effect)]
-
-
 @honest(candidate="model")
 def unseeded(rng: Generator, effect: float) -> Rows:
     return [
@@ -102,15 +97,6 @@ def trials(rng: Generator, effect: float) -> Rows:
             "state": "COMPLETE",
         }
         for number, row in enumerate(runs(rng, effect))
-    ]
-
-
-@honest(candidate="model+lr")
-def placed_settings(rng: Generator, effect: float) -> Rows:
-    return [
-        {**row, "lr": lr, "epoch_time": float(rng.gamma(9))}
-        for lr in (0.1, 0.01)
-        for row in runs(rng, effect, num_seeds=4)
     ]
 
 

@@ -93,7 +93,6 @@ def test_without_splits_only_seeds_vary_and_columns_may_have_other_names(tmp_pat
     ("text", "settings", "named"),
     [
         (HEADER, {}, "at least 2 candidates but got 0.* --candidates"),
-        (HEADER + "a,,0,1\nb,0,0,1\n", {}, "s.csv, line 2: 'split' is empty"),
         (HEADER, {"worker": 2}, "'worker' .* Did you mean 'workers'"),
         (
             HEADER + "a,0,0,1\nb,0,0,2\n",

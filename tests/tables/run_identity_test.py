@@ -198,7 +198,6 @@ def test_a_column_for_each_fold_is_proposed_as_a_pattern() -> None:
 @pytest.mark.parametrize(
     ("typed", "corrected"),
     [
-        ("--columns candidate=model --score f1", "--columns candidate=model --score metrics/f1"),
         ("--columns candidate=model,score=f1", "--columns candidate=model,score=metrics/f1"),
         ("--columns candidate=mdel --score=-metrics/f1", "--columns candidate=model --score=-metrics/f1"),
         (

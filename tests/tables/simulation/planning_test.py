@@ -8,8 +8,7 @@ import pytest
 
 from fiesta_allennlp import plan
 from fiesta_allennlp.choosing.forecast import TimeForecast
-from fiesta_allennlp.core.errors import ConfigError, FiestaError
-from fiesta_allennlp.core.options import flag
+from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.tables.simulation import simulator
 from fiesta_allennlp.tables.simulation.outlook import Repetition
 from fiesta_allennlp.tables.simulation.problems import prepare_plan
@@ -163,13 +162,6 @@ def test_equal_seeds_repeats_a_plan_from_a_table(table: Path) -> None:
     assert "so " + str(round(options.default.runs.median) - 6) + " more" in repr(options)
 
 
-def test_logits_and_directions_are_those_of_the_settings(table: Path) -> None:
-    with pytest.raises(ConfigError, match="--belief logit_student_t: a plan needs a model of the scores"):
-        prepare_plan(PlanSettings(source=str(table), belief="logit_student_t"))
-    for minimise in (True, False):
-        assert prepare_plan(PlanSettings(source=str(table), minimise=minimise)).source.metric.minimise is minimise
-
-
 def test_the_limit_is_that_of_the_rule(tmp_path: Path) -> None:
     """The default is 50 for each candidate that was not removed, and the 2 runs of the one that was."""
     scores = {"a": [0.61, 0.62, 0.60], "b": [0.31, 0.33, 0.32], "c": [0.5, 0.52]}
@@ -199,14 +191,10 @@ NUMBERS: Dict[str, Any] = {"gap": 0.01, "sd": 0.03}
     ("settings", "named"),
     [
         ({**NUMBERS, "gap": float("nan")}, "--gap must be a number but got NaN"),
-        *(
-            ({**NUMBERS, name: 1e308}, f"^{flag(name)} must be at most")
-            for name in ("gap", "sd", "split_sd", "seconds")
-        ),
+        ({**NUMBERS, "split_sd": 1e308}, "^--split-sd must be at most"),
         ({**NUMBERS, "minimise": True}, "^--minimise"),
         ({**NUMBERS, "split_sd": 0.02, "splits": "official"}, "^--split-sd 0.02 .* --splits official"),
         ({**NUMBERS, "belief": "logit_student_t"}, "^--belief logit_student_t"),
-        ({**NUMBERS, "strategy": {"type": "ttts", "belief": "logit_student_t"}}, "^--belief logit_student_t"),
         ({**NUMBERS, "source": "runs/x"}, "^--gap cannot be combined with runs/x"),
         ({"source": "nowhere"}, "nowhere: no such file"),
         ({**NUMBERS, "strategy": "non_adaptive_fb"}, "^--strategy"),
