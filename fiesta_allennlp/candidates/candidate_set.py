@@ -108,7 +108,8 @@ def load_candidates(
         try:
             candidates[spec.name] = load_candidate(spec, settings)
         except ConfigError as error:
-            refusals[spec.label] = str(error)
+            label = f"candidate '{spec.name}'" if spec.command else spec.source  # a command may be long
+            refusals[label] = str(error)
     if refusals:
         raise combined_error(refusals, noun="invalid candidates")
     if settings.data and not any(spec.command for spec in specs):

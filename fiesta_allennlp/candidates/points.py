@@ -153,11 +153,6 @@ class CandidateSpec:
         return (self.point.name or self.path.stem) if self.explicit_name is None else self.explicit_name
 
     @property
-    def label(self) -> str:
-        """The name for messages: the source of a config, or the name of a command, which may be long."""
-        return f"candidate '{self.name}'" if self.command else self.source
-
-    @property
     def source(self) -> str:
         """The command, or the config with the values after a question mark."""
         if self.command:

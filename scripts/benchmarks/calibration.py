@@ -40,7 +40,6 @@ from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 PATH = RESULTS / "calibration.csv"
 RELEASED_SET = "released"
-CONFIDENCE = 0.95
 SELECTIONS_PER_TASK = 50
 """Selections that a process simulates at a time."""
 
@@ -75,7 +74,7 @@ class Problem:
 
     def simulate(self, repetitions: range, seed: int) -> List[Repetition]:
         """Simulate these selections."""
-        settings = ReplaySettings(scores="", **self.settings, confidence=CONFIDENCE, seed=seed)
+        settings = ReplaySettings(scores="", **self.settings, seed=seed)
         return prepare_simulator(settings, self.source).run_all(repetitions)
 
 

@@ -23,9 +23,10 @@ from fiesta_allennlp.choosing.gate import BETTER, NO_WORSE, OPEN, WORSE, judge_a
 from fiesta_allennlp.choosing.probability.batch import NUM_STARTS, Batch, Rules, allowed_error, gives_up, look
 from fiesta_allennlp.choosing.probability.task_leads import TaskModel
 from fiesta_allennlp.choosing.t_tests import tell_apart
+from fiesta_allennlp.core.choice_settings import CONFIDENCE
 
 PATH = RESULTS / "decision_errors.csv"
-CONFIDENCE, NUM_TASKS, MAX_RUNS_EACH, SEEDS_EVERYWHERE = 0.95, (3, 5), 50, 10
+NUM_TASKS, MAX_RUNS_EACH, SEEDS_EVERYWHERE = (3, 5), 50, 10
 MAX_SD_RATIO = 4.0
 SELECTIONS_AT_ONCE = 100
 

@@ -41,11 +41,6 @@ class Family(ScorePreset):
     margin: float = 0.0
     workers: int = 1
 
-    @property
-    def has_wrong_answers(self) -> bool:
-        """Whether a candidate exists that is not right to name."""
-        return max(self.means.values()) - min(self.means.values()) > self.margin
-
     def noise(self, name: str, rng: np.random.Generator, length: int) -> np.ndarray:
         noise = self._standard_noise(rng, length) * self._noise_sd(name)
         rate, cost = self.failing.get(name, (0.0, 0.0))
@@ -143,7 +138,7 @@ TUNING_FAMILIES = (
     *families_with_means(means_at_gaps(0, 0.8, 1.0, 1.6, 2.2, 3.0)),
     *families_with_means(means_at_gaps(*LEAD_OF_7)),
 )
-"""Families that earlier rules were tuned on. The three hard ones come first."""
+"""Families that earlier rules were tuned on."""
 
 REPORTING_FAMILIES = (
     Family("2 candidates, 0.8 sds apart", means_at_gaps(0, 0.8)),
@@ -189,8 +184,6 @@ CLEAR_FAMILIES = (
     Family("4 candidates, 0, 2, 3 and 4 sds below the best", means_at_gaps(0, 2, 3, 4)),
 )
 """Families that a few runs decide."""
-
-HARD_FAMILIES = tuple(family.name for family in TUNING_FAMILIES[:3])
 
 SETS: Dict[str, Tuple[Family, ...]] = {
     "tuning": TUNING_FAMILIES,

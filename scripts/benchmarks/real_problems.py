@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
-from calibration import CONFIDENCE
 from common import add_record_options, append_rows, make_parser, print_table, rule_id, start_call
 from procedures import BASELINES, GLR, PAPER_PROCEDURE, PROCEDURES, SELECTIONS
 from published_scores import Problem, read_problems
@@ -60,7 +59,7 @@ def select_all(name: str, problems: Sequence[SeededProblem], num_selections: int
     """Simulate selections of each problem by one strategy."""
     outcomes: List[SelectionOutcome] = []
     for seeded in problems:
-        settings = ReplaySettings(**SELECTIONS[name], scores="", confidence=CONFIDENCE, seed=seeded.seed)
+        settings = ReplaySettings(**SELECTIONS[name], scores="", seed=seeded.seed)
         for end in prepare_simulator(settings, seeded.problem).run_all(range(num_selections)):
             outcomes.append(SelectionOutcome(seeded.problem, str(end.best), end.is_named, end.num_evaluations))
     return outcomes

@@ -4,6 +4,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
+import numpy as np
 import pytest
 
 from tests.scripts.conftest import cells_of
@@ -76,6 +77,12 @@ def test_the_synthetic_documents_of_haffari(run_script: Callable[..., str]) -> N
     assert headings == list(haffari.HEADINGS)
     assert [row[2] for row in rows] == ["Baseline2", "BaselineK-1", *haffari.METHODS]
     assert [row[3] for row in rows] == ["120", "185", "513 (100%)", "22 (100%)", "360 (100%)", "19 (100%)"]
+
+
+def test_the_effect_apart_by_hand() -> None:
+    """The means differ by 0.1 and both variances are 0.02: 0.1 / sqrt(0.04)."""
+    effect_apart = import_module("reproduce_haffari").effect_apart
+    assert effect_apart(np.array([0.5, 0.7]), np.array([0.4, 0.6])) == pytest.approx(0.5)
 
 
 def tables_of(printed: str) -> Dict[str, List[List[str]]]:

@@ -14,7 +14,6 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from copy import deepcopy
 from pathlib import Path
 from typing import AbstractSet, Any, Dict, FrozenSet, List, Mapping, Optional, Tuple
 
@@ -42,9 +41,7 @@ from fiesta_allennlp.core.records import Request
 
 def train(config: Config, directory: Path, *, keep_archive: bool = False) -> Dict[str, Any]:
     """Train as `allennlp train` does, and return all metrics. Leave the trained model in an archive, or not at all."""
-    params = Params(json.loads(json.dumps(config)))
-    prepare_environment(params)
-    loop = build_train_model(params, directory, config)
+    loop = build_train_model(config, directory)
     original_get_metrics = loop.model.get_metrics
     # AllenNLP can write no other numbers to `metrics.json`.
     loop.model.get_metrics = lambda *args, **kwargs: to_plain_metrics(original_get_metrics(*args, **kwargs))
@@ -59,11 +56,14 @@ def train(config: Config, directory: Path, *, keep_archive: bool = False) -> Dic
     return metrics
 
 
-def build_train_model(params: Params, directory: Path, config: Config) -> TrainModel:
-    """Build everything that `params` describe, to train in this process. They are consumed. `config` and the versions
-    are in the directory first, as in `allennlp train`, because some callbacks read them when they are built."""
-    Params(json.loads(json.dumps(config))).to_file(str(directory / CONFIG_NAME))
+def build_train_model(config: Config, directory: Path) -> TrainModel:
+    """Set the seeds, and build everything that the config describes, to train in this process. The config and the
+    versions are in the directory first, as in `allennlp train`, because some callbacks read them when they are built.
+    """
+    params = Params(json.loads(json.dumps(config)))
+    params.to_file(str(directory / CONFIG_NAME))
     Meta.new().to_file(directory / META_NAME)
+    prepare_environment(params)
     for key in ("evaluation", "include_in_archive", "distributed"):  # which AllenNLP reads before it builds the rest
         params.pop(key, None)
     return TrainModel.from_params(params=params, serialization_dir=str(directory), local_rank=0)
@@ -147,10 +147,8 @@ def build_and_try(
     any_request = Request("", 0, split_seed=0, random_seed=0, numpy_seed=0, pytorch_seed=0)
     run_config = evaluation_config(config, any_request, group_by=pool.group_by, vectors=vectors, division=division)
     run_config["trainer"]["cuda_device"] = -1
-    params = Params(deepcopy(run_config))
-    prepare_environment(params)
     with tempfile.TemporaryDirectory() as scratch:
-        loop = build_train_model(params, Path(scratch), run_config)
+        loop = build_train_model(run_config, Path(scratch))
         loop.model.eval()
         with torch.no_grad():
             batch = next(iter(loop.trainer.data_loader), None)
