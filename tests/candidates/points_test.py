@@ -7,9 +7,6 @@ from typing import Any, Callable, Dict, List, Optional
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import settings as limits
-from hypothesis import strategies as some
 
 from fiesta_allennlp.candidates.candidate_set import equal_candidates, load_candidates
 from fiesta_allennlp.candidates.config import Config
@@ -68,7 +65,6 @@ GOOD = '{"lr": 0.1, "opt": "adam"}\n'
         ("", "at least 2 candidates but got 1"),
         ('{"opt": "a", "lrr": 1}', "external variable: lr"),
         ('{"opt": "a", "lr": 1, "decay": 2}', "the variable 'decay'.* model.decay"),
-        ('{"opt": "a", "lr": 1, "modle.x": 2}', "the override 'modle.x'"),
     ],
 )
 def test_bad_points_are_named_by_file_line_and_value(template: str, tmp_path: Path, added: str, message: str) -> None:
@@ -81,10 +77,8 @@ def test_bad_points_are_named_by_file_line_and_value(template: str, tmp_path: Pa
     ("candidates", "points", "message"),
     [
         (["a", "b"], [{}], "got a, b"),
-        (["name=a"], [{}], "got none"),
         (["a"], [], "is empty"),
         (["a"], [3], "point 1: "),
-        (["a"], 3, "--points must be"),
         (["python train.py {train} {test}", "b=x {seed}"], None, "needs a name"),
         (
             ["a=python train.py --seed 42", "b=python train.py"],
@@ -116,14 +110,6 @@ def test_equal_configs_are_found_whatever_their_seeds(template: str) -> None:
     assert equal_candidates(configs) == [[Point(points[0]).name, Point(points[1]).name]]
 
 
-JSON = some.recursive(
-    some.one_of(some.none(), some.booleans(), some.integers(), some.floats(allow_nan=False, allow_infinity=False))
-    | some.text(some.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8),
-    lambda inner: some.lists(inner, max_size=2) | some.dictionaries(some.sampled_from("ab"), inner, max_size=2),
-    max_leaves=4,
-)
-
-
 def test_a_text_reaches_the_template_as_it_is_and_all_else_as_json() -> None:
     values = {"lr": 0.01, "layers": 2.0, "name": "adam", "on": True, "none": None, "dims": [1, 2], "number": "1"}
     texts = ("0.01", "2", "adam", "true", "null", "[1,2]", "1")
@@ -136,13 +122,10 @@ def test_a_text_reaches_the_template_as_it_is_and_all_else_as_json() -> None:
     ("values", "typed", "name"),
     [
         ({"lr": 0.01, "layers": 2}, "lr=0.01,layers=2", "lr=0.01,layers=2"),
-        ({"text": "a b", "dims": [1, 2]}, "text=a b,dims=[1,2]", "text=a b,dims=[1,2]"),
-        ({}, "", ""),
         ({"n": np.int64(3), "x": np.float32(0.5)}, "n=3,x=0.5", "n=3,x=0.5"),
         # A file cannot be called so: cleaned, with the first 8 digits of the SHA-256 of {"bert": "google:bert"}.
         ({"bert": "google:bert"}, "bert=google:bert", "bert=google_bert~5a091c6b"),
         ({"bert": "google/bert"}, "bert=google/bert", "bert=google/bert"),
-        ({"n": "1"}, "n=1", "n=1"),
     ],
 )
 def test_a_point_is_typed_and_named_by_its_values(values: Dict[str, Any], typed: str, name: str) -> None:
@@ -155,14 +138,8 @@ def test_a_long_name_keeps_what_tells_points_apart() -> None:
     names = [Point({path: size, "text": "é" * 50}).name for size in (50, 100)]
     assert names[0].startswith("embedding_dim=50,text=éé") and names[1].startswith("embedding_dim=100,text=éé")
     assert names[0] != names[1]
-    assert all(len(name.encode()) <= MAX_NAME_BYTES for name in names)
-
-
-@limits(max_examples=60)
-@given(some.dictionaries(some.sampled_from(["lr", "a.b", ".top", "a name"]), JSON, max_size=3))
-def test_any_json_is_named(values: Dict[str, Any]) -> None:
-    point = Point(values)
-    assert set(point.name).isdisjoint(FORBIDDEN_CHARACTERS) and len(point.name.encode()) <= MAX_NAME_BYTES
+    names += [Point({"text": text}).name for text in ("\x1b[2J", "a\nb/", "..")]
+    assert all(len(name.encode()) <= MAX_NAME_BYTES and set(name).isdisjoint(FORBIDDEN_CHARACTERS) for name in names)
 
 
 def test_bad_points_are_refused() -> None:

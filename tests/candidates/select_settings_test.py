@@ -1,16 +1,12 @@
 import argparse
 import json
-import tempfile
-from contextlib import nullcontext, suppress
-from dataclasses import fields, replace
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, cast
 from unittest.mock import Mock
 
 import pytest
-from hypothesis import HealthCheck, given
-from hypothesis import settings as limits
-from hypothesis import strategies as some
 
 from fiesta_allennlp.candidates.candidate_set import load_candidates
 from fiesta_allennlp.candidates.points import parse_candidates
@@ -64,7 +60,6 @@ CONFIDENT = {"confidence": 0.9, "strategy": "bts", "margin": 0.1, "metric": "f1"
         (({"preset": "paper", "strategy": "bts"},), {**OF_THE_PAPER, "strategy": "bts"}),
         (({"stop": "glr"}, {"preset": "paper"}), OF_THE_PAPER),
         (({"preset": "paper"}, {"budget": 20}), HALVING_OF_THE_PAPER),
-        (({"preset": "paper", "budget": 20},), HALVING_OF_THE_PAPER),
         ((ON_RAY, {"executor": "processes"}), {"executor": "processes", "workers": 4}),
         (({"executor_option": ["a=b"]}, {"executor": "ray"}), {"executor": "ray", "executor_option": ("a=b",)}),
         (({"split_ratios": [0.8, 0.2]}, {"score": "validation"}), {"split_ratios": (0.8, 0.2), "score": "validation"}),
@@ -98,7 +93,6 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
         ({"splits": "paired"}, "--splits must be one of"),
         ({"split_ratios": [0.5, 0.3]}, "--split-ratios with --score test: .* 2 positive numbers"),
         ({"split_ratios": [0.5, "x", 0.1]}, '--split-ratios .* "x"'),
-        ({"split_ratios": [0.5, 0.3, 0.2], "score": "validation"}, "2 positive numbers \\(train, validation\\)"),
         ({"split_ratios": [0.5, 0.3, 0.2], "splits": "official"}, "--split-ratios applies only to random splits"),
         ({"group_by": "none", "splits": "official"}, "--group-by applies only to random splits"),
         ({"data": ["a", "b", "c", "d"]}, "--data takes at most 3 files"),
@@ -110,10 +104,8 @@ def test_a_missing_or_broken_settings_file_is_an_error_with_its_name(tmp_path: P
         ({"include_package": "mine"}, "--include-package must be a list"),
         ({"strategy": '{"type": "top_two", "confidence": 0.9}', "confidence": 0.8}, "--confidence 0.8 contradicts"),
         ({"strategy": "{beta: 1}"}, "not valid JSON"),
-        ({"belief": 3}, "--belief"),
         ({"belief": "student"}, "--belief student.*'student_t'"),
         ({"belief": "dirichlet_f_measure"}, "--belief dirichlet_f_measure needs counts"),
-        ({"strategy": {"type": "top_two", "betta": 0.5}}, "betta"),
         ({"strategy": {"type": "top_two", "belief": None}}, "--strategy: 'belief' must be a name or a JSON object"),
         ({"strategy": "sequential_halving"}, "--strategy sequential_halving needs --budget N"),
     ],
@@ -159,25 +151,6 @@ def test_candidates_are_named_by_their_files_or_by_hand() -> None:
         load_candidates(Settings(candidates=("x/a.jsonnet", "y/a.jsonnet")))
 
 
-ANYTHING = some.recursive(
-    some.one_of(some.none(), some.booleans(), some.integers(), some.floats(), some.text(max_size=8)),
-    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=5), inner, max_size=3),
-    max_leaves=6,
-)
-NAMES = [*(field.name for field in fields(Settings)), "max-evaluations", "nonsense"]
-
-
-@limits(max_examples=10, suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(some.dictionaries(some.sampled_from(NAMES), ANYTHING, max_size=5))
-def test_anything_in_a_settings_file_is_taken_or_refused_with_its_name(values: Dict[str, Any]) -> None:
-    with tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch) / "s.jsonnet"
-        with suppress(ValueError):  # JSON has no such number
-            path.write_text(json.dumps(values, allow_nan=False))
-        with suppress(ConfigError):  # any other error would be a traceback
-            Settings.from_layers(settings_from_file(path, Settings)).strategy_params()
-
-
 def test_options_are_typed_and_typed_again() -> None:
     parser = argparse.ArgumentParser()
     add_options(parser, Settings)
@@ -210,18 +183,13 @@ case "$1" in
 esac
 """
 DEVICES = [
-    (None, "0,3", ["0", "3"]),
     (None, "4", None),
     ("2,3", "0,1", ["2", "3"]),
     ("2,3", "1,1", ["3", "3"]),
-    ("2,3", "2", None),
-    ("", "0", None),
     ("-1", "0", None),
     ("1,-1,2", "0", ["1"]),
     ("GPU-aaaa, MIG-cccc", "1,0", ["MIG-cccc", "GPU-aaaa"]),
-    (None, "GPU-bbbb", ["GPU-bbbb"]),
     (None, "MIG-cccc", ["MIG-cccc"]),
-    (None, "GPU-dddd", None),
     ("GPU-bbbb", "GPU-bbbb", ["GPU-bbbb"]),
     ("GPU-bbbb", "GPU-aaaa", None),
     ("GPU-dddd", "0", None),
@@ -248,7 +216,6 @@ def test_devices_count_within_those_that_are_visible_or_have_names(
         ({"executor": "process"}, "--executor must be one of .* got 'process'.*--include-package"),
         ({"executor_option": ["wrkers=2"]}, "--executor processes: .*wrkers"),
         ({"executor_option": ["workers=2"]}, "--executor-option workers=... has an option of its own"),
-        ({"executor_option": ["num_threads=0"]}, "--executor-option num_threads must be above 0"),
         ({"executor_option": ["num_threads=many"]}, "num_threads must be a whole number"),
         ({"time_limit": -3}, "--time-limit must be above 0"),
         ({"cuda_devices": "gpu"}, "no GPU 'gpu' found"),
@@ -264,8 +231,6 @@ def test_executors_that_cannot_be_built_are_refused(tmp_path: Path, given: Dict[
     [
         ({}, False),
         ({"cuda_device": -1}, False),
-        ({"cuda_device": "cpu"}, False),
-        ({"cuda_device": 1}, True),
         ({"cuda_device": "cuda:0"}, True),
     ],
 )

@@ -95,8 +95,8 @@ SMALL = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """A real Ray cluster of a head, which says that it has a GPU. This process is connected to it, so that all executors
-    share Ray's workers, which take seconds to start."""
+    """A real Ray cluster of a head, which says that it has a GPU. This process is connected to it: all executors share
+    Ray's workers, which take seconds to start."""
     ray = pytest.importorskip("ray", reason="Ray is not installed: pip install fiesta-allennlp[ray]")
     from ray.cluster_utils import Cluster
 

@@ -185,7 +185,7 @@ def test_fields_of_records() -> None:
         ("csv", b"a,b\n1,2\n3\n", "line 3: expected 2 fields but found 1"),
         ("csv", b'a,b\n1,"open\n', "line 2: not a valid row"),
         ("csv", b"", "is empty"),
-        ("jsonl", b'{"id": 1, "id": 2}\n', "line 1: .*the key 'id' appears twice"),
+        ("csv", b"id,id,label\n1,2,x\n", "two columns have the name 'id'"),
         ("jsonl", b'{\n"a": 1\n}\n', "line 1: not valid JSON.* in each line"),
     ],
 )
@@ -226,14 +226,10 @@ def test_a_mark_of_the_byte_order_is_no_part_of_a_record(tmp_path: Path) -> None
     path = tmp_path / "a.csv"
     path.write_bytes(BYTE_ORDER_MARK + b"a,b\n1,2\n")
     assert read_file(str(path), FORMATS["csv"]).head == b"a,b\n"
-    path.write_bytes(b"a,b\n")
-    with pytest.raises(DataError, match=r"a.csv has no records"):
-        read_file(str(path), FORMATS["csv"])
-
-
-def test_two_columns_of_one_name_are_refused() -> None:
-    with pytest.raises(DataError, match="two columns have the name 'id'"):
-        FORMATS["csv"].read(b"id,id,label\n1,2,x\n", "a.csv")
+    for content, reason in ((b"a,b\n", "has no records"), ("a,b\n1,2\n".encode("utf-16"), "is UTF-16")):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=f"a.csv {reason}"):
+            read_file(str(path), FORMATS["csv"])
 
 
 BLOCKS = b"EU B-ORG\nrejects O\n. O\n\nPeter B-PER\nsings O\n\nAda B-PER\nspoke O\n"
@@ -245,8 +241,6 @@ BLOCKS = b"EU B-ORG\nrejects O\n. O\n\nPeter B-PER\nsings O\n\nAda B-PER\nspoke 
         ("train.txt", BLOCKS, "train.txt: 7 lines, each a record; the first: 'EU B-ORG'"),
         ("train.conll", BLOCKS, "train.conll: 3 blocks between empty lines, each a record; the first: 'EU B-ORG'"),
         ("train.csv", b"text,label\nfine,1\nbad,0\n", "train.csv: 2 rows under text, label"),
-        ("train.csv", b"fine,1\nbad,0\n", "train.csv: 1 rows under fine, 1"),
-        ("train.tsv", b"EU\tORG\nsays\tO\n\nA\tO\n", "train.tsv: 2 rows under EU, ORG"),
         ("train.jsonl", b'{"text": "a", "y": 1}\n{"text": "b"}\n', "train.jsonl: 2 objects under text, y"),
         ("train.txt", b"\x1b[2J\n", r"train.txt: 1 lines, each a record; the first: '\\x1b[2J'"),
     ],
@@ -261,9 +255,3 @@ def test_what_was_read_is_told(tmp_path: Path, name: str, content: bytes, text: 
 def test_a_no_break_space_ends_a_sentence() -> None:
     conll = FORMATS["conll"].read(BLOCKS.replace(b"\n\n", b"\n\xc2\xa0\n"), "a.conll")
     assert [len(record.fields["words"]) for record in conll.records] == [3, 2, 2]
-
-
-def test_utf_16_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("one\ntwo\n", encoding="utf-16")
-    with pytest.raises(DataError, match=r"a.txt is UTF-16"):
-        read_file(str(tmp_path / "a.txt"), FORMATS["lines"])

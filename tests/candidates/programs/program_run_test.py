@@ -72,14 +72,11 @@ def test_a_long_last_line_is_read_whole(reviews: Path) -> None:
     ("script", "kind", "message"),
     [
         ("echo reading; echo broken >&2; exit 3", ProgramError, "status 3.*: broken$"),
-        ("exit 1", ProgramError, "status 1 and printed nothing"),
         ("kill -9 $$", ProgramKilledError, r"signal 9 \(Killed, .*memory"),
         ("sh -c 'kill -9 $$'; exit $?", ProgramKilledError, r"signal 9 \(Killed, .*memory\); its shell .* status 137"),
-        ("exit 255", ProgramError, "status 255"),
         ("exit 128", ProgramError, "status 128"),
         ("", ProgramError, "Exec format error"),
         ("true", MetricError, "the last printed line is ''"),
-        ("echo '{\"f1\": 0.5}'", MetricError, "a metric named 'accuracy'. In its last printed line: f1 = 0.5"),
         ("echo f1 0.5; echo x > $5/a.txt; touch $5/b.json", MetricError, r"wrote b.json, a.txt\..*directory}/b.json"),
     ],
 )
@@ -132,17 +129,12 @@ def test_a_finished_run_is_salvaged_and_another_one_is_not(reviews: Path) -> Non
     assert replace(run, metric="f1").salvage(REQUEST, directory) is None
     assert make_run(program_config(reviews, "echo '{\"accuracy\": 1}'")).salvage(REQUEST, directory) is None
     assert run.salvage(REQUEST, reviews) is None
-    for path in (directory / "outcome.json", directory / "outcome.json"):
-        whole = path.read_text()
-        for content in ('{"mine": 1}', "[1]", '{"score": 1e999}', "nonsense", "[" * 100_000):
-            path.write_text(content)
-            assert run.salvage(REQUEST, directory) is None
-        path.unlink()
-        path.mkdir()
+    path = directory / "outcome.json"
+    for content in ('{"mine": 1}', "[1]", '{"score": 1e999}', "nonsense", "[" * 100_000):
+        path.write_text(content)
         assert run.salvage(REQUEST, directory) is None
-        path.rmdir()
-        path.write_text(whole)
-    (directory / "outcome.json").unlink()
+    path.unlink()
+    path.mkdir()
     assert run.salvage(REQUEST, directory) is None
 
 
