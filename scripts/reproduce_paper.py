@@ -11,7 +11,7 @@ of `reproduce.md`.
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
 from scipy.stats import gaussian_kde
@@ -58,8 +58,6 @@ SYNTHETIC = ScorePreset(
 )
 """The synthetic scores of figure 2. Their means and sd stand in the notebook of the authors."""
 
-FIGURE_2_OPTIONS: Dict[str, Any] = {"preset": "paper", "max_evaluations": 1000}
-
 PATH = RESULTS / "reproduce_paper.csv"
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#999999")
 """Of Okabe and Ito, which colour-blind people can tell apart."""
@@ -75,8 +73,6 @@ class Procedure:
     goals: Sequence[float] = CONFIDENCES
     goal: str = "confidence"
     candidates: Sequence[str] = MODELS_8
-    source: Optional[ScoreSource] = None
-    repetitions: Optional[int] = None
 
 
 PAPER_ROWS: Mapping[Tuple[str, str], Mapping[str, Any]] = {
@@ -95,20 +91,14 @@ PAPER_NUMBERS = {
 }
 """Least, mean and most runs, and the share that was correct, at each of `CONFIDENCES`."""
 
-FIXED_BUDGETS = (("non-adaptive", "non_adaptive_fb"), ("sequential halving", "sequential_halving"))
 PROCEDURES = (
     *(Procedure(*key, {**PAPER_PROCEDURE, **options}) for key, options in PAPER_ROWS.items()),
     Procedure("default", "1", {}),
     *(Procedure("default", f"{size}", {"batch_size": size}, CONFIDENCES[:1]) for size in (4, 8)),
-    Procedure("figure 2", "TTTS", FIGURE_2_OPTIONS, (0.99,), source=SYNTHETIC),
     *(
         Procedure("figure 4", f"{splits}, {name}", {"strategy": key, "splits": splits}, BUDGETS, "budget", MODELS_12)
         for splits in ("independent", "shared")
-        for name, key in FIXED_BUDGETS
-    ),
-    *(
-        Procedure("24 runs", name, {"strategy": key, "splits": "independent"}, (24,), "budget", repetitions=1000)
-        for name, key in FIXED_BUDGETS
+        for name, key in (("non-adaptive", "non_adaptive_fb"), ("sequential halving", "sequential_halving"))
     ),
 )
 
@@ -152,17 +142,16 @@ Trace = List[Dict[str, Traced]]
 def measure_all(released: ScoreTable, repetitions: int) -> Iterator[Measured]:
     """Repeat selections by each procedure. What the procedure leaves out is the package's default."""
     for procedure in PROCEDURES:
-        scores: ScoreSource = procedure.source or restricted(released, procedure.candidates)
-        number = procedure.repetitions or repetitions
+        scores = restricted(released, procedure.candidates)
         for goal in procedure.goals:
             options = {**procedure.options, procedure.goal: goal}
-            result = replay(scores, repetitions=number, seed=SEED, **options)
+            result = replay(scores, repetitions=repetitions, seed=SEED, **options)
             if result.interrupted:
                 raise KeyboardInterrupt
             runs, rounds, correct = result.default.runs, round(result.default.mean_rounds, 2), result.default.correct
             show(f"{procedure.table}, {procedure.name}, {goal:g}: {runs.mean:.1f} runs, {correct:.3f} correct")
             numbers = (runs.min, round(runs.mean, 2), runs.low, runs.high, runs.max, rounds, correct)
-            yield Measured(rule_id(), procedure.table, procedure.name, goal, number, SEED, *numbers)
+            yield Measured(rule_id(), procedure.table, procedure.name, goal, repetitions, SEED, *numbers)
 
 
 def lines_of(measured: Sequence[Measured], *tables: str) -> Iterator[Tuple[str, List[Measured]]]:
@@ -243,12 +232,6 @@ def figure_2(trace: Trace) -> Rows:
     return [*rows, (f"the authors' {total}", *(f"{runs}, {chance:.3f}" for runs, chance in AUTHORS_RUN.values()))]
 
 
-def figure_2_runs(measured: Sequence[Measured]) -> Rows:
-    ((_, (line,)),) = lines_of(measured, "figure 2")
-    here = (f"{number:.0f}" for number in (line.least, line.low, line.mean, line.high, line.most))
-    return [("selections", "least", "5%", "mean", "95%", "most"), (str(line.repetitions), *here)]
-
-
 def figure_4(measured: Sequence[Measured]) -> Rows:
     rows: Rows = []
     for name, lines in lines_of(measured, "figure 4"):
@@ -257,23 +240,10 @@ def figure_4(measured: Sequence[Measured]) -> Rows:
     return rows
 
 
-AUTHORS_SHARES = {"non-adaptive": 0.5974, "sequential halving": 0.6926}
-"""Shares of selections with 24 runs among 8 candidates, as the authors' notebook prints them."""
-
-
-def runs_24(measured: Sequence[Measured]) -> Rows:
-    rows: Rows = [("24 runs of 8 candidates", "the authors' notebook", "here (95% interval)")]
-    for name, (line,) in lines_of(measured, "24 runs"):
-        rows.append((name, f"{AUTHORS_SHARES[name]:.3f}", share_text(line.correct, line.interval)))
-    return rows
-
-
 MAKERS: Mapping[str, Callable[[Sequence[Measured]], Rows]] = {
     "tables 2 and 3": fixed_confidence,
     "default": default,
-    "runs of figure 2": figure_2_runs,
     "figure 4": figure_4,
-    "24 runs": runs_24,
 }
 TABLES = PageTables(
     f"paper: (?P<title>{'|'.join(MAKERS)})",
@@ -358,7 +328,7 @@ def main() -> None:
     measured = list(recorded(measure_all(released, args.repetitions), path))
     four, eight = restricted(released, ("tdlstm", "atae", "ian", "lstm")), restricted(released, MODELS_8)
     halving = follow(four, splits="independent", strategy="sequential_halving", budget=16, batch_size=16)
-    synthetic = follow(SYNTHETIC, confidence=0.99, **FIGURE_2_OPTIONS)
+    synthetic = follow(SYNTHETIC, preset="paper", confidence=0.99, max_evaluations=1000)
     traces = {"synthetic": synthetic, "released scores": follow(eight, confidence=0.95, **PAPER_PROCEDURE)}
     draw_figure_2(traces, args.output / "figure2.png")
     draw_figure_3(released.scores, args.output / "figure3.png")

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import (
-    TYPE_CHECKING,
     Any,
     Callable,
     Dict,
@@ -34,9 +33,6 @@ from fiesta_allennlp.tables.simulation.score_sources import ScoreTable, make_sco
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import ReplaySettings
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SHARED_DATA = Path(os.environ.get("FIESTA_SHARED_DATA", "../shared/data"))
 RELEASED = SHARED_DATA / "scores" / "fiesta_tdsa_test_f1.json"
@@ -263,7 +259,7 @@ class PageTables:
 
 
 @contextmanager
-def drawing(path: Path, width: float, height: float) -> "Iterator[Figure]":
+def drawing(path: Path, width: float, height: float) -> Iterator[Any]:
     """Give a figure of this size in inches, and save it."""
     from matplotlib.figure import Figure
 
