@@ -1,22 +1,18 @@
-"""What several tests share: the data variable, a Ray cluster, a Slurm, a tiny text classification task, one thread."""
+"""What several tests share: the data variable, a tiny text classification task, one thread."""
 
 import json
 import math
 import os
 import random
 import secrets
-import shutil
 import signal
-import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from importlib.util import find_spec
 from multiprocessing import forkserver, util
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List
 
-import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -113,9 +109,6 @@ def _start_needed_server() -> None:
         util.spawnv_passfds = spawn
 
 
-SMALL = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
-"""A small node of a Ray cluster."""
-
 WORDS = {"good": ["lovely", "great", "tasty", "fresh"], "bad": ["awful", "stale", "rude", "cold"]}
 
 
@@ -126,80 +119,6 @@ def shared_data() -> Path:
     if not path.is_dir():
         pytest.skip(f"no data at {path}: set FIESTA_SHARED_DATA")
     return path
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """A real Ray cluster of a head without room for work and one node, which says that it has a GPU. This process is
-    connected to it, so that all executors share Ray's workers, which take seconds to start."""
-    ray = pytest.importorskip("ray", reason="Ray is not installed: pip install fiesta-allennlp[ray]")
-    from ray.cluster_utils import Cluster
-
-    made = Cluster(initialize_head=True, head_node_args={**SMALL, "num_cpus": 0, "include_dashboard": False})
-    made.add_node(num_gpus=1, **SMALL)
-    ray.init(address=made.address, log_to_driver=False)
-    yield made
-    ray.shutdown()
-    made.shutdown()
-
-
-@pytest.fixture
-def second_node(cluster: Any) -> Iterator[Any]:
-    """With the fixture `light` it is fit for runs of `tests/running/light.py` alone."""
-    node = cluster.add_node(**SMALL)
-    yield node
-    if node in cluster.worker_nodes:
-        cluster.remove_node(node)
-
-
-@dataclass(frozen=True)
-class LocalSlurm:
-    """The daemons of a Slurm on this machine, by the directory of their files."""
-
-    root: Path
-    has_accounting: bool = False
-
-    def end(self, daemon: str, ending: signal.Signals = signal.SIGTERM) -> None:
-        """End a daemon."""
-        process = psutil.Process(int((self.root / f"{daemon}.pid").read_text()))
-        process.send_signal(ending)
-        until(lambda: not still_runs(process))
-
-    def start(self, daemon: str, *options: str) -> None:
-        """Start a daemon again."""
-        path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
-        subprocess.run([daemon, *options], check=True, env={**os.environ, "PATH": path})
-        until(lambda: node_state() in ("idle", "mixed", "allocated"))
-
-
-def node_state() -> str:
-    """The state of the only node of Slurm; empty if the controller does not answer."""
-    return subprocess.run(["sinfo", "--noheader", "--format=%T"], capture_output=True, text=True).stdout.strip()
-
-
-@pytest.fixture(scope="module")
-def slurm_daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSlurm]:
-    """A real Slurm of one node on this machine, if it is installed; with accounting, if that is."""
-    root, script = tmp_path_factory.mktemp("slurm"), REPOSITORY / "scripts" / "local_slurm.sh"
-    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
-    has_accounting = all(shutil.which(program, path=path) for program in ("mariadbd", "slurmdbd"))
-    options = ["accounting"] if has_accounting else []
-    started = subprocess.run([script, "start", root, *options], capture_output=True, text=True)
-    if started.returncode:
-        pytest.skip(f"no Slurm can be started here: {started.stderr.strip()[-300:]}")
-    yield LocalSlurm(root, has_accounting)
-    subprocess.run([script, "stop", root], check=True)
-    assert not root.exists()
-
-
-@pytest.fixture
-def slurm(slurm_daemons: LocalSlurm, monkeypatch: pytest.MonkeyPatch) -> LocalSlurm:
-    """The same, found by the commands of Slurm, and asked often. Its jobs find this package."""
-    monkeypatch.setenv("SLURM_CONF", str(slurm_daemons.root / "slurm.conf"))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
-    for name in ("FIRST_INTERVAL_SECONDS", "MAX_INTERVAL_SECONDS", "LOOK_SECONDS"):
-        monkeypatch.setattr(f"fiesta_allennlp.running.slurm.{name}", 0.3)
-    return slurm_daemons
 
 
 @pytest.fixture
@@ -225,14 +144,6 @@ def until(condition: Callable[[], bool], *, seconds: int = 120) -> None:
             return
         time.sleep(0.05)
     raise AssertionError(f"waited {seconds} seconds in vain")
-
-
-def still_runs(process: psutil.Process) -> bool:
-    """It may end between any two questions about it."""
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def write_reviews(path: Path, num_reviews: int, seed: int) -> None:

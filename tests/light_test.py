@@ -15,6 +15,7 @@ from fiesta_allennlp.__main__ import main
 from fiesta_allennlp.commands import COMMANDS
 from fiesta_allennlp.core.errors import ALLENNLP_MISSING_MESSAGE
 from tests.conftest import REPOSITORY
+from tests.score_tables import write_split_table
 from tests.selections import write_selection
 
 TRAINING = {"torch", "allennlp", "transformers", "spacy", "sklearn"}
@@ -53,7 +54,7 @@ def selection(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One that was interrupted, so that its margin is computed too."""
     root = tmp_path_factory.mktemp("light") / "selection"
     scores = np.random.default_rng(1).normal([[0.7], [0.69], [0.66]], 0.02, (3, 6))
-    write_selection(root, dict(zip("abc", scores.tolist(), strict=True))).close()
+    write_selection(root, dict(zip("abc", scores.tolist(), strict=True)), max_evaluations=60).close()
     return root
 
 
@@ -95,9 +96,8 @@ def test_documents_have_no_limit_for_each_system(capsys: pytest.CaptureFixture[s
 
 
 def test_a_simulation_and_a_status_need_numpy_and_special_functions(selection: Path, tmp_path: Path) -> None:
-    table = tmp_path / "scores.csv"
-    rows = (f"{name},{split},{split % 7 + ord(name)}" for name in "abc" for split in range(30))
-    table.write_text("\n".join(["candidate,split,score", *rows]) + "\n")
+    scores = {name: [split % 7 + ord(name) for split in range(30)] for name in "abc"}
+    table = write_split_table(tmp_path / "scores.csv", scores)
     found = loaded(PLAN, ("replay", str(table), *REPLAY), ("status", str(selection)))
     assert found & SIMULATED == set()
     assert {"numpy", "scipy.special"} <= found

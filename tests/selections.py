@@ -64,7 +64,7 @@ def write_selection(
     failures : candidate, replicate and error, in order, after all evaluations.
     pending : candidate and replicate.
     """
-    given = {"max_evaluations": 1000, "confidence": 0.99999999, "metric": METRIC, **settings}
+    given = {"max_evaluations": 200, "confidence": 0.99999999, "metric": METRIC, **settings}
     typed = Settings(candidates=tuple(f"{number}.jsonnet" for number, _ in enumerate(scores)), **given)
     store = RunStore(RunDirectory(root), create=True)
     store.put_candidates(

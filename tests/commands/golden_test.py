@@ -30,12 +30,10 @@ def about(value: Any, **tolerance: float) -> Any:
 
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("name", SELECTIONS)
-def test_a_selection_and_its_report_are_as_they_were(
-    golden_copy: Callable[[str], Path], tmp_path: Path, name: str
-) -> None:
+def test_a_selection_and_its_report_are_as_they_were(golden_copy: Callable[[str], Path], name: str) -> None:
     directory = golden_copy(name)
     assert facts_of_selection(directory) == about(json.loads((GOLDEN / f"{name}.json").read_text()))
-    fiesta_allennlp.report(directory, output=tmp_path / "report")
+    fiesta_allennlp.report(directory, output=directory / "report")
 
 
 def test_a_replay_gives_what_it_gave() -> None:
@@ -47,30 +45,26 @@ def files(root: Path) -> Dict[str, bytes]:
     return {name: path.read_bytes() for name, path in found.items() if name != "store.lock"}
 
 
-def test_force_leaves_the_old_selection_until_the_new_one_can_begin(
-    golden_copy: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_force_leaves_the_old_selection_until_the_new_one_can_begin(golden_copy: Callable[[str], Path]) -> None:
     finished = golden_copy("finished")
     for name in ("checks/able.log", "checks/old.log", "vectors/old-123.txt"):
         (finished / name).parent.mkdir(exist_ok=True)
         (finished / name).write_text("old")
     before = files(finished)
-    with project(tmp_path), pytest.raises(ConfigError, match="--metric is missing"):
+    with project(finished.parent), pytest.raises(ConfigError, match="--metric is missing"):
         select(["able.json", "failing.json"], directory=finished, force=True)
     assert files(finished) == before
-    with project(tmp_path):
+    with project(finished.parent):
         result = select(["able.json", "slow.json"], directory=finished, force=True, metric="accuracy", budget=6)
     assert result.num_evaluations == 6
     left = files(finished)
     assert b"old" not in left.values() and not (finished / "next").exists()
 
 
-def test_answers_that_cannot_be_used_delete_no_selection_by_documents(
-    golden_copy: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_answers_that_cannot_be_used_delete_no_selection_by_documents(golden_copy: Callable[[str], Path]) -> None:
     directory = golden_copy("documents")
     before = files(directory)
-    with project(tmp_path):
+    with project(directory.parent):
         Path("junk.sqlite").write_text("no database")
         given = {"documents": "documents.jsonl", "answers": "junk.sqlite"}
         with pytest.raises(StoreError, match="junk.sqlite: file is not a database"):

@@ -20,8 +20,9 @@ from fiesta_allennlp.reports.progress import LiveTable
 from fiesta_allennlp.selecting.store import RunStore, open_for_reading
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, kinds_of_failures, scores_by_seed
 from tests.commands.fiesta_select_test import start
-from tests.conftest import still_runs, until
+from tests.conftest import until
 from tests.run_files import entry_of, num_finished, scores_of, summary_of
+from tests.running.conftest import until_ended
 from tests.warm import Command
 
 
@@ -111,12 +112,12 @@ def test_a_selection_keeps_others_out_until_two_signals_in_one_moment_end_it(sel
     output, _ = process.communicate(timeout=120)
     assert process.returncode == 130, output
     assert "Traceback" not in output
-    until(lambda: not any(map(still_runs, workers)))
+    until_ended(workers)
     selections.resume("--budget", 2)  # the store is whole
 
 
-def children_of(process: Command) -> List[psutil.Process]:
-    return psutil.Process(process.pid).children(recursive=True)
+def children_of(process: Command) -> List[int]:
+    return [child.pid for child in psutil.Process(process.pid).children(recursive=True)]
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
@@ -134,7 +135,7 @@ def test_a_selection_that_is_stopped_during_the_checks_begins_again_without_forc
     if how == signal.SIGINT:
         assert process.returncode == 130, output
         assert "Interrupted before the first run" in output and "Traceback" not in output
-        until(lambda: not any(map(still_runs, workers)))
+        until_ended(workers)
         assert not RunDirectory(run).store.exists()
     else:
         assert RunDirectory(run).store.exists()

@@ -17,6 +17,7 @@ from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report import render_html, report
 from fiesta_allennlp.version import __version__
 from tests.reports.made_up import TABLE, TOP_TWO, by_documents, just_begun, made_up, of_table, with_failures
+from tests.score_tables import split_rows
 from tests.selections import write_selection
 
 HALVING = {"type": "sequential_halving", "budget": 20, "belief": {"type": "moderated_t"}}
@@ -107,12 +108,9 @@ def test_a_selection_says_what_was_set_beforehand_or_changed(tmp_path: Path) -> 
     assert "--margin was changed from 0.0 to 0.1 after 4 runs." in text and "before the selection began" not in text
 
 
-def test_a_least_score_of_a_report_names_its_runs(tmp_path: Path) -> None:
+def test_a_least_score_of_a_report_names_its_runs() -> None:
     scores = {"a": [0.80, 0.81, 0.79, 0.80, 0.81], "b": [0.70, 0.71, 0.10, 0.69, 0.72]}
-    path = tmp_path / "scores.csv"
-    rows = [f"{name},{k},{score}" for name in scores for k, score in enumerate(scores[name])]
-    path.write_text("\n".join(["candidate,split,score", *rows]))
-    made = report(path, min_score=0.2)
+    made = report(split_rows(scores), min_score=0.2)
     told = "--min-score 0.2 removes 1 of 5 (20%) runs of b (b-2)."
     assert told in " ".join(made.decision) and told in appendix(made)
 

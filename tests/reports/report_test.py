@@ -5,7 +5,6 @@ from typing import Any, List
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from fiesta_allennlp.choosing.beliefs import ModeratedT, StudentT
 from fiesta_allennlp.core.errors import FiestaError
@@ -39,17 +38,6 @@ def run(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def test_the_numbers_are_those_of_other_libraries(run: Path) -> None:
-    report_record = report(run)
-    good = report_record.candidate("good")
-    x, y = np.array(SCORES["good"]), np.array(SCORES["fair"])
-    assert (good.num_evaluations, good.seconds, good.mean_seconds) == (9, 18.0, 2.0)
-    assert (good.mean, good.sd) == pytest.approx((x.mean(), x.std(ddof=1)))
-    assert (good.median, good.min, good.max) == pytest.approx((np.median(x), min(x), max(x)))
-    comparison = next(c for c in report_record.comparisons if c.second == "fair")
-    assert comparison.interval == pytest.approx(stats.ttest_1samp(x[:7] - y, 0).confidence_interval())
-
-
 def negated(values: Any) -> Any:
     return tuple(None if value is None else pytest.approx(-value) for value in values)
 
@@ -76,8 +64,10 @@ def test_the_decision_is_the_selections_and_nothing_is_written_without_an_output
     before = sorted(run.rglob("*"))
     report_record = report(run)
     assert sorted(run.rglob("*")) == before
-    assert report_record.result.confidence == report_record.candidate("good").prob_within_margin
-    assert report_record.candidate("good").prob_best == pytest.approx(report_record.path[-1].prob_best["good"])
+    good, scores = report_record.candidate("good"), SCORES["good"]
+    assert report_record.result.confidence == good.prob_within_margin
+    assert good.prob_best == pytest.approx(report_record.path[-1].prob_best["good"])
+    assert (good.median, good.min, good.max) == (pytest.approx(np.median(scores)), min(scores), max(scores))
     assert report_record.decision[0].startswith("Interrupted after 18 runs of 3 candidates and 2 failed runs")
     assert report_record.decision[2] == "The runs took 36.0 s across all workers."
     poor = report_record.candidate("poor")
@@ -106,7 +96,7 @@ def test_the_checklist_has_every_session_and_a_command_to_type(tmp_path: Path) -
     found = dict(build_checklist(report(tmp_path)))
     assert found["command to repeat it all"] == (
         'python -m fiesta_allennlp select 0.jsonnet 1.jsonnet 2.jsonnet -s NEW --belief \'{"type": "student_t"}\' '
-        "--confidence 0.975 --max-evaluations 1000 --workers 2 --executor-option num_threads=2 --metric f1 "
+        "--confidence 0.975 --max-evaluations 200 --workers 2 --executor-option num_threads=2 --metric f1 "
         "--seed 7 --include-package 'my models'"
     )
     hardware = "Some CPU, 2 cores, 7.5 GiB of memory, Some GPU; Linux"

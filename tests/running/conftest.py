@@ -1,3 +1,10 @@
+"""What the tests of executors share: their runs, a real Ray cluster and a real Slurm."""
+
+import os
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, List
 
@@ -6,7 +13,7 @@ import pytest
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.records import Evaluation, Failure, Outcome
 from fiesta_allennlp.running.executor import Evaluator, Executor
-from tests.conftest import until
+from tests.conftest import REPOSITORY, until
 from tests.running.light import PACKAGES, Light, is_running, request
 
 Build = Callable[..., Any]
@@ -35,12 +42,8 @@ def given(executor: Any, *whats: str, first: int = 0) -> Any:
     """The executor with these runs submitted, whose replicates count from `first` on, and whose place is beside the run
     directory."""
     for replicate, what in enumerate(whats, start=first):
-        executor.submit(Light(what, str(place_of(executor))), request(replicate))
+        executor.submit(Light(what, str(executor.directory.root.parent)), request(replicate))
     return executor
-
-
-def place_of(executor: Any) -> Path:
-    return Path(executor.directory.root.parent)
 
 
 def begun(executor: Any, *whats: str, **options: Any) -> Any:
@@ -84,3 +87,80 @@ def score_of(executor: Executor, evaluator: Evaluator) -> float:
     (outcome,) = executor.completed()
     assert isinstance(outcome, Evaluation), outcome
     return outcome.score
+
+
+SMALL = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
+"""A small node of a Ray cluster."""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A real Ray cluster of a head, which says that it has a GPU. This process is connected to it: all executors share
+    Ray's workers, which take seconds to start."""
+    ray = pytest.importorskip("ray", reason="Ray is not installed: pip install fiesta-allennlp[ray]")
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={**SMALL, "num_gpus": 1, "include_dashboard": False})
+    ray.init(address=made.address, log_to_driver=False)
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+@pytest.fixture
+def second_node(cluster: Any) -> Iterator[Any]:
+    """With the fixture `light` it is fit for runs of `tests/running/light.py` alone."""
+    node = cluster.add_node(**SMALL)
+    yield node
+    if node in cluster.worker_nodes:
+        cluster.remove_node(node)
+
+
+@dataclass(frozen=True)
+class LocalSlurm:
+    """The daemons of a Slurm on this machine, by the directory of their files."""
+
+    root: Path
+    has_accounting: bool = False
+
+    def end(self, daemon: str, ending: signal.Signals = signal.SIGTERM) -> None:
+        """End a daemon."""
+        pid = int((self.root / f"{daemon}.pid").read_text())
+        os.kill(pid, ending)
+        until_ended([pid])
+
+    def start(self, daemon: str, *options: str) -> None:
+        """Start a daemon again."""
+        path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+        subprocess.run([daemon, *options], check=True, env={**os.environ, "PATH": path})
+        until(lambda: node_state() in ("idle", "mixed", "allocated"))
+
+
+def node_state() -> str:
+    """The state of the only node of Slurm; empty if the controller does not answer."""
+    return subprocess.run(["sinfo", "--noheader", "--format=%T"], capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def slurm_daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalSlurm]:
+    """A real Slurm of one node on this machine, if it is installed; with accounting, if that is."""
+    root, script = tmp_path_factory.mktemp("slurm"), REPOSITORY / "scripts" / "local_slurm.sh"
+    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+    has_accounting = all(shutil.which(program, path=path) for program in ("mariadbd", "slurmdbd"))
+    options = ["accounting"] if has_accounting else []
+    started = subprocess.run([script, "start", root, *options], capture_output=True, text=True)
+    if started.returncode:
+        pytest.skip(f"no Slurm can be started here: {started.stderr.strip()[-300:]}")
+    yield LocalSlurm(root, has_accounting)
+    subprocess.run([script, "stop", root], check=True)
+    assert not root.exists()
+
+
+@pytest.fixture
+def slurm(slurm_daemons: LocalSlurm, monkeypatch: pytest.MonkeyPatch) -> LocalSlurm:
+    """The same, found by the commands of Slurm, and asked often. Its jobs find this package."""
+    monkeypatch.setenv("SLURM_CONF", str(slurm_daemons.root / "slurm.conf"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]))
+    for name in ("FIRST_INTERVAL_SECONDS", "MAX_INTERVAL_SECONDS", "LOOK_SECONDS"):
+        monkeypatch.setattr(f"fiesta_allennlp.running.slurm.{name}", 0.3)
+    return slurm_daemons

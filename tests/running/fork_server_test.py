@@ -16,7 +16,8 @@ import pytest
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.running import fork_server
 from fiesta_allennlp.running.fork_server import start_call
-from tests.conftest import REPOSITORY, still_runs, until
+from tests.conftest import REPOSITORY, until
+from tests.running.conftest import until_ended
 
 LOADS_FOR_EVER = """
 import sys, time
@@ -53,7 +54,7 @@ def test_a_server_that_still_loads_ends_with_its_parent_and_leaves_nothing(
     until(lambda: bool(list((tmp_path / "t").glob("pymp-*/listener-*"))))
     parent.kill()
     parent.wait()
-    until(lambda: not any(still_runs(child) for child in children))
+    until_ended(child.pid for child in children)
     assert list((tmp_path / "t").iterdir()) == []
 
 

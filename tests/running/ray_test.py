@@ -1,4 +1,4 @@
-"""Against a real Ray cluster of a head without room for work and two nodes, one of which is killed."""
+"""Against a real Ray cluster of a head and a second node, which is killed."""
 
 import os
 import signal

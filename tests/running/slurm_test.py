@@ -22,9 +22,9 @@ from fiesta_allennlp.running import slurm as slurm_module
 from fiesta_allennlp.running.jobs import Attempt
 from fiesta_allennlp.running.slurm import SlurmExecutor, SlurmUnavailable, query_jobs, run_slurm_command
 from fiesta_allennlp.selecting.session import run_selection
-from tests.conftest import LocalSlurm, until
+from tests.conftest import until
 from tests.run_files import num_finished, scores_of
-from tests.running.conftest import Build, begun, failure_of, given, only_failure, pids_in, place_of, scores, until_ended
+from tests.running.conftest import LocalSlurm, begun, failure_of, given, only_failure, pids_in, scores, until_ended
 from tests.running.light import PACKAGES, Light, is_running, request, start_selection, wanted_scores, write_programs
 
 pytestmark = pytest.mark.slurm
@@ -33,7 +33,7 @@ Make = Callable[..., SlurmExecutor]
 
 
 @pytest.fixture
-def make(slurm: LocalSlurm, build: Build, directory: RunDirectory) -> Iterator[Make]:
+def make(slurm: LocalSlurm, build: Any, directory: RunDirectory) -> Iterator[Make]:
     directory.root.mkdir(mode=0o700)
     yield partial(build, SlurmExecutor)
     run_slurm_command("scancel", "--me")
@@ -56,14 +56,15 @@ def pid_of(executor: SlurmExecutor, run: str) -> int:
 def lost_and_found(executor: SlurmExecutor, end: Callable[[str], Any]) -> None:
     """A run whose job is ended in some way starts again in another job, and has its score."""
     begun(executor, "wait")
+    go = executor.directory.root.with_name("go")
     first, pid = job_of(executor), pid_of(executor, "a-0")
     end(first)
     until_ended([pid])
     until(lambda: list(executor.completed(timeout=0.5)) == [] and job_of(executor, has_begun=False) != first)
-    (place_of(executor) / "go").touch()
+    go.touch()
     assert scores(executor.completed()) == [0]
     assert not list(executor.directory.jobs.iterdir())
-    (place_of(executor) / "go").unlink()
+    go.unlink()
 
 
 def test_each_run_is_a_job_that_tells_what_came_of_it(make: Make, directory: RunDirectory) -> None:
