@@ -17,6 +17,16 @@ NODE: Dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 SCRIPT = Path(__file__).resolve().parents[1] / "local_slurm.sh"
 
 
+def find_processes(is_sought: Callable[[psutil.Process], bool]) -> List[psutil.Process]:
+    """Return the processes of this machine that pass the test. Those that end meanwhile or cannot be read do not."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if is_sought(process):
+                found.append(process)
+    return found
+
+
 class Engine:
     """Local processes. `options` are those of a selection; a subclass finds the processes of its runs and jobs."""
 
@@ -73,13 +83,8 @@ class SlurmNode(Engine):
         self._root = root
 
     def processes(self, command: psutil.Process) -> List[psutil.Process]:
-        found = []
-        for process in psutil.process_iter():
-            with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-                environment = process.environ()
-                if environment.get("SLURM_CONF") == os.environ["SLURM_CONF"] and "SLURM_JOB_ID" in environment:
-                    found.append(process)
-        return found
+        config = os.environ["SLURM_CONF"]
+        return find_processes(lambda p: p.environ().get("SLURM_CONF") == config and "SLURM_JOB_ID" in p.environ())
 
     def jobs(self) -> List[Callable[[], Any]]:
         own = [p for p in self.processes(psutil.Process()) if "fiesta_allennlp.running.jobs" in p.cmdline()]
@@ -141,12 +146,7 @@ class RayNodes(Engine):
 def _processes_of(node: Any) -> List[psutil.Process]:
     """Return the raylet, and all that was started below it."""
     raylet = node.all_processes["raylet"][0].process.pid
-    found = []
-    for process in psutil.process_iter():
-        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-            if process.pid == raylet or process.environ().get("RAY_RAYLET_PID") == str(raylet):
-                found.append(process)
-    return found
+    return find_processes(lambda p: p.pid == raylet or p.environ().get("RAY_RAYLET_PID") == str(raylet))
 
 
 @contextmanager

@@ -23,14 +23,13 @@ from collections import Counter
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, ContextManager, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Tuple
 
 import psutil
 from common import make_parser, show
-from kill_engines import Engine, local_processes, ray_nodes, slurm_node
+from kill_engines import Engine, find_processes, local_processes, ray_nodes, slurm_node
 
 from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.selecting.store import RunStore
 
 MARK = "KILLED_SELECTION"  # the variable by which the processes of a selection are found
 KILLS_PER_SELECTION = 10
@@ -57,7 +56,6 @@ class Counts:
     selections: int = 0
     runs: int = 0
     lost: int = 0
-    twice: int = 0
     unequal: int = 0
     left: int = 0
 
@@ -148,17 +146,12 @@ class KilledSelection:
     def num_left(self) -> int:
         """Return the number of processes of this selection, once they had time to end, and of folders of jobs."""
         end = time.monotonic() + LONGEST_END
-        while (processes := self._processes()) and time.monotonic() < end:
+        while (processes := find_processes(self._is_own)) and time.monotonic() < end:
             time.sleep(0.5)
         return len(processes) + len(list(self.directory.jobs.glob("*/*")))
 
-    def _processes(self) -> List[psutil.Process]:
-        found = []
-        for process in psutil.process_iter():
-            with suppress(psutil.Error):
-                if process.environ().get(MARK) == str(self.directory.root):
-                    found.append(process)
-        return found
+    def _is_own(self, process: psutil.Process) -> bool:
+        return bool(process.environ().get(MARK) == str(self.directory.root))
 
 
 def finished_in(directory: RunDirectory) -> Dict[Any, Any]:
@@ -173,13 +166,6 @@ def finished_in(directory: RunDirectory) -> Dict[Any, Any]:
             columns = "candidate, replicate, score, metric, split_seed, random_seed, numpy_seed, pytorch_seed"
             rows = database.execute(f"SELECT {columns} FROM evaluations WHERE status = 'finished'")
             return {row[:2]: row[2:] for row in rows}
-
-
-def num_twice(directory: RunDirectory) -> int:
-    """Return how many of the finished runs are more than once in the list of all outcomes."""
-    with closing(RunStore(directory, create=False)) as store:
-        keys = [(row["candidate"], row["replicate"]) for row in store.rows() if row["status"] == "finished"]
-    return len(keys) - len(set(keys))
 
 
 def write_programs(directory: Path) -> List[str]:
@@ -206,20 +192,15 @@ def kill_many(number: int, engine: Engine, root: Path) -> Counts:
         killed = KilledSelection(directory, [*options, *engine.options], engine)
         hit = killed.run(kills)
         waiting -= Counter(hit)
-        count(counts, killed, hit, finished_in(whole.directory))
+        runs = finished_in(directory)
+        counts.kills.update(hit)
+        counts.selections += 1
+        counts.runs += len(runs)
+        counts.lost += killed.num_lost()
+        counts.unequal += runs != finished_in(whole.directory)
+        counts.left += killed.num_left()
         show(f"{len(hit)} kills, {NUM_RUNS} runs; {counts}")
     return counts
-
-
-def count(counts: Counts, killed: KilledSelection, hit: Sequence[str], reference: Dict[Any, Any]) -> None:
-    now = finished_in(killed.directory)
-    counts.kills.update(hit)
-    counts.selections += 1
-    counts.runs += len(now)
-    counts.lost += killed.num_lost()
-    counts.twice += num_twice(killed.directory)
-    counts.unequal += now != reference
-    counts.left += killed.num_left()
 
 
 def main() -> None:
