@@ -141,7 +141,7 @@ OFFICIAL_BY_VALIDATION = {**OFFICIAL, **BY_VALIDATION}
 OF_THREE, OF_TWO = {"split_ratios": (0.5, 0.2, 0.3)}, {"split_ratios": (0.8, 0.2), "score": "validation"}
 
 
-def checked(config: Dict[str, Any], message: Optional[str], **options: Any) -> None:
+def checked(config: Dict[str, Any], message: Optional[str] = None, **options: Any) -> None:
     """The config is refused with the message, or passes where there is none."""
     with nullcontext() if message is None else pytest.raises(ConfigError, match=message):
         type_of(config).check(Settings(**{"metric": "accuracy", **options}))
@@ -149,7 +149,7 @@ def checked(config: Dict[str, Any], message: Optional[str], **options: Any) -> N
 
 def compared(config: Dict[str, Any], message: Optional[str], options: Mapping[str, Any] = MappingProxyType({})) -> None:
     """The parts of the config are refused as the same data, or pass."""
-    checked(config, None, **options)
+    checked(config, **options)
     with nullcontext() if message is None else pytest.raises(ConfigError, match=f"{message}.* the same data"):
         known, division = type_of(config), Settings(**options).division
         known.check_distinct_sets(division, take_snapshot(division.used_paths(known.data_paths)))

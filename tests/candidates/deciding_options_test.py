@@ -1,4 +1,4 @@
-"""Every option of the choice is declared, and goes with a confidence, a budget or a preset."""
+"""Every option of the choice is declared, and goes with a budget, gives way to it, or is refused beside it."""
 
 from dataclasses import fields
 from typing import Any, Dict
@@ -8,7 +8,7 @@ import pytest
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.choosing.fixed_budget import FixedBudget
 from fiesta_allennlp.choosing.strategy import build_strategy
-from fiesta_allennlp.core.choice_settings import PRESETS, ChoiceSettings
+from fiesta_allennlp.core.choice_settings import ChoiceSettings
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.options import deciding_options, flag
 from fiesta_allennlp.tables.table_settings import PlanSettings
@@ -35,18 +35,6 @@ def test_every_option_of_the_choice_is_declared_as_one_that_decides() -> None:
     for settings_class in (Settings, PlanSettings):
         for kind in ("confidence", "budget", "both"):
             assert deciding_options(settings_class, kind) == deciding_options(ChoiceSettings, kind)
-
-
-@pytest.mark.parametrize("name", VALUES)
-def test_an_option_reaches_the_strategy_beside_a_preset(name: str) -> None:
-    settings = Settings.from_layers({"preset": "paper", name: VALUES[name]})
-    strategy = build_strategy(settings, NAMES)
-    params = settings.strategy_params()
-    value = params if name == "strategy" else params[name]
-    assert (value["type"] if isinstance(value, dict) else value) == VALUES[name]
-    assert strategy.confidence == (0.8 if name == "confidence" else 0.95)
-    others = {other: given for other, given in PRESETS["paper"].items() if other != name}
-    assert {other: getattr(settings, other) for other in others} == others
 
 
 @pytest.mark.parametrize("name", VALUES)

@@ -91,10 +91,8 @@ def test_the_table_tells_what_is_queued_from_what_runs() -> None:
 @pytest.mark.parametrize(
     ("said", "shown"),
     [
-        ("With a margin of 0.00051 it ends.", "With a margin of\n0.00051 it ends.\n"),
         ("of a_rather_long_name_for_a-model it", "of\na_rather_long_name_for_a-model\nit\n"),
         ("Go on with: allennlp fiesta-select -s x", "Go on with: allennlp fiesta-select -s x\n"),
-        ("4 fresh runs of each (fiesta confirm).", "4 fresh runs of each\n(fiesta confirm).\n"),
     ],
 )
 def test_a_terminal_gets_messages_broken_at_blanks_and_commands_whole(said: str, shown: str) -> None:

@@ -62,7 +62,6 @@ REPLACED: "list[Callable[[RunDirectory], object]]" = [
     lambda directory: directory.root.rename(directory.root.with_name("moved")),
     lambda directory: directory.lock.unlink(),
     lambda directory: directory.store.unlink(),
-    lambda directory: directory.store_log.unlink(),
     lambda directory: os.replace(directory.log, directory.store),
 ]
 

@@ -20,10 +20,8 @@ from fiesta_allennlp.core.files import (
     [
         ("@SUM(1+1)", "'@SUM(1+1)"),
         ("-loss", "'-loss"),
-        ("+a", "'+a"),
         ("'-a", "''-a"),
         ("+4", "'+4"),
-        ("a=b", "a=b"),
         ("", ""),
     ],
 )

@@ -66,7 +66,6 @@ def test_only_the_inputs_asked_for_are_made():
     ("target", "offsets", "named"),
     [
         ("beer", {}, "'beer' must occur exactly once"),
-        ("", {}, "'' must occur exactly once"),
         ("beer", {"start": 6}, "from=6, to=None"),
         ("beer", {"start": 5, "end": 9}, "characters 5 to 9 of 'Beer, beer or beer' are ' bee'"),
         (" ", {"start": 5, "end": 6}, "contains no words"),
@@ -95,13 +94,10 @@ def changed(before, after):
         (sentence().replace("</aspectTerms>", ""), "XML: mismatched tag: line 7, column 2"),
         ('<?xml version="1.0" encoding="klingon"?>\n' + sentence(), "XML: unknown encoding"),
         ("<html>\n</html>", "<sentences> but is <html>"),
-        ("<sentences></sentences>", "no aspect terms"),
-        (sentence(attributes=""), "sentence 1: <sentence> has no attribute 'id'"),
         (sentence(text=""), r"sentence 1 \('7'\): <sentence> has no <text>"),
         (changed('from="4"', ""), "<aspectTerm> has no attribute 'from'"),
         (changed("positive", "fine"), "'polarity' .*'fine'"),
         (changed('to="8"', 'to="eight"'), "'from' and 'to' must be whole numbers"),
-        (changed('to="8"', 'to="9"'), "characters 4 to 9 of 'The soup' are 'soup', not"),
         (changed('from="4"', 'from="3"'), r"sentence 1 \('7'\): characters 3 to 8 .* are ' soup'"),
     ],
 )
@@ -144,7 +140,6 @@ test_a_file_with_anything_changed_is_read_or_refused = read_damaged(
         ("It's theirs; they'll say I'm 'fine'", "It 's theirs ; they 'll say I 'm ' fine '"),
         ("a top-notch, well-done-ish -dish-", "a top-notch , well-done-ish - dish -"),
         ("$9.99 at 5pm... really -- no!!", "$ 9 . 99 at 5pm ... really -- no ! !"),
-        ("crème brûlée", "crème brûlée"),
         ("  \n ", ""),
     ],
 )

@@ -10,25 +10,15 @@ from fiesta_allennlp import next_runs, plan, replay
 from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError
-from fiesta_allennlp.core.records import Evaluation, Failure, Request
+from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports.paper import build_checklist
 from fiesta_allennlp.reports.report import report
 from fiesta_allennlp.selecting.failures import Retries, ScoreThreshold
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, missed_text
 from fiesta_allennlp.selecting.store import RunStore
-from tests.choosing.histories import history, request
+from tests.choosing.histories import history
 from tests.selecting.loop_test import Normal, Run
-
-
-def finished(replicate: int, metrics: Dict[str, float]) -> Evaluation:
-    return Evaluation(request("a", replicate), metrics["f1"], "f1", metrics=metrics)
-
-
-def test_a_low_score_is_a_failure_of_its_own_kind() -> None:
-    outcome = ScoreThreshold(0.6).to_outcome(finished(0, {"f1": 0.5}))
-    assert isinstance(outcome, Failure) and outcome.kind == "score"
-
 
 T5 = [0.86, 0.85, 0.87, 0.05, 0.86, 0.85, 0.87, 0.86, 0.855, 0.865]
 BERT = [0.80, 0.79, 0.81, 0.80, 0.795, 0.805, 0.79, 0.80, 0.81, 0.80]

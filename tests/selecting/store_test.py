@@ -317,9 +317,7 @@ DEEP = "'" + "[" * 100_000 + "]" * 100_000 + "'"
                 ("candidates", "facts", ("1", "'[1]'", DEEP)),
                 ("evaluations", "score", ("'high'", "x'ff'", "9e999", "NULL")),
                 ("evaluations", "split_seed", ("'many'", "1.5")),
-                ("evaluations", "seconds", ("'long'",)),
                 ("evaluations", "metrics", (DEEP,)),
-                ("evaluations", "metric", ("x'ff'",)),
                 ("evaluations", "origin", ("'[1]'", """'{"cores": "many"}'""", DEEP, "NULL")),
                 ("meta", "value", ("'[1]'", "'many'", "'{}'")),
             ]

@@ -15,7 +15,6 @@ from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Origin
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.reports.coming_runs import trial_table
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.workspace import BestModelKeeper, check_no_foreign_files, write_csv
 
@@ -117,8 +116,6 @@ def test_models_of_finished_runs_that_count_as_failed_go_too(tmp_path: Path) -> 
     ("best", "stopped_by", "kept"),
     [
         ("a", "confidence", {"a-0"}),
-        ("a", "interrupted", {"a-0", "b-0"}),
-        ("a", "unresolved", {"a-0", "b-0"}),
         ("a", "max_evaluations", {"a-0", "b-0"}),
         (None, "failures", {"a-0", "b-0"}),
     ],
@@ -133,10 +130,3 @@ def test_a_selection_without_a_winner_keeps_the_models_of_all(
     decision = Decision(best, stopped_by=stopped_by)
     TrainingSelection.conclude(selection, history, Result.from_decision(history, decision, Metric("f1")))
     assert there(tmp_path) == kept
-
-
-def test_the_table_of_a_trial_has_scores_and_failures() -> None:
-    run, failed = (make_request(1, name, 0, shared_splits=True) for name in ("a", "b"))
-    table = trial_table([Evaluation(run, 0.5, "f1", 1.0), Failure(failed, "error", "no such luck", 2.0)], "f1")
-    assert list(table.headings) == ["candidate", "f1", "seconds"]
-    assert table.rows == [["a", "0.5000", "1.0"], ["b", "failed", "2.0"]]

@@ -296,15 +296,6 @@ def test_a_report_drops_a_candidate_as_fiesta_next_does() -> None:
     assert report(rows, max_failures=4).result.leading == "a"
 
 
-def test_a_replay_that_runs_out_of_scores_draws_them_again() -> None:
-    scores = {"a": [0.5, 0.6, 0.7, 0.65], "b": [0.5, 0.61, 0.69, 0.66]}
-    options: Dict[str, Any] = {"repetitions": 2, "seed": 3}
-    found = replay(scores, **options)
-    assert found.default.with_replacement and found.default.repetitions == 2
-    with pytest.raises(DataError, match="ran out of scores.*--with-replacement"):
-        replay(scores, **options, with_replacement=False)
-
-
 @pytest.mark.parametrize(
     ("text", "settings", "metric"),
     [

@@ -113,25 +113,20 @@ def test_on_official_splits_each_set_is_read_by_its_own_reader(reviews: Path) ->
 
 @DatasetReader.register("drawing")
 class Drawing(TextClassificationJsonReader):
-    """Shuffles, from a seed where it has one; or drops words."""
+    """Shuffles, from a seed where it has one."""
 
-    def __init__(self, seed: "int | None" = None, drop: bool = False, **kwargs: Any) -> None:
+    def __init__(self, seed: "int | None" = None, **kwargs: Any) -> None:
         super().__init__(tokenizer=WhitespaceTokenizer(), **kwargs)
         self.rng = random if seed is None else random.Random(seed)
-        self.drop = drop
 
     def _read(self, file_path: Any) -> Iterator[Instance]:
         read = list(super()._read(file_path))
-        if self.drop:
-            for instance in read:
-                instance.fields["tokens"].tokens.pop(self.rng.randrange(3))  # type: ignore[attr-defined]
-        else:
-            self.rng.shuffle(read)
+        self.rng.shuffle(read)
         yield from read
 
 
 def test_readers_that_shuffle_differ_unless_they_have_a_seed_of_their_own(reviews: Path) -> None:
-    for reader, is_same in (({}, False), ({"seed": 3}, True), ({"drop": True}, True)):
+    for reader, is_same in (({}, False), ({"seed": 3}, True)):
         config = {**classifier_config(reviews), "dataset_reader": {"type": "drawing", **reader}}
         pools = {name: read_pool(config, None)[0] for name in ("one", "other")}
         with nullcontext() if is_same else pytest.raises(ConfigError, match="groups or labels.*with a fixed seed"):

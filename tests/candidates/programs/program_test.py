@@ -1,8 +1,7 @@
 import json
 import sys
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Tuple
 
 import pytest
 
@@ -13,16 +12,11 @@ from fiesta_allennlp.candidates.programs.program_run import fill_placeholders
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.running.machine import with_interpreter
+from tests.candidates.config_test import checked
 from tests.programs import program_config
 
 OFFICIAL, VALIDATION_OF_TWO = {"splits": "official"}, {"split_ratios": (0.8, 0.2), "score": "validation"}
 OF_THREE, OF_TWO = {"split_ratios": (0.6, 0.2, 0.2)}, {"split_ratios": (0.8, 0.2)}
-
-
-def checked(config: Dict[str, Any], message: Optional[str] = None, **options: Any) -> None:
-    """The config is refused with the message, or passes where there is none."""
-    with nullcontext() if message is None else pytest.raises(ConfigError, match=message):
-        type_of(config).check(Settings(**options))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Plans with closed forms: nothing but noise that is known, or nothing to simulate."""
 
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Dict
 
 import numpy as np
 import pytest
@@ -9,11 +9,8 @@ import pytest
 from fiesta_allennlp import plan
 from fiesta_allennlp.choosing.forecast import TimeForecast
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.tables.simulation import simulator
-from fiesta_allennlp.tables.simulation.outlook import Repetition
 from fiesta_allennlp.tables.simulation.problems import prepare_plan
 from fiesta_allennlp.tables.simulation.score_sources import Sampling
-from fiesta_allennlp.tables.simulation.simulator import Simulator
 from fiesta_allennlp.tables.table_settings import PlanSettings
 from tests.score_tables import write_split_table
 from tests.selections import write_selection
@@ -95,22 +92,6 @@ def test_a_larger_margin_is_simulated_as_if_it_were_asked_for() -> None:
     margins = plan(**options).margins
     assert margins == {margin: plan(**options, margin=margin).default for margin in (0.002, 0.004)}
     assert list(plan(**options, margin=0.002).margins) == [0.004]
-
-
-def test_an_interrupt_leaves_what_has_finished(monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]) -> None:
-    def simulate(ways: Sequence[Simulator], repetitions: range) -> List[List[Repetition]]:
-        chunks.append(repetitions)
-        if len(chunks) > 2:
-            ctrl_c()
-        return whole(ways, repetitions)
-
-    whole, chunks = simulator.simulate_ways, []
-    monkeypatch.setattr(simulator, "simulate_ways", simulate)
-    monkeypatch.setattr(simulator, "MAX_CHUNK_SIZE", 2)
-    estimate = plan(gap=1, sd=0.01, repetitions=5, seed=1)
-    assert {way.repetitions for way in (estimate.default, *estimate.margins.values())} == {4}
-    assert estimate.interrupted and len(estimate.margins) == 2
-    assert "Interrupted: these are the simulations that finished." in repr(estimate)
 
 
 def test_a_pilot_goes_on_from_its_runs(pilot: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Dict, List
 import numpy as np
 import pytest
 
+from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.reports import coming_runs as simulation  # noqa: F401  # it says how a simulation shows itself
 from fiesta_allennlp.tables.simulation.outlook import Distribution, Outlook, Repetition, find_best
 from fiesta_allennlp.tables.simulation.planning import replay
@@ -49,22 +50,12 @@ def test_errors_are_minimised_as_their_negatives_are_maximised(tmp_path: Path, s
     for sign, metric, minimise in ((1, "perplexity", True), (1, "-perplexity", False), (-1, "+perplexity", False)):
         rows = [f"{name},{k},0,{sign * x},{metric}" for name, row in errors.items() for k, x in enumerate(row)]
         (tmp_path / "s.csv").write_text("candidate,split,seed,score,metric\n" + "\n".join(rows))
-        given = {
-            "strategy": strategy,
-            "belief": "student_t",
-            "max_evaluations": 28,
-            "repetitions": 2,
-            "minimise": minimise,
-        }
-        results.append(replay(settings(scores=str(tmp_path / "s.csv"), **given)))
+        options = {"belief": "student_t", "max_evaluations": 28, "repetitions": 2, "minimise": minimise}
+        results.append(replay(settings(scores=str(tmp_path / "s.csv"), strategy=strategy, **options)))
     shown, told, negated = results
     assert shown.default == told.default == negated.default
-    means = [result.simulator.true_means for result in results]
-    assert means[0] == means[1] == pytest.approx({name: -mean for name, mean in means[2].items()})
-    assert means[0]["b"] > 34
-    assert [result.best for result in results] == ["b"] * 3
-    summaries = [result.summary for result in results]
-    assert [summary["minimise"] for summary in summaries] == [True, True, False]
+    assert told.simulator.true_means == pytest.approx({n: -m for n, m in negated.simulator.true_means.items()})
+    assert [(result.best, result.summary["minimise"]) for result in results] == [("b", True), ("b", True), ("b", False)]
     assert "The candidate with the lowest mean is the best." in repr(told)
 
 
@@ -120,6 +111,8 @@ def test_runs_below_the_least_score_need_no_end_of_scores(write: Any) -> None:
     scores = write({"a": [0.81, 0.77, 0.76, 0.82, 0.75, 0.74], "b": [0.73, 0.8, 0.76, 0.77, 0.81, 0.72]})
     outlook = replay(settings(scores=scores, min_score=0.78, max_evaluations=40)).default
     assert outlook.repetitions == 6 and outlook.with_replacement and outlook.runs.max > 40
+    with pytest.raises(DataError, match="ran out of scores.*--with-replacement"):
+        replay(settings(scores=scores, min_score=0.78, max_evaluations=40, with_replacement=False))
 
 
 def test_a_replay_of_few_scores_names_the_plan(write: Any) -> None:
