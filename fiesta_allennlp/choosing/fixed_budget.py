@@ -165,11 +165,8 @@ def _num_rounds(num_candidates: int) -> int:
 
 
 def _round_sizes(num_candidates: int) -> List[int]:
-    """|S_r| of every round."""
-    sizes = [num_candidates]
-    for _ in range(_num_rounds(num_candidates) - 1):
-        sizes.append((sizes[-1] + 1) // 2)
-    return sizes
+    """|S_r| of every round, ceil(N / 2^r)."""
+    return [-(-num_candidates // 2**number) for number in range(_num_rounds(num_candidates))]
 
 
 @Strategy.register("non_adaptive_fc")

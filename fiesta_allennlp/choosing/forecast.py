@@ -206,21 +206,16 @@ def draw_continuation(
         candidates: the indices of the candidates to return; all by default.
     """
     chosen: Any = slice(None) if candidates is None else candidates
-    noise_sds = np.sqrt(_draw_noise_variances(model, size, rng))
+    noise = model.residuals[0] - model.is_there[0] * _unit_effects(model)
+    squares = (noise**2 / (1 - model.unit_weights[0])).sum(axis=1)
+    df = PRIOR_DF + model.num_units[0] - 1
+    noise_sds = np.sqrt((PRIOR_DF * model.noise.variance[0] + squares) / rng.chisquare(df, size=(size, len(df))))
     spread = rng.normal(size=noise_sds.shape) @ np.linalg.cholesky(model.covariance[0]).T
     means = (model.means[0] + noise_sds * spread)[:, chosen]
     units = next_units(model.is_there[0, chosen] > 0, length, shares_units=shares_units)
     effects = _draw_unit_effects(model, size, int(units.max(initial=-1)) + 1, rng)
-    noise = rng.normal(size=(size, *units.shape)) * noise_sds[:, chosen, None]
-    return Continuation(means, means[:, :, None] + effects[:, units] + noise, units)
-
-
-def _draw_noise_variances(model: TwoWayModel, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw the noise variance of each candidate. Shape: `(size, num_candidates)`."""
-    noise = model.residuals[0] - model.is_there[0] * _unit_effects(model)
-    squares = (noise**2 / (1 - model.unit_weights[0])).sum(axis=1)
-    df = PRIOR_DF + model.num_units[0] - 1
-    return np.asarray((PRIOR_DF * model.noise.variance[0] + squares) / rng.chisquare(df, size=(size, len(df))))
+    new_noise = rng.normal(size=(size, *units.shape)) * noise_sds[:, chosen, None]
+    return Continuation(means, means[:, :, None] + effects[:, units] + new_noise, units)
 
 
 def _draw_unit_effects(model: TwoWayModel, size: int, num_units: int, rng: np.random.Generator) -> np.ndarray:

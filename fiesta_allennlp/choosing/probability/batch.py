@@ -287,7 +287,7 @@ class Batch:
         self._make_starting_runs()
         leader, is_named = np.full(number, -1), np.zeros(number, dtype=bool)
         prob, margin = np.zeros((2, number))
-        active = np.flatnonzero(~self._lacks_starts(np.arange(number)).any(axis=1))
+        active = np.flatnonzero(~self._lacks_starts(np.arange(number), self._num_units).any(axis=1))
         while len(active):
             state = self._look(active)
             leader[active], prob[active], is_named[active] = state.leader, state.prob, state.is_sure
@@ -300,17 +300,17 @@ class Batch:
     def _look(self, active: np.ndarray) -> Look:
         margin, share = (margins[active] for margins in self._margins)
         rules = replace(self._rules, margin=margin, margin_share=share)
-        return look(self._numbers_of(active), self._is_open[active], self._room(active), rules)
+        return look(self._numbers[active, :, : self._width], self._is_open[active], self._room(active), rules)
 
     def _make_starting_runs(self) -> None:
         while True:
             active = np.arange(len(self._num_runs))
-            active = active[self._lacks_starts(active).any(axis=1) & (self._room(active) > 0)]
+            active = active[self._lacks_starts(active, self._num_units[active]).any(axis=1) & (self._room(active) > 0)]
             if not len(active):
                 return
             num_started = self._num_units[active]
             for _ in range(self._rules.num_slots):
-                is_lacking = self._lacks(active, num_started)
+                is_lacking = self._lacks_starts(active, num_started)
                 goes_on = is_lacking.any(axis=1) & (self._room(active) > 0)
                 chosen = np.where(is_lacking, num_started, np.inf).argmin(axis=1)
                 num_started[np.flatnonzero(goes_on), chosen[goes_on]] += 1
@@ -346,13 +346,7 @@ class Batch:
         """Shape: `(num_selections, num_candidates, num_tasks)`."""
         return numbers.reshape(len(numbers), self._is_open.shape[1], self._rules.num_tasks)
 
-    def _numbers_of(self, active: np.ndarray) -> np.ndarray:
-        return self._numbers[active, :, : self._width]
-
-    def _lacks_starts(self, active: np.ndarray) -> np.ndarray:
-        return self._lacks(active, self._num_units[active])
-
-    def _lacks(self, active: np.ndarray, num_started: np.ndarray) -> np.ndarray:
+    def _lacks_starts(self, active: np.ndarray, num_started: np.ndarray) -> np.ndarray:
         is_open = np.repeat(self._is_open[active], self._rules.num_tasks, axis=1)
         return is_open & (num_started < self._rules.num_starts)
 

@@ -86,7 +86,13 @@ def prob_best(
     """
     location = np.atleast_1d(np.array(location, dtype=float))
     scale, df = (np.broadcast_to(np.array(array, dtype=float), location.shape) for array in (scale, df))
-    _check_variables(location, scale, df, margin)
+    is_finite = location.ndim == 1 and location.size and np.isfinite(location).all() and np.isfinite(scale).all()
+    if not is_finite or (scale < 0).any() or not (df >= 1).all():
+        raise ScoreError(
+            "P(best) requires a finite location for each candidate, finite scales of at least 0 and a df of at least 1 "
+            f"but got {location}, {scale} and {df}."
+        )
+    check_margin(margin)
     unit = max(float(np.abs(location).max()), float(scale.max()), float(np.finfo(float).tiny))
     # Near the narrowest variable the differences of nearly equal numbers count: it becomes the origin.
     location = location / unit - location[scale.argmin()] / unit
@@ -95,16 +101,6 @@ def prob_best(
     has_points = bool(is_point.any())
     result = _prob_best_with_points(variables, is_point) if has_points else variables.prob_best(-math.inf)
     return np.clip(result, 0, 1) if margin > 0 else result / result.sum()
-
-
-def _check_variables(location: np.ndarray, scale: np.ndarray, df: np.ndarray, margin: float) -> None:
-    is_finite = location.ndim == 1 and location.size and np.isfinite(location).all() and np.isfinite(scale).all()
-    if not is_finite or (scale < 0).any() or not (df >= 1).all():
-        raise ScoreError(
-            "P(best) requires a finite location for each candidate, finite scales of at least 0 and a df of at least 1 "
-            f"but got {location}, {scale} and {df}."
-        )
-    check_margin(margin)
 
 
 def check_margin(margin: float) -> None:

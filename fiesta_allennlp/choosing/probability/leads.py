@@ -118,23 +118,15 @@ def pool_noise(table: Table) -> PooledNoise:
     from itself does not count.
     """
     pairs = np.triu_indices(table.num_units.shape[1], 1)
-    of_pairs = _pool(table.difference_variances[:, pairs[0], pairs[1]], table.num_common[:, pairs[0], pairs[1]] - 1)
-    of_candidates = _pool(table.variances, table.num_units - 1)
-    has_pairs = of_pairs.number > 0
-    variance = np.where(has_pairs, of_pairs.variance, of_candidates.variance)
-    number = np.where(has_pairs, of_pairs.number, of_candidates.number)
+    df_of_pairs = table.num_common[:, pairs[0], pairs[1]] - 1
+    pair_variance, num_pairs = _pool(table.difference_variances[:, pairs[0], pairs[1]], df_of_pairs)
+    own_variance, num_candidates = _pool(table.variances, table.num_units - 1)
+    variance = np.where(num_pairs > 0, pair_variance, own_variance)
+    number = np.where(num_pairs > 0, num_pairs, num_candidates)
     varied = variance > 0
     variance = np.where(varied, variance, 1.0)
-    unit_share = np.minimum(MAX_UNIT_SHARE, 1 - variance / np.maximum(of_candidates.variance, variance))
+    unit_share = np.minimum(MAX_UNIT_SHARE, 1 - variance / np.maximum(own_variance, variance))
     return PooledNoise(variance, unit_share, PRIOR_DF * (1 - 1 / np.maximum(number, 1)), varied)
-
-
-@dataclass(frozen=True, eq=False)
-class _Pool:
-    """A pooled variance and how many went into it. Shape: `(num_selections,)` both."""
-
-    variance: np.ndarray
-    number: np.ndarray
 
 
 @cache
@@ -144,8 +136,9 @@ def _of_df(most: int) -> Tuple[np.ndarray, np.ndarray]:
     return 1 / polygamma(1, half_df), np.log(half_df) - digamma(half_df)
 
 
-def _pool(variances: np.ndarray, df: np.ndarray) -> _Pool:
-    """Pool variances that have at least one degree of freedom. Shape of both: `(num_selections, num_variances)`."""
+def _pool(variances: np.ndarray, df: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """Pool variances that have at least one degree of freedom. Return the pooled one and how many went into it, each of
+    shape `(num_selections,)`. Shape of both arguments: `(num_selections, num_variances)`."""
     is_known = df > 0
     number = is_known.sum(axis=1)
     mean = np.where(is_known, variances, 0.0).sum(axis=1) / np.maximum(number, 1)
@@ -157,7 +150,7 @@ def _pool(variances: np.ndarray, df: np.ndarray) -> _Pool:
     with np.errstate(divide="ignore", invalid="ignore"):
         log_variances = np.log(floored) + biases_by_df[places]
         pooled = np.exp(np.where(is_known, weights * log_variances, 0.0).sum(axis=1) / weights.sum(axis=1))
-    return _Pool(np.where(mean > 0, pooled, 0.0), number)
+    return np.where(mean > 0, pooled, 0.0), number
 
 
 class TwoWayModel:

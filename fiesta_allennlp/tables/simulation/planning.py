@@ -3,7 +3,7 @@
 import time
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, List, Mapping, Optional, Tuple, cast
+from typing import Any, Mapping, Optional, Tuple, cast
 
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import TimeForecast, count_runs
@@ -18,7 +18,7 @@ from fiesta_allennlp.tables.simulation.simulator import OnRepetitions, Simulator
 from fiesta_allennlp.tables.table_settings import PlanSettings, ReplaySettings
 
 MARGIN_SHARES = (0.2, 0.4)
-"""Margins to compare, in run-to-run sds; rounded to one digit."""
+"""Margins to compare, in run-to-run sds, where they exceed that of the settings; rounded to one digit."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,9 @@ def plan(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda numbe
     start = time.monotonic()
     simulator = prepare_plan(settings)
     rule = cast(FixedConfidence, simulator.strategy)  # checked by `prepare_plan`
-    margins = larger_margins(simulator.source.noise_sd or 0.0, simulator.margin) if rule.belief.has_margin else []
+    shares = MARGIN_SHARES if rule.belief.has_margin else ()
+    sizes = sorted({float(f"{share * (simulator.source.noise_sd or 0.0):.0e}") for share in shares})
+    margins = [size for size in sizes if size > simulator.margin]
     max_seconds = None if settings.max_hours is None else 3600 * settings.max_hours * settings.workers
     if max_seconds is not None and not simulator.source.knows_seconds:
         remedy = "Pass --seconds, or name the column of the table that has it: --columns seconds=NAME."
@@ -200,9 +202,3 @@ def plan(settings: PlanSettings, *, on_repetitions: OnRepetitions = lambda numbe
         margins=dict(zip(margins, outlooks, strict=True)),
         max_hours=settings.max_hours,
     )
-
-
-def larger_margins(noise_sd: float, least: float) -> List[float]:
-    """Return margins to compare: parts of the run-to-run sd, rounded to one digit, above `least`."""
-    margins = sorted({float(f"{share * noise_sd:.0e}") for share in MARGIN_SHARES})
-    return [margin for margin in margins if margin > least]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 
 from fiesta_allennlp.choosing import Strategy
-from fiesta_allennlp.choosing.beliefs.student_t import ModeratedTPosterior, numbers_by_unit
+from fiesta_allennlp.choosing.beliefs.student_t import ModeratedT, ModeratedTPosterior
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import draw_continuation
 from fiesta_allennlp.core.choice_settings import MAX_FAILURES, SHARED, ChoiceSettings
@@ -98,8 +98,7 @@ class PosteriorScores(ScoreSource):
     @cached_property
     def posterior(self) -> ModeratedTPosterior:
         """The leads among the candidates."""
-        parts = self.start.by_task.values()
-        return ModeratedTPosterior([numbers_by_unit(part, list(map(part.scores, part.active))) for part in parts])
+        return ModeratedT().posterior(self.start)
 
     def true_means(self) -> Dict[str, float]:
         return dict(zip(self.start.active, self.posterior.means.tolist(), strict=True))
