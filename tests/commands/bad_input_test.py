@@ -51,22 +51,20 @@ def test_a_command_without_quotes_is_told_to_have_them(run: Path, call: Call) ->
     call.refused("a=python", "train.py", "--arch", "a", "{seed}", *ACCURACY, "-s", run, said=said)
 
 
-def test_a_long_command_is_no_file_and_a_long_path_ends_in_one_line(
-    reviews: Path, call: Call, in_process: Callable[[str], Call]
-) -> None:
+def test_a_long_command_is_no_file_and_a_long_path_ends_in_one_line(reviews: Path, call: Call) -> None:
     command = f"a=python train.py {{train}} {{test}} {{seed}} {'--option value ' * 30}"
     (reviews / "b.py").touch()
     options = ("--data", reviews / "train.jsonl", "--data", reviews / "test.jsonl", *ACCURACY, "--dry-run")
     assert "train.py" in call.refused(command, "b=b.py {train} {test} {seed}", *options)
     assert "Shorten it with NAME=PATH" in call.refused("n" * 300 + "=" + command, *options)
     for name in ("report", "plan"):
-        in_process(name).refused("n" * 300, said="error: n*: File name too long.")
+        call.command(name).refused("n" * 300, said="error: n*: File name too long.")
 
 
 @pytest.mark.parametrize("name", ["next", "plan", "replay", "report"])
-def test_the_metric_of_a_table_is_a_column(name: str, in_process: Callable[[str], Call]) -> None:
+def test_the_metric_of_a_table_is_a_column(name: str, call: Call) -> None:
     said = "unrecognized arguments: --metric f1. Did you mean '--score NAME'?"
-    in_process(name).refused("scores.csv", "--metric", "f1", said=re.escape(said))
+    call.command(name).refused("scores.csv", "--metric", "f1", said=re.escape(said))
 
 
 def test_a_refused_resumption_changes_nothing(selections: Selections, candidates: List[str], run: Path) -> None:

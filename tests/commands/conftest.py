@@ -70,6 +70,9 @@ class Call:
         captured = self.capsys.readouterr()
         return stopped.value.code, captured.out + captured.err
 
+    def command(self, name: str) -> "Call":
+        return replace(self, name=name)
+
     def done(self, *arguments: Any) -> str:
         """What it wrote where it must end well."""
         status, output = self(*arguments)
@@ -87,14 +90,8 @@ class Call:
 
 
 @pytest.fixture
-def in_process(capsys: pytest.CaptureFixture) -> Callable[[str], Call]:
-    """Makes of a command's name what runs it in this process."""
-    return lambda name: Call(name, capsys)
-
-
-@pytest.fixture
-def call(in_process: Callable[[str], Call]) -> Call:
-    return in_process("select")
+def call(capsys: pytest.CaptureFixture) -> Call:
+    return Call("select", capsys)
 
 
 @pytest.fixture
@@ -152,9 +149,6 @@ class Selections:
 
     def of(self, *candidates: str) -> "Selections":
         return replace(self, candidates=list(candidates))
-
-    def command(self, name: str) -> Call:
-        return replace(self.call, name=name)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 import pytest
 
@@ -28,8 +28,8 @@ NOISY = 'echo "{\\"accuracy\\": 0.5$4}"'
 
 
 @pytest.fixture
-def confirming(in_process: Callable[[str], Call]) -> Call:
-    return in_process("confirm")
+def confirming(call: Call) -> Call:
+    return call.command("confirm")
 
 
 @pytest.fixture(scope="module")
@@ -127,8 +127,8 @@ def test_a_confirmation_that_is_killed_recovers_to_the_undisturbed_one(slow: Pat
     assert num_finished(fresh) == 6, "there is nothing left to do"
 
 
-def test_an_interrupted_confirmation_says_how_to_continue(slow: Path, in_process: Callable[[str], Call]) -> None:
-    status = in_process("status")
+def test_an_interrupted_confirmation_says_how_to_continue(slow: Path, call: Call) -> None:
+    status = call.command("status")
     process = Command(["-m", "fiesta_allennlp", "confirm", slow, "--runs", 40])
     until(lambda: num_finished(confirmation_of(slow)) >= 1 or process.poll() is not None)
     assert states_of(status, slow) == (False, [True])
@@ -139,26 +139,24 @@ def test_an_interrupted_confirmation_says_how_to_continue(slow: Path, in_process
     assert "so it has no verdict yet." in status.done(slow)
     assert states_of(status, slow) == (False, [False]) and not confirmations_of(slow)[0].is_over
     said = "resume this selection with allennlp fiesta-confirm .*run --recover"
-    in_process("select").refused("-s", confirmation_of(slow), "--recover", "--budget", 6, said=said)
+    call.command("select").refused("-s", confirmation_of(slow), "--recover", "--budget", 6, said=said)
     assert " of 80 fresh runs, so it has no verdict yet." in status.done(confirmation_of(slow))
     assert "fresh runs, so it has no verdict yet." in compose_paragraph(report(slow))
 
 
-def test_every_report_lists_every_confirmation_and_the_claim_of_the_paragraph_rests_on_them(
-    decided: Path, confirming: Call, in_process: Callable[[str], Call]
-) -> None:
+def test_every_report_lists_every_confirmation_and_the_paragraph_rests_on_them(decided: Path, confirming: Call) -> None:
     assert "No fresh runs confirm this difference." in compose_paragraph(report(decided))
     confirming.done(decided, "--runs", 3)
     assert "Confirmed: able" in confirming.done(decided, "--runs", 4, "--require-decision")
     made = report(decided)
     assert [confirmation.num_runs for confirmation in made.confirmations] == [3, 4]
     paragraph, page = compose_paragraph(made), render_html(made, {})
-    for text in (" ".join(made.decision), in_process("status").done(decided), paragraph, page):
+    for text in (" ".join(made.decision), confirming.command("status").done(decided), paragraph, page):
         for num_runs in (3, 4):
             assert f"Confirmed: able is better than blind. Over {num_runs} fresh runs each, " in text
     assert "No fresh runs" not in paragraph and 'id="confirmation"' in page and "verdict" in render_latex(made)
     said = f"this is a confirmation. Pass the directory of its selection, {decided}."
-    assert said in in_process("report").refused(confirmation_of(decided))
+    assert said in confirming.command("report").refused(confirmation_of(decided))
 
 
 def test_named_rivals_are_compared_together(selections: Selections, confirming: Call) -> None:

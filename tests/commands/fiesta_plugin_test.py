@@ -15,14 +15,14 @@ def write_some(path: Path, text: str, **options: Any) -> int:
 
 @pytest.mark.parametrize(("typed", "place"), [([], ".allennlp_plugins"), (["--user"], "home/.allennlp/plugins")])
 def test_the_line_is_added_once_and_others_stay(
-    typed: list, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_process: Any
+    typed: list, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     path = tmp_path / place
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("of_mine")
-    call = in_process("plugin")
+    call = call.command("plugin")
     said = [call(*typed)[1] for _ in range(2)]
     assert list(discover_file_plugins(str(path))) == ["of_mine", "fiesta_allennlp.plugin"]
     assert "Added" in said[0] and "unchanged" in said[1]

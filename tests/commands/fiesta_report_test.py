@@ -1,5 +1,4 @@
 from pathlib import Path
-from typing import Callable
 
 import pytest
 
@@ -11,8 +10,8 @@ SCORES = {"able": [0.8, 0.85, 0.9], "baker": [0.7, 0.65, 0.6]}
 
 
 @pytest.fixture
-def call(in_process: Callable[[str], Call]) -> Call:
-    return in_process("report")
+def call(capsys: pytest.CaptureFixture) -> Call:
+    return Call("report", capsys)
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -115,7 +115,7 @@ def test_data_that_change_in_the_middle_end_the_selection(
         patched.setattr(LiveTable, "on_outcome", change)
         said = f"{train} has changed since the selection began.*--recover"
         output = selections.refused(*selections.typed(*EQUALLY, "--seed", 5, "--budget", 4), said=said)
-    status, log = selections.command("status"), selections.run / "selection.log"
+    status, log = selections.call.command("status"), selections.run / "selection.log"
     assert f"ended by an error: {output.partition('error: ')[2].splitlines()[0]}" in log.read_text()
     assert "The last session ended with an error: " in status.done(selections.run)
     history = history_of(selections.run)

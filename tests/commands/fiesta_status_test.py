@@ -4,7 +4,7 @@ import json
 import signal
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Callable, Optional
 
 import pytest
 
@@ -12,6 +12,7 @@ from fiesta_allennlp.reports.report_settings import ReportSettings
 from fiesta_allennlp.reports.report_sources import read_selection
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.version import __version__
+from tests.commands.conftest import Call
 from tests.conftest import until
 from tests.golden import project
 from tests.running.light import start_selection, write_programs
@@ -32,8 +33,8 @@ KEYS = [
 
 
 @pytest.fixture
-def status(in_process: Callable[..., Any]) -> Any:
-    return in_process("status")
+def status(call: Call) -> Call:
+    return call.command("status")
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def status(in_process: Callable[..., Any]) -> Any:
     ],
 )
 def test_a_selection_is_shown_and_left_as_it_is(
-    status: Any, golden_copy: Callable[[str], Path], tmp_path: Path, name: str, said: str
+    status: Call, golden_copy: Callable[[str], Path], tmp_path: Path, name: str, said: str
 ) -> None:
     if name == "interrupted":
         write_selection(tmp_path / name, {"a": [0.8, 0.9], "b": [0.6, 0.7]}, pending=[("a", 2)]).close()
@@ -60,7 +61,7 @@ def test_a_selection_is_shown_and_left_as_it_is(
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / name).rglob("*")} == before
 
 
-def test_a_running_selection_says_so_and_is_not_locked(status: Any, tmp_path: Path) -> None:
+def test_a_running_selection_says_so_and_is_not_locked(status: Call, tmp_path: Path) -> None:
     here = {"environments": [ENVIRONMENT]}
     store = write_selection(tmp_path, {"a": [0.8, 0.9], "b": [0.6, 0.7]}, pending=[("a", 2), ("a", 3)], meta=here)
     code, output = status(tmp_path)
@@ -73,7 +74,7 @@ def test_a_running_selection_says_so_and_is_not_locked(status: Any, tmp_path: Pa
 
 @pytest.mark.parametrize("max_hours", [None, 1.0])
 def test_an_open_selection_has_a_forecast_and_a_decided_one_none(
-    status: Any, tmp_path: Path, max_hours: Optional[float]
+    status: Call, tmp_path: Path, max_hours: Optional[float]
 ) -> None:
     meta = {"environments": [ENVIRONMENT], "working_seconds": 1800.0}
     scores = {"a": [0.81, 0.82, 0.80], "b": [0.80, 0.81, 0.795]}
@@ -93,7 +94,7 @@ def test_an_open_selection_has_a_forecast_and_a_decided_one_none(
     assert json.loads(status.done(tmp_path / "clear", "--json"))["selection"]["forecast"] is None
 
 
-def test_a_finished_selection_as_json_is_its_result(status: Any, golden_copy: Callable[[str], Path]) -> None:
+def test_a_finished_selection_as_json_is_its_result(status: Call, golden_copy: Callable[[str], Path]) -> None:
     root = golden_copy("finished")
     assert "--every" in status.refused(root, "--every", 0)
     with project(root.parent):
@@ -105,7 +106,7 @@ def test_a_finished_selection_as_json_is_its_result(status: Any, golden_copy: Ca
     assert data["selection"] == json.loads((root / "selection.json").read_text())
 
 
-def test_many_failures_are_counted_and_a_few_are_listed(status: Any, tmp_path: Path) -> None:
+def test_many_failures_are_counted_and_a_few_are_listed(status: Call, tmp_path: Path) -> None:
     failures = [("a", 10 + k, f"{k} {'x' * 10_000}") for k in range(100)]
     scores = {"a": [0.8, 0.9], "b": [0.6, 0.7]}
     write_selection(tmp_path / "run", scores, failures=failures, max_failures=10**6).close()

@@ -5,7 +5,7 @@ import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 
@@ -33,8 +33,8 @@ def foreign(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(params=["report", "status", "plan"])
-def read(request: pytest.FixtureRequest, in_process: Callable[[str], Call], undrawn: None) -> Call:
-    return in_process(request.param)
+def read(request: pytest.FixtureRequest, call: Call, undrawn: None) -> Call:
+    return call.command(request.param)
 
 
 @pytest.mark.parametrize("where", ["belief", "stop of the strategy"])
@@ -58,13 +58,13 @@ def test_a_selection_goes_on_only_in_a_directory_that_nobody_else_can_write(
     call.refused(*recover, said=f"{foreign} belongs to user ID ")
 
 
-def test_a_link_in_the_report_is_not_followed(in_process: Callable[[str], Call], foreign: Path, undrawn: None) -> None:
+def test_a_link_in_the_report_is_not_followed(call: Call, foreign: Path, undrawn: None) -> None:
     victim = foreign.parent / "victim"
     victim.write_text("precious")
     (foreign / "report").mkdir()
     for name in ("scores.csv", "scores.csv.part", "report.html", "table.tex"):
         (foreign / "report" / name).symlink_to(victim)
-    in_process("report").done(foreign)
+    call.command("report").done(foreign)
     assert victim.read_text() == "precious"
     assert not (foreign / "report" / "scores.csv").is_symlink()
 

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, Callable, List, Sequence
+from typing import Callable, List, Sequence
 
 import pytest
 
@@ -19,25 +19,15 @@ QUICK = ["--repetitions", "4", "--seed", "5"]
 
 
 @pytest.fixture
-def replay(in_process: Callable[[str], Call]) -> Call:
-    return in_process("replay")
-
-
-@pytest.fixture
-def plan(in_process: Callable[[str], Call]) -> Call:
-    return in_process("plan")
-
-
-@pytest.fixture
 def table(tmp_path: Path) -> Path:
     scores = {"low": [0.1, 0.2, 0.1, 0.2], "high": [0.8, 0.9, 0.8, 0.9], "mid": [0.5, 0.6, 0.5, 0.6]}
     return write_split_table(tmp_path / "scores.csv", scores, 2)
 
 
-def test_a_replay_tells_what_it_took_and_leaves_its_files(table: Path, tmp_path: Path, replay: Call) -> None:
+def test_a_replay_tells_what_it_took_and_leaves_its_files(table: Path, tmp_path: Path, call: Call) -> None:
     output = tmp_path / "out.json"
     options = ["--budget", 6, "--batch-size", 2, "--where", "candidate=high,low"]
-    text = replay.done(table, *QUICK, *options, "--output", output)
+    text = call.command("replay").done(table, *QUICK, *options, "--output", output)
     assert "4 simulated selections of sequential_halving" in text and "It picks the best in 100.0%" in text
     summary = json.loads(output.read_text())
     assert (summary["default"]["repetitions"], summary["best"], summary["seed"]) == (4, "high", "5")
@@ -48,7 +38,7 @@ def test_a_replay_tells_what_it_took_and_leaves_its_files(table: Path, tmp_path:
 
 
 def test_an_interrupted_replay_prints_what_has_finished(
-    table: Path, replay: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
+    table: Path, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
 ) -> None:
     def simulate(ways: Sequence[Simulator], repetitions: range) -> List[List[Repetition]]:
         if MAX_CHUNK_SIZE in repetitions:
@@ -58,16 +48,16 @@ def test_an_interrupted_replay_prints_what_has_finished(
     whole = simulator.simulate_ways
     monkeypatch.setattr(simulator, "simulate_ways", simulate)
     options = ["--budget", 8, "--repetitions", MAX_CHUNK_SIZE + 1]
-    status, text = replay(table, *options, "--output", tmp_path / "out.json")
+    status, text = call.command("replay")(table, *options, "--output", tmp_path / "out.json")
     assert status == 130, text
     summary = json.loads((tmp_path / "out.json").read_text())
     assert (summary["default"]["repetitions"], summary["interrupted"]) == (MAX_CHUNK_SIZE, True)
 
 
-def test_a_plan_by_numbers_tells_and_leaves_its_file(plan: Call, tmp_path: Path) -> None:
+def test_a_plan_by_numbers_tells_and_leaves_its_file(call: Call, tmp_path: Path) -> None:
     output = tmp_path / "plan.json"
     numbers = ["--gap", 1, "--sd", 0.01, "--split-sd", 0.02, "--candidates", 2, "--seconds", 3600, "--confidence", 0.8]
-    text = plan.done(*numbers, "--repetitions", 2, "--seed", 5, "--output", output)
+    text = call.command("plan").done(*numbers, "--repetitions", 2, "--seed", 5, "--output", output)
     # 3 starting runs of each are the fewest
     assert "6 runs" in text and "6 h 0 min" in text
     content = json.loads(output.read_text())
@@ -77,15 +67,15 @@ def test_a_plan_by_numbers_tells_and_leaves_its_file(plan: Call, tmp_path: Path)
     assert [entry["margin"] for entry in content["margins"]] == [0.002, 0.004]
 
 
-def test_an_interrupted_plan_says_so(plan: Call, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]) -> None:
+def test_an_interrupted_plan_says_so(call: Call, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]) -> None:
     monkeypatch.setattr(simulator, "simulate_ways", lambda *_: ctrl_c())
-    assert plan("--gap", 1, "--sd", 1)[0] == 130
-    assert "nowhere" in plan.refused("--gap", 1, "--sd", 1, "--output", "nowhere/plan.json")
+    assert call.command("plan")("--gap", 1, "--sd", 1)[0] == 130
+    assert "nowhere" in call.command("plan").refused("--gap", 1, "--sd", 1, "--output", "nowhere/plan.json")
 
 
-def test_the_command_names_runs_until_it_is_decided(tmp_path: Path, in_process: Any) -> None:
+def test_the_command_names_runs_until_it_is_decided(tmp_path: Path, call: Call) -> None:
     """`gate_test.py` has a loop that asks for them."""
-    path, call = tmp_path / "s.csv", in_process("next")
+    path, call = tmp_path / "s.csv", call.command("next")
     path.write_text("candidate,split,seed,score\n")
     assert call(path, "--candidates", "a,b", "--require-decision")[0] == 3
     *rows, runs_line, _, _ = call.done(path, "--candidates", "a,b", "--workers", 2, "--format", "csv").splitlines()
@@ -97,14 +87,12 @@ def test_the_command_names_runs_until_it_is_decided(tmp_path: Path, in_process: 
     assert '"stopped_by": "confidence"' in told and '"next": []' in told
 
 
-def test_the_output_of_any_table_needs_no_options(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_process: Any
-) -> None:
+def test_the_output_of_any_table_needs_no_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
     monkeypatch.chdir(tmp_path)
     Path("t.csv").write_text(
         "model,lr,fold,rep,err,status\na,1,x,1,.2,FINISHED\na,1,x,2,.3,FAILED\nb,1,x,1,.4,FINISHED\n"
     )
-    call: Call = in_process("next")
+    call = call.command("next")
     options = ("--columns", "candidate=model+lr,split=fold,seed=rep", "--score=-err", "--output", "runs.csv")
     call.done("t.csv", *options)
     assert Path("runs.csv").read_text() == (
@@ -117,10 +105,10 @@ def test_the_output_of_any_table_needs_no_options(
     assert "--minimise --output runs.csv --format json" in text, "every command keeps what was typed"
 
 
-def test_the_status_of_a_gate_is_that_of_the_verdict(tmp_path: Path, in_process: Callable[[str], Call]) -> None:
+def test_the_status_of_a_gate_is_that_of_the_verdict(tmp_path: Path, call: Call) -> None:
     statuses = []
     for mean in (0.91, 0.8995, 0.88, 0.8955):
         rows = ["{candidate},{seed},{score}".format(**row) for row in make_rows({"main": 0.9, "pr": mean})]
         (tmp_path / "scores.csv").write_text("\n".join(["candidate,seed,score", *rows]))
-        statuses.append(in_process("next")(tmp_path / "scores.csv", "--against=main", "--max-drop=0.005")[0])
+        statuses.append(call.command("next")(tmp_path / "scores.csv", "--against=main", "--max-drop=0.005")[0])
     assert statuses == [0, 0, 4, 3]

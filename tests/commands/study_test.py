@@ -48,7 +48,7 @@ def test_the_best_trials_of_a_study_are_selected_among_and_recovered_after_a_kil
     names = [f"trial-{trial.number}" for trial in ranked]
     assert [entry_of(run, name)["study_score"] for name in names] == [trial.value for trial in ranked]
     assert [entry_of(run, name)["num_evaluations"] for name in names] == [2, 2, 2], "the study's scores do not count"
-    output = selections.command("status").done(run)
+    output = selections.call.command("status").done(run)
     assert "in the study" in output
     assert f"{names[0]}: rate={json.dumps(ranked[0].params['rate'])},depth={ranked[0].params['depth']}" in output
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, List, Sequence
+from typing import Any, List, Sequence
 
 import pytest
 
@@ -17,8 +17,8 @@ DEFAULT = {"type": "paired_measure"}
 
 
 @pytest.fixture
-def call(in_process: Callable[[str], Call]) -> Call:
-    return in_process("documents")
+def call(capsys: pytest.CaptureFixture) -> Call:
+    return Call("documents", capsys)
 
 
 @pytest.fixture
