@@ -99,11 +99,11 @@ def row(label: Optional[str], value: float, *, seed: int, repetitions: int, sele
         return (title, on_real_problems(selections, seed), *others)
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> None:
+def main() -> None:
     parser = make_parser(__doc__, repetitions=400, only="numbers whose label")
     parser.add_argument("--selections", type=int, default=8, help="selections of each real problem")
     parser.add_argument("--seed", type=int, help="repeat a call, instead of a new seed")
-    args = parser.parse_args(arguments)
+    args = parser.parse_args()
     simulate = partial(row, seed=start_call(args.seed), repetitions=args.repetitions, selections=args.selections)
     settings: List[Tuple[Optional[str], float]] = [(None, 0.0)]
     for label, constant in CONSTANTS.items():

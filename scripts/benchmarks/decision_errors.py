@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from itertools import permutations
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
 from common import RESULTS, append_rows, group_by, make_parser, print_table, rule_id, start_call
@@ -304,12 +304,12 @@ def measure(problems: Sequence[Problem], only: str, number: int, seed: int) -> I
             yield list(measure_lists(tables, num_tasks, number, seed, source, setting))
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> None:
+def main() -> None:
     parser = make_parser(__doc__, only="parts (gate, tiers) or sources whose name")
     parser.add_argument("--selections", type=int, default=1000, help="selections of each cell")
     parser.add_argument("--seed", type=int, help="repeat a recorded call, instead of a new seed")
     parser.add_argument("--record", action="store_true", help="append the lines to the results")
-    args = parser.parse_args(arguments)
+    args = parser.parse_args()
     seed = start_call(args.seed)
     problems = read_problems(SETS[TUNED].scores)
     for new in measure(problems, args.only, args.selections, seed):

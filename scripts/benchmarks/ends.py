@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Iterator, List, Optional, Sequence, Tuple
+from typing import Iterator, List, Sequence, Tuple
 
 import numpy as np
 from common import (
@@ -187,13 +187,13 @@ TABLES = PageTables(
 )
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> None:
+def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--set", choices=(TUNED, OPENED), default=TUNED, help="problems to simulate")
     parser.add_argument("--selections", type=int, default=24, help="selections of each problem")
     parser.add_argument("--scores", type=Path, help="another file of problems")
     add_record_options(parser, PATH)
-    args = parser.parse_args(arguments)
+    args = parser.parse_args()
     if args.pool:
         show(f"By class of P(best), then of the lead, wrong winners and all: {count_classes(read_ends())}")
         return TABLES.write()

@@ -7,7 +7,7 @@ have finished, and once nine tenths of them have. `decided` compares, at the sta
 within half of the further runs that the limit allows with the share of selections that named one by then.
 """
 
-from typing import Iterator, List, NamedTuple, Optional, Tuple
+from typing import Iterator, NamedTuple, Tuple
 
 import numpy as np
 from common import make_parser, print_table
@@ -84,10 +84,10 @@ def rows(name: str, repetitions: int) -> Iterator[Tuple[str, ...]]:
             yield name, moment, f"{len(left)}", f"{left.mean():.1f}", ends, *shares, decided_text
 
 
-def main(arguments: Optional[List[str]] = None) -> None:
+def main() -> None:
     parser = make_parser(__doc__, repetitions=200)
     parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=CHOSEN, metavar="NAME")
-    args = parser.parse_args(arguments)
+    args = parser.parse_args()
     print_table(HEADINGS, (row for name in args.problems for row in rows(name, args.repetitions)))
 
 

@@ -17,7 +17,7 @@ from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Sequence, Tuple
 
 from common import add_record_options, append_rows, make_parser, print_table, rule_id, start_call
 from procedures import BASELINES, GLR, PAPER_PROCEDURE, PROCEDURES, SELECTIONS
@@ -94,7 +94,7 @@ def measure(
             yield name, *cells(lines)
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> None:
+def main() -> None:
     parser = make_parser(__doc__, only="procedures whose name")
     parser.add_argument("--set", choices=sorted(set(SETS) - {APART}), default=TUNED, help="problems to simulate")
     parser.add_argument("--selections", type=int, default=8, help="selections of each problem")
@@ -103,7 +103,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     )
     parser.add_argument("--scores", type=Path, help="another file of problems")
     add_record_options(parser)
-    args = parser.parse_args(arguments)
+    args = parser.parse_args()
     if args.pool:
         write_bars()
         return TABLES.write()

@@ -124,19 +124,14 @@ class ReadsItsDirectory(TrainerCallback):
         assert Meta.from_path(Path(serialization_dir) / "meta.json").version
 
 
-@pytest.mark.parametrize(
-    "callback", [{"type": "wandb", "project": "p"}, {"type": "tensorboard"}, {"type": "reads-its-directory"}]
-)
-def test_a_callback_that_reads_the_directory_of_its_run_is_checked_and_trains_offline(
-    callback: Dict[str, Any], reviews: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("callback", ["tensorboard", "reads-its-directory"])
+def test_a_callback_that_reads_the_directory_of_its_run_is_checked_and_trains(
+    callback: str, reviews: Path, tmp_path: Path
 ) -> None:
-    for name, value in {"MODE": "offline", "SILENT": "true", "DIR": str(tmp_path)}.items():
-        monkeypatch.setenv(f"WANDB_{name}", value)
     config = classifier_config(reviews)
-    config["trainer"]["callbacks"] = [callback]
+    config["trainer"]["callbacks"] = [{"type": callback}]
     assert prepared(config, tmp_path).metrics == ["accuracy"]
     directory = tmp_path / "run"
     evaluation = AllenNLPRun(config, "accuracy").evaluate(make_request(1, "a", 0, shared_splits=True), directory)
     assert 0 <= evaluation.score <= 1
-    logs = {"wandb": "wandb/offline-run-*/run-*.wandb", "tensorboard": "log/train/events.*"}.get(callback["type"])
-    assert logs is None or list(directory.glob(logs))
+    assert list(directory.glob("log/train/events.*")) or callback != "tensorboard"

@@ -116,14 +116,6 @@ def test_dropout_is_for_training_only(workbench, name, kind):
     assert not torch.equal(model(**tensors)["logits"], model(**tensors)["logits"])
 
 
-def test_variational_dropout_has_one_mask_for_all_words_of_a_text(workbench):
-    model, tensors = workbench.model("td_lstm", variational_dropout=0.5).train(), workbench.tensors()
-    dropped = model._embed("text", tensors["text"]).vectors
-    kept = dropped != 0
-    assert torch.equal(kept, kept[:, :1].expand_as(kept))
-    torch.testing.assert_close(dropped, model._text_field_embedder(tensors["text"]) * kept * 2)
-
-
 @pytest.mark.parametrize(
     ("gold", "predicted", "f1"),
     [

@@ -5,7 +5,7 @@ import tempfile
 from contextlib import closing, suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Callable, Iterator
+from typing import Any, Iterator
 from unittest.mock import Mock
 
 import pytest
@@ -249,18 +249,6 @@ def test_a_lock_that_another_program_keeps_on_opening_is_no_damage(
         connection.execute("COMMIT")
 
 
-def test_an_interrupt_ends_the_waiting_for_another_program(
-    store: RunStore, another: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
-) -> None:
-    seconds = itertools.count()
-    stub = SimpleNamespace(monotonic=lambda: (next(seconds), ctrl_c())[0])
-    monkeypatch.setattr("fiesta_allennlp.selecting.database.time", stub)
-    with pytest.raises(KeyboardInterrupt):
-        store.reserve([request("a", 0)])
-    another.execute("COMMIT")
-    assert store.history(max_failures=3).pending == ()
-
-
 SCORES = {"a": [0.5, 0.6], "b": [0.4, 0.3]}
 
 
@@ -282,10 +270,6 @@ def test_it_reads_what_the_writer_knew_and_neither_writes_nor_holds_it_up(tmp_pa
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
             reader._database.execute("DELETE FROM evaluations")
     assert sorted(root.iterdir()) == before
-    with closing(sqlite3.connect(RunDirectory(root).store)) as database, database:
-        database.execute("PRAGMA user_version = 99")
-    with pytest.raises(StoreError, match="has format 99"), open_for_reading(RunDirectory(root)):
-        pass
 
 
 def test_a_killed_store_is_read_with_its_log(tmp_path: Path) -> None:

@@ -2,13 +2,11 @@
 
 import csv
 import io
-from dataclasses import asdict
-from typing import Any, Dict
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from fiesta_allennlp.core.registry import build_record
 from fiesta_allennlp.reports.report import render_candidates, render_html, render_latex
 from fiesta_allennlp.selecting.results import candidate_table as module
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
@@ -70,14 +68,3 @@ def test_a_name_is_no_markup() -> None:
 @pytest.mark.parametrize(("sds", "decimals"), [((), 4), ((0.02,), 4), ((3.4e-5, 0.5), 6), ((1e-9,), 10), ((1e-20,), 4)])
 def test_the_smallest_sd_has_two_digits(sds: Any, decimals: int) -> None:
     assert num_decimals([CandidateResult("a", mean=0.5, sd=sd) for sd in sds]) == decimals
-
-
-def test_the_json_has_every_field_and_can_be_read_again() -> None:
-    result = made_up(2).result
-    entry: Dict[str, Any] = result.content()["candidates"][0]
-    assert set(vars(result.candidates[0])) <= set(entry) and {"median", "failures", "mean_seconds"} <= set(entry)
-    assert (
-        build_record(CandidateResult, {**entry, "failed_runs": [asdict(run) for run in entry["failed_runs"]]})
-        == result.candidates[0]
-    )
-    assert entry["failed_because"] is None
