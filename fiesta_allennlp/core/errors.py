@@ -189,10 +189,9 @@ def check_known_keys(keys: Iterable[str], owner: str, valid_keys: Sequence[str])
             raise ConfigError(f"'{key}' is not a key of {owner}.{remedy}")
 
 
-PACKAGE_DIRECTORY = Path(__file__).parents[1]
 PYTHON_DIRECTORIES = map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib"))
-LIBRARY_DIRECTORIES = tuple({*PYTHON_DIRECTORIES, str(PACKAGE_DIRECTORY)})
-"""Directories of installed code."""
+LIBRARY_DIRECTORIES = (*PYTHON_DIRECTORIES, str(Path(__file__).parents[1]))
+"""Directories of installed code, with this package."""
 
 
 def code_line_of(error: BaseException) -> str:

@@ -5,7 +5,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Union
+from typing import Any, Dict, Mapping, Optional, Tuple, Union
 
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean
 
@@ -67,33 +67,30 @@ def apply_overrides(content: Any, overrides: Mapping[str, Any]) -> Any:
     the last step of a path may be a new key; raise a `ConfigError` if an earlier one does not exist."""
     result = copy.deepcopy(content)
     for path, value in overrides.items():
-        _set_value(result, path, copy.deepcopy(value), path)
+        container, rest = _follow(result, path)
+        keys, key = _keys_by_text(container), rest.partition(".")[0]
+        if rest in keys or (isinstance(container, dict) and rest == key):
+            container[keys.get(rest, rest)] = copy.deepcopy(value)
+        elif isinstance(container, (dict, list)):
+            raise ConfigError(f"cannot apply the override '{path}': no key '{key}'.{did_you_mean(key, keys)}")
+        else:
+            reason = f"'{path[: -len(rest) - 1]}' is {json.dumps(container)}, not an object. Override it as a whole"
+            raise ConfigError(f"cannot apply the override '{path}': {reason}.")
     return result
 
 
-def _value_at(container: Any, path: str) -> Any:
+def _value_at(content: Any, path: str) -> Any:
     """Return the value at a path; None if it does not exist."""
+    container, rest = _follow(content, path)
     keys = _keys_by_text(container)
-    if path in keys:
-        return container[keys[path]]
-    prefix = next((name for name in keys if path.startswith(f"{name}.")), None)
-    return None if prefix is None else _value_at(container[keys[prefix]], path[len(prefix) + 1 :])
+    return container[keys[rest]] if rest in keys else None
 
 
-def _set_value(container: Any, path: str, value: Any, override: str) -> None:
+def _follow(container: Any, path: str) -> Tuple[Any, str]:
+    """Follow a path up to its last step that exists. Return what contains that step, and the rest of the path."""
     keys = _keys_by_text(container)
-    if path in keys or (isinstance(container, dict) and "." not in path):
-        container[keys.get(path, path)] = value
-        return
-    prefix = next((name for name in keys if path.startswith(f"{name}.")), None)
-    if not isinstance(container, (dict, list)):
-        parent_path = override[: -len(path) - 1]
-        reason = f"'{parent_path}' is {json.dumps(container)}, not an object. Override it as a whole"
-        raise ConfigError(f"cannot apply the override '{override}': {reason}.")
-    if prefix is None:
-        key = path.partition(".")[0]
-        raise ConfigError(f"cannot apply the override '{override}': no key '{key}'.{did_you_mean(key, keys)}")
-    _set_value(container[keys[prefix]], path[len(prefix) + 1 :], value, override)
+    prefix = None if path in keys else next((name for name in keys if path.startswith(f"{name}.")), None)
+    return (container, path) if prefix is None else _follow(container[keys[prefix]], path[len(prefix) + 1 :])
 
 
 def _keys_by_text(container: Any) -> Dict[str, Any]:

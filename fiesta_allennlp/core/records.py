@@ -51,11 +51,6 @@ class Origin:
         return {"Python": self.python, **self.versions}
 
     @property
-    def hardware(self) -> Tuple[Any, ...]:
-        """The kind of machine, whatever its name."""
-        return self.processor, self.cores, self.memory_gib, self.gpu_names, self.platform
-
-    @property
     def without_job(self) -> "Origin":
         """The same machine and software, whatever the job."""
         return replace(self, job="", is_only_machine=True)

@@ -37,10 +37,8 @@ def show_training_plan(prepared: Any) -> TerminalLines:
     columns: Dict[str, Any] = {
         "candidate": lambda item: item[0],
         "parameters": lambda item: f"{item[1].num_parameters:,}" if item[1].num_parameters else words.MISSING_TEXT,
+        metrics_heading: lambda item: "known after a run" if item[1].metrics is None else join_some(item[1].metrics),
     }
-    columns[metrics_heading] = (
-        lambda item: "known after a run" if item[1].metrics is None else join_some(item[1].metrics)
-    )
     table = Table.of(columns, list(preparations), wrapped=(metrics_heading,))
     division = prepared.candidate_set.division
     scored_on = words.describe_scored_data(

@@ -67,10 +67,8 @@ def _verdict_in_words(confirmation: Confirmation, comparison: FreshComparison) -
     if comparison.num_pairs:
         test, splits = "paired t-test", f" on {texts.count_text(comparison.num_pairs, 'shared split')}"
     difference = f"{winner} minus {rival} is {texts.number_text(comparison.difference, sign='+')}{splits}"
-    interval, p_text = (
-        f"95% interval {texts.interval_text(comparison.interval)}",
-        texts.probability_text(comparison.p_value),
-    )
+    interval = f"95% interval {texts.interval_text(comparison.interval)}"
+    p_text = texts.probability_text(comparison.p_value)
     evidence = f"{test}, one-sided p {p_text if p_text[0] in '<>' else f'= {p_text}'}"
     if num_rivals > 1:
         interval += f" by Bonferroni's method for {num_rivals} rivals"

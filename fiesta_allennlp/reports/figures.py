@@ -91,17 +91,14 @@ class Picture:
 def draw_all(report: Report, directory: Path) -> Mapping[str, Picture]:
     """Draw every figure that has something to show, by name in the order of registration, and as PDF into a
     directory, where old files of the others are removed."""
-    figures = {name: figure_class() for name, figure_class in ReportFigure.classes().items()}
-    paths = {name: directory / f"{name}.pdf" for name in figures}
-    for path in paths.values():
-        path.unlink(missing_ok=True)
+    pictures: Dict[str, Picture] = {}
     with figure_style():
-        drawings = ((name, figure.draw(report)) for name, figure in figures.items())
-        return {
-            name: save_picture(drawing, paths[name], figures[name].caption(report))
-            for name, drawing in drawings
-            if drawing is not None
-        }
+        for name, figure_class in ReportFigure.classes().items():
+            figure, path = figure_class(), directory / f"{name}.pdf"
+            path.unlink(missing_ok=True)
+            if (drawing := figure.draw(report)) is not None:
+                pictures[name] = save_picture(drawing, path, figure.caption(report))
+    return pictures
 
 
 def figure_style() -> ContextManager[None]:

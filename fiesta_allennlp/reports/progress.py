@@ -4,7 +4,7 @@ locks and changes nothing."""
 import time
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Callable, Collection, Iterator, Literal, Mapping, Optional, Sequence, Union
@@ -12,13 +12,12 @@ from typing import Any, Callable, Collection, Iterator, Literal, Mapping, Option
 from rich.console import Console
 
 from fiesta_allennlp.choosing.decision import Decision
-from fiesta_allennlp.choosing.forecast import Forecast, forecast_open_selection
+from fiesta_allennlp.choosing.forecast import forecast_open_selection
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import Failure, History, Outcome
 from fiesta_allennlp.core.texts import count_text, duration_text, number_text, probability_text
-from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report_sources import read_directory
 from fiesta_allennlp.reports.words import decision_in_words, failures_in_words
 from fiesta_allennlp.running.jobs import Attempt, JobStatus
@@ -33,39 +32,33 @@ MAX_NAME = 14
 """Characters of a name in a line of progress before it is cut. A line has at most 100."""
 
 
+@dataclass(eq=False)
 class LiveTable(Listener):
     """Shows a running selection: as a live table on a terminal, elsewhere as a line for one finished evaluation in
     `report_every`, and for each failure, whose error is shown once. `make_result` returns the result with the facts to
     show, once after every outcome."""
 
-    def __init__(
-        self,
-        console: Console,
-        *,
-        make_result: Callable[[History, Decision], Result],
-        report_every: int = 1,
-        find_queued: Callable[[], Collection[str]] = lambda: (),
-    ) -> None:
-        self._console = console
-        self._make_result = make_result
-        self._report_every = report_every
-        self._find_queued = find_queued
-        self._noted: set[str] = set()
-        self._first_run_by_error: dict[str, str] = {}
-        self._num_finished = 0
-        self._start = time.monotonic()
-        self._history = History(candidates=())
-        self._decision = Decision(best=None)
-        self._result: Optional[Result] = None
-        self._pending_line: Optional[str] = None
-        self._live: Any = None
+    console: Console
+    _: KW_ONLY
+    make_result: Callable[[History, Decision], Result]
+    report_every: int = 1
+    find_queued: Callable[[], Collection[str]] = tuple
+    _noted: set[str] = field(default_factory=set, init=False)
+    _first_run_by_error: dict[str, str] = field(default_factory=dict, init=False)
+    _num_finished: int = field(default=0, init=False)
+    _start: float = field(default_factory=time.monotonic, init=False)
+    _history: History = field(default=History(()), init=False)
+    _decision: Decision = field(default=Decision(None), init=False)
+    _result: Optional[Result] = field(default=None, init=False)
+    _pending_line: Optional[str] = field(default=None, init=False)
+    _live: Any = field(default=None, init=False)
 
     def __enter__(self) -> "LiveTable":
-        if self._console.is_terminal:
+        if self.console.is_terminal:
             from rich.live import Live  # late, because quick commands import this module for its tables
 
             self._live = Live(
-                console=self._console, refresh_per_second=2, transient=True, get_renderable=self._build_table
+                console=self.console, refresh_per_second=2, transient=True, get_renderable=self._build_table
             )
             self._live.start()
         return self
@@ -79,10 +72,10 @@ class LiveTable(Listener):
         old_counts = len(self._history.evaluations), len(self._history.failures)
         is_new = old_counts != (len(history.evaluations), len(history.failures))
         self._history, self._decision = history, decision
-        if self._console.quiet:
+        if self.console.quiet:
             return
         if is_new or self._result is None:
-            self._result = self._make_result(history, decision)
+            self._result = self.make_result(history, decision)
             result = self._result
             notes = {note: note for note in describe_other_metrics(result.metric_name, result.other_metrics)}
             for runs in result.collapsed:
@@ -103,7 +96,7 @@ class LiveTable(Listener):
             self._print_line(f"{failure_text}: {error_text}{retry_text}")
             return
         self._num_finished += 1
-        if not self._console.is_terminal and self._num_finished % self._report_every == 0:
+        if not self.console.is_terminal and self._num_finished % self.report_every == 0:
             candidate = outcome.request.candidate
             number = outcome.request.name.removeprefix(candidate)
             self._pending_line = f"{shorten(candidate, MAX_NAME)}{number} {number_text(outcome.score)}"
@@ -125,7 +118,7 @@ class LiveTable(Listener):
         return text and f"; {text}"
 
     def _print_line(self, text: str) -> None:
-        self._console.print(f"[{self._elapsed_text}] {text}")
+        self.console.print(f"[{self._elapsed_text}] {text}")
 
     @property
     def _elapsed_text(self) -> str:
@@ -135,7 +128,7 @@ class LiveTable(Listener):
         history, result = self._history, self._result
         if result is None:
             return ""
-        queued_names = {*self._find_queued()}
+        queued_names = {*self.find_queued()}
         num_queued = Counter(request.candidate for request in history.pending if request.name in queued_names)
         queued_text = f", {num_queued.total()} queued" if num_queued else ""
         running_text = f"{len(history.pending) - num_queued.total()} running{queued_text}"
@@ -197,7 +190,16 @@ def read_status(root: Path) -> Status:
     pending_runs = read_pending_runs(directory, report.history, is_running=result.running)
     num_queued = Counter(run.candidate for run in pending_runs if run.state == "queued")
     num_running = len(report.history.pending) - num_queued.total() if result.running else 0
-    result = replace(_with_queued(result, num_queued), forecast=_forecast(report, num_running=num_running))
+    max_hours = getattr(report.settings, "max_hours", None)
+    forecast = forecast_open_selection(  # as the live line does; their time is known while runs are running
+        report.strategy,
+        report.history,
+        report.strategy.recommend(report.history),
+        seed=int((meta and meta.seed) or 0),
+        workers=num_running,
+        seconds_left=None if max_hours is None or meta is None else 3600 * max_hours - meta.working_seconds,
+    )
+    result = replace(_with_queued(result, num_queued), forecast=forecast)
     error = None if meta is None or result.running else meta.error
     sentences = (
         *failures_in_words(result),
@@ -221,20 +223,6 @@ def read_status(root: Path) -> Status:
     }
     table = candidate_table(result, title=result.metric_text)
     return Status(table, tuple(filter(None, sentences)), data)
-
-
-def _forecast(report: Report, *, num_running: int) -> Optional[Forecast]:
-    """Forecast the further runs of an open selection, as its live line does. Their time is known while runs are
-    running."""
-    meta, max_hours = report.meta, getattr(report.settings, "max_hours", None)
-    return forecast_open_selection(
-        report.strategy,
-        report.history,
-        report.strategy.recommend(report.history),
-        seed=int((meta and meta.seed) or 0),
-        workers=num_running,
-        seconds_left=None if max_hours is None or meta is None else 3600 * max_hours - meta.working_seconds,
-    )
 
 
 def _describe_jobs(pending_runs: Sequence[PendingRun]) -> Iterator[str]:

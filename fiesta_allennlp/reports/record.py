@@ -89,9 +89,8 @@ def compare_scores(first: CandidateResult, second: CandidateResult, *, minimise:
     elif first.scores and second.scores:
         mean_difference = float(np.mean(first.scores) - np.mean(second.scores))
         if min(len(first.scores), len(second.scores)) >= t_tests.MIN_NUM_SCORES:
-            interval = t_tests.TTest.welch(np.array(first.scores), np.array(second.scores)).interval(
-                t_tests.INTERVAL_LEVEL
-            )
+            test = t_tests.TTest.welch(np.array(first.scores), np.array(second.scores))
+            interval = test.interval(t_tests.INTERVAL_LEVEL)
     return Comparison(first.name, second.name, minimise, tuple(differences.tolist()), mean_difference, interval)
 
 

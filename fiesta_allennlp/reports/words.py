@@ -11,7 +11,7 @@ from fiesta_allennlp.choosing.forecast import TimeForecast
 from fiesta_allennlp.core.errors import MAX_SHOWN, escape_invisible, join_some
 from fiesta_allennlp.core.options import flag
 from fiesta_allennlp.core.texts import chance_text, count_text, duration_text, names_text, number_text, probability_text
-from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, FailedRun, missed_text
+from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, missed_text
 from fiesta_allennlp.selecting.results.candidate_table import TerminalLines, candidate_table, show
 from fiesta_allennlp.selecting.results.facts import NOTES, STATE, fact_sentences
 from fiesta_allennlp.selecting.results.result import Result, Words
@@ -143,7 +143,9 @@ def failures_in_words(result: Result) -> Iterator[str]:
         runs_by_reason: Dict[str, List[str]] = {}
         for failed_run in candidate.failed_runs:
             if failed_run.kind != "score":
-                runs_by_reason.setdefault(_reason_text(failed_run, result), []).append(failed_run.run)
+                place = f"on {failed_run.machine}: " if failed_run.machine and len(result.machines) > 1 else ""
+                reason = f"{place}{failed_run.kind}: {failed_run.error}"
+                runs_by_reason.setdefault(reason, []).append(failed_run.run)
         num_rest = candidate.failures - candidate.num_missed
         for reason, run_names in list(runs_by_reason.items())[:MAX_SHOWN]:
             yield f"failed: {join_some(run_names)} {reason}"
@@ -156,12 +158,6 @@ def failures_in_words(result: Result) -> Iterator[str]:
         if candidate.withdrawn:
             status_text = "removed" if candidate.removed else "dropped out"
             yield f"{status_text}: {candidate.name}: {_withdrawn_text(candidate)}"
-
-
-def _reason_text(failed_run: FailedRun, result: Result) -> str:
-    """Give the reason of a failure, with its machine if there are several."""
-    is_unclear = failed_run.machine and len(result.machines) > 1
-    return f"{f'on {failed_run.machine}: ' if is_unclear else ''}{failed_run.kind}: {failed_run.error}"
 
 
 def _withdrawn_text(candidate: CandidateResult) -> str:

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Type, TypeVar, Union
+from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, Type, Union
 
 from fiesta_allennlp.core import files, registry
 from fiesta_allennlp.core.choice_settings import ChoiceSettingsType
@@ -17,12 +17,9 @@ from fiesta_allennlp.core.records import Evaluation, Failure, History, Origin, R
 from fiesta_allennlp.selecting import provenance
 from fiesta_allennlp.version import __version__
 
-OutcomeRecord = TypeVar("OutcomeRecord", Evaluation, Failure)
-
 FORMAT = 3
 """SQLite's `user_version` of a store. Raise it with every change of the tables and of what they contain."""
 
-REQUEST_FIELDS = [f.name for f in fields(Request)]
 FAILURE_FIELDS = [f.name for f in fields(Failure) if f.name != "request"]
 
 DISK_ERRORS = ("disk I/O error", "database or disk is full", "unable to open database file")
@@ -227,17 +224,13 @@ def read_history(
     )
 
 
-def _read_outcome(
-    record_class: Type[OutcomeRecord], row: sqlite3.Row, requests: Mapping[Tuple[str, int], Request]
-) -> OutcomeRecord:
-    """Return a record of a row. Some of its metrics may be infinite or NaN."""
+def _read_outcome(outcome_class: Type[Any], row: sqlite3.Row, requests: Mapping[Tuple[str, int], Request]) -> Any:
+    """Return an outcome of this class from its row. Some of its metrics may be infinite or NaN."""
     request = requests[row["candidate"], row["replicate"]]
-    values = {**dict(row), "request": request, "origin": _parse_origin(row["origin"])}
+    values = {**row, "request": request, "origin": _parse_origin(row["origin"])}
     metrics = json.loads(values.pop("metrics", None) or "{}")
-    outcome: Any = registry.build_record(record_class, values)
-    if isinstance(outcome, Evaluation):
-        outcome = replace(outcome, metrics=metrics)
-    return outcome
+    outcome = registry.build_record(outcome_class, values)
+    return replace(outcome, metrics=metrics) if outcome_class is Evaluation else outcome
 
 
 @lru_cache(maxsize=1000)

@@ -45,7 +45,7 @@ class Retries:
 
     def __init__(self, pauses: Sequence[float]) -> None:
         self._pauses = pauses
-        self._due_times: Dict[Request, float] = {}
+        self.due_times: Dict[Request, float] = {}
         self._num_tries: Counter[Request] = Counter()
         self.num_failures_since_finish: Counter[Request] = Counter()  # the failures of each run since any last finished
         self._num_finished = 0
@@ -53,16 +53,12 @@ class Retries:
         self._num_finished_at_start: Dict[Request, int] = {}
         self._num_finished_at_failure: Dict[Request, int] = {}
 
-    @property
-    def waiting_requests(self) -> List[Request]:
-        return list(self._due_times)
-
     def schedule(self, request: Request) -> None:
         pause = self._pauses[min(self._num_tries[request], len(self._pauses) - 1)]
         self._num_tries[request] += 1
         self._num_finished_at_failure.setdefault(request, self._num_finished)
         self.num_failures_since_finish[request] += 1
-        self._due_times[request] = time.monotonic() + pause
+        self.due_times[request] = time.monotonic() + pause
 
     def is_hopeless(self, request: Request, *, at_start: bool) -> bool:
         """Return whether a run has failed after every pause, and twice since a run last finished; `at_start` no run
@@ -103,15 +99,15 @@ class Retries:
     def take_due(self, max_requests: int) -> List[Request]:
         """Return the requests whose pause is over, and forget their pause."""
         now = time.monotonic()
-        due_requests = [request for request, due_time in self._due_times.items() if due_time <= now]
+        due_requests = [request for request, due_time in self.due_times.items() if due_time <= now]
         due_requests = due_requests[: max(0, max_requests)]
         for request in due_requests:
-            del self._due_times[request]
+            del self.due_times[request]
         return due_requests
 
     def drop(self, requests: Sequence[Request]) -> None:
         for request in requests:
-            self._due_times.pop(request, None)
+            self.due_times.pop(request, None)
             self.num_failures_since_finish.pop(request, None)
 
     def record_start(self, request: Request) -> None:
@@ -123,7 +119,7 @@ class Retries:
         self._num_finished += 1
 
     def seconds_to_next(self, timeout: float) -> float:
-        return max(0.0, min([timeout, *(due - time.monotonic() for due in self._due_times.values())]))
+        return max(0.0, min([timeout, *(due - time.monotonic() for due in self.due_times.values())]))
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,7 @@ class SelectionLoop:
                 self._submit(request)
             if requests:
                 self._notify_state(self._read_history(), decision)
-            if not self.active_requests and not self.retries.waiting_requests:
+            if not self.active_requests and not self.retries.due_times:
                 raise RuntimeError(f"{self.strategy} proposes no runs and does not stop. Fix its `propose`.")
             outcome = self._wait_for_outcome(timeout=min(SECONDS_BETWEEN_SAVES, working_time.seconds_left))
             working_time.save()

@@ -12,7 +12,7 @@ from fiesta_allennlp.core.directory import DirectoryLock, RunDirectory
 from fiesta_allennlp.core.errors import StoreError, full_command
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
 from fiesta_allennlp.selecting import database, failures
-from fiesta_allennlp.selecting.database import FAILURE_FIELDS, REQUEST_FIELDS, Meta, translated_store_errors
+from fiesta_allennlp.selecting.database import FAILURE_FIELDS, Meta, translated_store_errors
 
 COMMAND_BY_KIND = {"trainings": "select", "documents": "documents", "confirmation": "confirm"}
 """The commands, by the kind of selection that they make."""
@@ -207,12 +207,12 @@ class RunStore(StoreReader):
         self._history = new_history
 
     def _insert_request(self, request: Request) -> None:
-        values = list(asdict(request).values())
+        values = asdict(request)
         self._database.execute(
-            f"INSERT INTO evaluations ({', '.join(REQUEST_FIELDS)}, status, reserved_order) VALUES"
+            f"INSERT INTO evaluations ({', '.join(values)}, status, reserved_order) VALUES"
             f" ({', '.join('?' * len(values))}, 'pending',"
             " (SELECT IFNULL(MAX(reserved_order) + 1, 0) FROM evaluations))",
-            values,
+            tuple(values.values()),
         )
 
     def record(self, outcome: Outcome, *, will_retry: bool = False) -> Outcome:
