@@ -80,9 +80,7 @@ def test_holm_stops_at_the_first_pair_that_is_too_near() -> None:
 @pytest.mark.parametrize(
     ("pairs", "letters"),
     [
-        ([], ["a", "a", "a", "a"]),
         ([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)], ["a", "b", "c", "d"]),
-        ([(0, 3)], ["a", "ab", "ab", "b"]),
         ([(0, 2), (0, 3), (1, 3)], ["a", "ab", "bc", "c"]),
         ([(0, 1)], ["a", "b", "ab", "ab"]),
     ],

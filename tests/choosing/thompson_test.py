@@ -113,7 +113,6 @@ def choose(*numbers: float, pi: "dict[str, float]" = PI, slots: int = 1, beta: f
         ((0.1, 0.9, 0.76), {}, "c"),
         # With nothing left for the others they are equal.
         ((0.5, 0.5, 0.49), {"pi": {"a": 0.0, "b": 1.0, "c": 0.0}}, "a"),
-        ((0.5, 0.5, 0.51), {"pi": {"a": 0.0, "b": 1.0, "c": 0.0}}, "c"),
         # With beta 1 it is Thompson sampling: rng.random() is always below 1.
         ((0.65, 0.999999), {"beta": 1.0}, "b"),
     ],

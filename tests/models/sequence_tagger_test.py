@@ -142,7 +142,7 @@ def test_wrong_settings_and_impossible_tags_are_refused(workbench):
         ({"label_encoding": "IOB"}, "'label_encoding'"),
         (wide, "5"),
     ):
-        with pytest.raises((ConfigurationError, ConfigurationError), match=named):
+        with pytest.raises(ConfigurationError, match=named):
             workbench.model("softmax_sequence_tagger", **options)
     with pytest.raises(ConfigurationError, match="the data contain the tag '[LU]-"):
         made("BIOUL").model("softmax_sequence_tagger", label_encoding="BIO")

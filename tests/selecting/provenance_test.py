@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from fiesta_allennlp.core.errors import StoreError
-from fiesta_allennlp.core.records import Evaluation, Failure, History, Origin, Outcome
+from fiesta_allennlp.core.records import Evaluation, Failure, History, Origin
 from fiesta_allennlp.selecting.provenance import (
     MachineRuns,
     append_environment,
@@ -56,28 +56,14 @@ NEW = Origin("new", python="3.13.0", versions={"numpy": "2.5", "torch": "2.0"})
 OLD = Origin("old", gpu="1", python="3.11.7", versions={"numpy": "2.4"})
 
 
-def finished(replicate: int, origin: Origin, seconds: float) -> Evaluation:
-    return Evaluation(request(replicate), 0.5, "m", seconds, origin=origin)
-
-
-def failed(replicate: int, origin: Origin) -> Failure:
-    return Failure(request(replicate), "error", "no", 0.1, origin=origin)
-
-
-def history_of(*outcomes: Outcome) -> History:
-    evaluations = tuple(outcome for outcome in outcomes if isinstance(outcome, Evaluation))
-    return History(("a",), evaluations, failures=tuple(o for o in outcomes if isinstance(o, Failure)))
-
-
 def test_runs_are_counted_by_machine_and_software_not_by_job() -> None:
     other_numpy = replace(NEW, versions={"numpy": "2.6"})
-    history = history_of(
-        finished(0, replace(NEW, job="1"), 2.0),
-        failed(1, OLD),
-        finished(2, replace(NEW, job="2", is_only_machine=False), 4.0),
-        failed(3, NEW),
-        finished(4, other_numpy, 1.0),
-        finished(5, Origin(), 9.0),
+    jobs = replace(NEW, job="1"), replace(NEW, job="2", is_only_machine=False)
+    finished = zip((*jobs, other_numpy, Origin()), (2.0, 4.0, 1.0, 9.0), strict=True)
+    history = History(
+        ("a",),
+        tuple(Evaluation(request(k), 0.5, "m", seconds, origin=where) for k, (where, seconds) in enumerate(finished)),
+        failures=tuple(Failure(request(9), "error", "no", 0.1, origin=where) for where in (OLD, NEW)),
     )
     assert count_machine_runs(history) == (
         MachineRuns(NEW, num_evaluations=2, num_failures=1, mean_seconds=3.0),

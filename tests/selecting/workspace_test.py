@@ -42,29 +42,15 @@ def test_results_of_somebody_else_are_not_overwritten(tmp_path: Path, name: str)
 
 
 def test_csv_has_the_columns_and_every_metric(tmp_path: Path) -> None:
-    seeds = {"split_seed": 1, "random_seed": 2, "numpy_seed": 3, "pytorch_seed": 4}
     origin = json.dumps(asdict(Origin("node1", gpu="0", job="7", python="3.11", versions={"a": "1", "b": "2"})))
-    rows = [
-        {
-            "candidate": "a",
-            "replicate": 0,
-            "status": "finished",
-            "score": 0.1 + 0.2,
-            "metrics": '{"x": 1}',
-            **seeds,
-            "origin": origin,
-        },
-        {"candidate": "b", "replicate": 0, "status": "failed", "error": 'said "no", twice', **seeds},
-    ]
-    write_csv(rows, tmp_path / "e.csv")
-    with (tmp_path / "e.csv").open(newline="") as file:
-        read = list(csv.DictReader(file))
-    assert float(read[0]["score"]) == 0.1 + 0.2
-    assert (read[0]["metric:x"], read[1]["metric:x"], read[1]["score"]) == ("1", "", "")
-    assert read[1]["error"] == 'said "no", twice'
-    assert list(read[0])[:4] == ["candidate", "replicate", "status", "score"]
-    where = ("host", "gpu", "job", "python", "versions")
-    assert [read[0][name] for name in where] == ["node1", "0", "7", "3.11", "a 1, b 2"] and read[1]["host"] == ""
+    finished = {"candidate": "a", "status": "finished", "score": 0.1 + 0.2, "metrics": '{"x": 1}', "origin": origin}
+    failed = {"candidate": "b", "status": "failed", "error": 'said "no", twice'}
+    write_csv([{"replicate": 0, **row} for row in (finished, failed)], tmp_path / "e.csv")
+    a, b = csv.DictReader((tmp_path / "e.csv").read_text().splitlines())
+    assert (float(a["score"]), a["metric:x"]) == (0.1 + 0.2, "1")
+    assert (b["score"], b["metric:x"], b["host"], b["error"]) == ("", "", "", 'said "no", twice')
+    assert list(a)[:4] == ["candidate", "replicate", "status", "score"]
+    assert [a[name] for name in ("host", "gpu", "job", "python", "versions")] == ["node1", "0", "7", "3.11", "a 1, b 2"]
 
 
 def test_csv_has_no_formula_and_no_half_of_a_character(tmp_path: Path) -> None:

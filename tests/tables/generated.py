@@ -147,13 +147,9 @@ def searched_rates(rng: Generator, effect: float) -> Table:
 MIXED: Mapping[str, Callable[[Generator, float], Table]] = {
     "data sets": mixture("dataset", ("sst2", "cola"), num_seeds=3),
     "data sets by number": mixture("dataset_id", (31, 37, 54), num_seeds=2, is_seeded=True),
-    "languages": mixture("lang", ("de", "fr", "zh"), num_seeds=3, is_seeded=True),
-    "missing cells": mixture("benchmark", ("sst2", "rte", "cola", "mnli"), num_seeds=3, missing=0.3),
     "learning rates": mixture("lr", (0.1, 0.01, 0.001), num_seeds=3),
     "one run of each learning rate": mixture("lr", (1e-5, 2e-5, 3e-5, 5e-5), num_seeds=1),
-    "dropouts": mixture("dropout", (0.15, 0.25, 0.35), num_seeds=1, is_seeded=True),
     "thresholds": mixture("threshold", tuple(k / 20 for k in range(1, 12)), num_seeds=1),
-    "configs": mixture("config", ("small.yaml", "large.yaml"), num_seeds=3, is_seeded=True),
     "crashed settings": mixture("momentum", (0.85, 0.95), num_seeds=4, missing=0.2),
     "a random search": searched_rates,
 }

@@ -76,7 +76,6 @@ def test_two_readers_that_read_the_same_labels_may_read_other_texts(reviews: Pat
     [
         ({"skip": 4}, {}, None, r"groups or labels \(54 and 72 instances\).*--splits official"),
         ({}, {"label": "good"}, "none", r"groups or labels \(72 and 72 instances\)"),
-        ({"copies": 2}, {}, "id", r"\(144 and 72 instances\)"),
         ({"max_instances": 0}, {}, "id", r"\(0 and 72 instances\)"),
     ],
 )

@@ -106,11 +106,6 @@ def test_equal_systems_are_equal_even_where_nothing_varies(rows: Any, average: s
     assert np.isfinite(posterior.interval(0.95)).all()
 
 
-def test_all_right_against_all_wrong() -> None:
-    posterior = PairedMeasure().posterior(counted({"w": [[0, 9, 9, 9]] * 20, "r": [[9, 0, 0, 9]] * 20}))
-    assert_allclose(posterior.prob_best(), [0, 1], atol=1e-6)
-
-
 def test_probabilities_are_calibrated_among_systems_drawn_from_a_wide_prior() -> None:
     """P(best) of the winner after 30 documents, of 150 pairs: its mean is the share of right winners."""
     rng, belief = np.random.default_rng(8), PairedMeasure(average="macro")

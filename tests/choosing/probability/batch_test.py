@@ -6,7 +6,6 @@ from numpy.testing import assert_array_equal
 from scipy import stats
 
 from fiesta_allennlp.choosing.probability.batch import (
-    FLOOR_UNITS,
     Batch,
     Ends,
     Rules,
@@ -119,11 +118,3 @@ def test_the_power_to_decide() -> None:
     power = predictive_power(np.array([0.0]), np.array([2.0]), np.array([10]), np.array([30]), 0.95)
     assert power[0] == pytest.approx(2 * stats.norm.sf(1.6448536 * np.sqrt(0.5 / 1.5)))
     assert predictive_power(np.array([1.0]), np.array([0.0]), np.array([10]), np.array([30]), 0.95)[0] == 1
-
-
-def test_a_selection_in_which_nothing_varies_ends_without_a_winner() -> None:
-    equal_runs = np.broadcast_to(np.array([[[0.7], [0.6]]]), (1, 2, LIMIT))
-    for scores, num_units in ((equal_runs, 3), (equal_runs + np.linspace(0, 1, LIMIT), FLOOR_UNITS)):
-        ends = select(scores)
-        assert not ends.is_named[0]
-        assert_array_equal(ends.num_runs, [[num_units, num_units]])

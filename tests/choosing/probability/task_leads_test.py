@@ -83,7 +83,7 @@ def select(scores: np.ndarray, num_tasks: int, **options: Any) -> Ends:
 
 def test_a_selection_over_tasks_is_that_of_the_formulas() -> None:
     """Two candidates on two tasks: the ends of a loop that computes each lead for itself."""
-    scores = draw(20, np.array([[0.5, 0.6], [0.0, 0.3]]), (1.0, 0.5))
+    scores = draw(8, np.array([[0.5, 0.6], [0.0, 0.3]]), (1.0, 0.5))
     ends = select(scores, 2, gives_up=False)
     for place, table in enumerate(scores):
         units = np.full((2, 2), 3)
