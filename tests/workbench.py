@@ -2,9 +2,7 @@
 
 import json
 import logging
-import tempfile
-from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Dict, Iterable, Iterator, Mapping
 
 import pytest
 import torch
@@ -12,10 +10,6 @@ from allennlp.common import Params
 from allennlp.common.testing import ModelTestCase
 from allennlp.data import Batch, DatasetReader, Instance, TensorDict, Vocabulary
 from allennlp.models import Model
-from hypothesis import given, settings
-from hypothesis import strategies as some
-
-from fiesta_allennlp.core.errors import DataError
 
 
 class Workbench:
@@ -64,28 +58,3 @@ class ModelTraining(ModelTestCase):
         path = self.directory / "config.json"
         path.write_text(json.dumps(config))
         return str(path)
-
-
-def read_damaged(path: Path, put: Sequence[bytes], read: Callable[[Path], None]) -> Callable[[], None]:
-    """A test that a file with anything changed is read, or refused with its name: bytes of a good file are cut out, put
-    in or overwritten, anywhere. Some of what is put in is `put`."""
-
-    @settings(max_examples=50, deadline=None)
-    @given(data=some.data())
-    def check(data: some.DataObject) -> None:
-        content = path.read_bytes()
-        for _ in range(data.draw(some.integers(1, 3))):
-            start = data.draw(some.integers(0, len(content)))
-            end = start + data.draw(some.sampled_from([0, 1, 2, 30, len(content)]))
-            new = data.draw(some.one_of(some.binary(max_size=4), some.sampled_from(list(put))))
-            content = content[:start] + new + content[end:]
-        with tempfile.TemporaryDirectory() as scratch:
-            changed = Path(scratch) / f"changed{path.suffix}"
-            changed.write_bytes(content)
-            try:
-                return read(changed)
-            except DataError as error:
-                message = str(error)
-            assert str(changed) in message
-
-    return check

@@ -106,7 +106,6 @@ def test_the_meant_metric_is_the_most_similar_one_or_the_only_one(tmp_path: Path
         ({"test_accuracy": 0.9, "loss": 1}, "test_accuracy"),
         ({"f1": 0.9}, "f1"),
         ({"f1": 0.9, "loss": 1}, "NAME"),
-        ({}, "NAME"),
     ):
         write_json_file(tmp_path / RUN_FILE, {"metrics": reported})
         assert ProgramRun({}, "test/accuracy").remedy(tmp_path).split() == ["--metric", name]

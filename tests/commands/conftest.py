@@ -116,13 +116,6 @@ def scores_by_seed(seed: int, num_runs: int) -> Set[Tuple[str, str, str]]:
     return wanted
 
 
-def kinds_of_failures(run: Path) -> List[str]:
-    """The kinds of all failures of a selection in which no candidate failed for good."""
-    history = history_of(run)
-    assert not history.withdrawn
-    return [failure.kind for failure in history.failures]
-
-
 @dataclass(frozen=True)
 class Selections:
     """Selections of candidates by accuracy in one directory. Each method returns what the command wrote."""

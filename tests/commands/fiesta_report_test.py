@@ -4,9 +4,6 @@ import pytest
 
 from tests.commands.conftest import Call
 from tests.score_tables import write_split_table
-from tests.selections import write_selection
-
-SCORES = {"able": [0.8, 0.85, 0.9], "baker": [0.7, 0.65, 0.6]}
 
 
 @pytest.fixture
@@ -15,18 +12,11 @@ def call(capsys: pytest.CaptureFixture) -> Call:
 
 
 @pytest.mark.usefixtures("undrawn")
-def test_a_report_stands_beside_the_selection(run: Path, call: Call) -> None:
-    write_selection(run, SCORES).close()
-    text = call.done(run)
-    assert "Interrupted after 6 runs of 2 candidates" in text
-    assert str(run / "report" / "report.html") in text
-
-
-@pytest.mark.usefixtures("undrawn")
 def test_every_option_has_its_effect(tmp_path: Path, call: Call) -> None:
     out = tmp_path / "out"
-    table = write_split_table(tmp_path / "scores.csv", {**SCORES, "charlie": [0.1, 0.2, 0.3]}, 2)
-    call.done(table, "--output", out, "--belief", "student_t")
+    scores = {"able": [0.8, 0.85, 0.9], "baker": [0.7, 0.65, 0.6], "charlie": [0.1, 0.2, 0.3]}
+    table = write_split_table(tmp_path / "scores.csv", scores, 2)
+    assert str(out / "report.html") in call.done(table, "--output", out, "--belief", "student_t")
     assert {line.split(",")[1] for line in (out / "scores.csv").read_text().splitlines()[1:]} == {"0", "1"}
     assert "able is better than charlie" in call.done(table, "--compare", "able", "charlie", "--output", out)
     assert "baker" not in (out / "table.csv").read_text()

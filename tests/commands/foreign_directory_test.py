@@ -32,17 +32,13 @@ def foreign(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-@pytest.fixture(params=["report", "status", "plan"])
-def read(request: pytest.FixtureRequest, call: Call, undrawn: None) -> Call:
-    return call.command(request.param)
-
-
-@pytest.mark.parametrize("where", ["belief", "stop of the strategy"])
-def test_a_command_that_reads_calls_nothing_that_a_store_names(read: Call, foreign: Path, where: str) -> None:
+@pytest.mark.parametrize("name", ["report", "status", "plan"])
+def test_a_command_that_reads_calls_nothing_that_a_store_names(name: str, call: Call, foreign: Path) -> None:
     marker = foreign.with_name("it-ran")
     evil = {"type": "subprocess.Popen", "args": ["touch", str(marker)]}
-    attack(foreign, **({"belief": evil} if where == "belief" else {"strategy": {"type": "top_two", "stop": evil}}))
-    assert "'subprocess.Popen'" in read.refused(foreign)
+    for settings in ({"belief": evil}, {"belief": None, "strategy": {"type": "top_two", "stop": evil}}):
+        attack(foreign, **settings)
+        assert "'subprocess.Popen'" in call.command(name).refused(foreign)
     assert not marker.exists()
 
 

@@ -61,27 +61,17 @@ def test_what_can_be_mended_is_a_fiesta_error(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_replay_is_a_typed_result(capfd: Any) -> None:
-    scores = {"<a>": [0.1] * 4, "b": np.full(4, 0.3, dtype=np.float32), "c": (0.2,) * 4}
-    options = {"strategy": "non_adaptive_fb", "budget": 6, "batch_size": 4, "repetitions": 5}
-    result = replay(split_rows(scores, 2), **options)
-    assert capfd.readouterr() == ("", "")
-    outlook = result.default
-    assert (outlook.repetitions, result.best, outlook.correct, outlook.wrong) == (5, "b", 1.0, 0.0)
-    assert (outlook.runs.min, outlook.runs.max, outlook.runs.mean, outlook.mean_rounds) == (6, 6, 6.0, 2)
-    assert [(c.name, c.recommended) for c in result.candidates] == [("<a>", 0), ("b", 1), ("c", 0)]
-    assert "5 simulated selections of non_adaptive_fb" in repr(result)
-
-
-def test_a_replay_takes_files_rows_lists_and_sources(tmp_path: Path) -> None:
-    scores = {"a": [0.1, 0.2, 0.3], "b": [0.6, 0.7, 0.8]}
+def test_a_replay_of_files_rows_lists_and_sources_is_a_typed_result(tmp_path: Path, capfd: Any) -> None:
+    scores = {"<a>": (0.1, 0.2, 0.3), "b": np.array([0.6, 0.7, 0.8], dtype=np.float32)}
     file = write_split_table(tmp_path / "scores.csv", scores)
     options: Dict[str, Any] = {"strategy": "non_adaptive_fb", "repetitions": 3, "seed": 1}
     first, *others = (replay(given, budget=4, **options) for given in (file, str(file), split_rows(scores)))
+    assert capfd.readouterr() == ("", "") and "3 simulated selections of non_adaptive_fb" in repr(first)
     assert all((other.candidates, other.default) == (first.candidates, first.default) for other in others)
+    assert (first.best, first.default.correct, first.default.runs.mean, first.default.mean_rounds) == ("b", 1.0, 4, 4)
     lists = replay(scores, budget=4, **options)
     assert (lists.best, lists.settings.splits) == ("b", "official"), "lists say nothing about splits"
-    assert replay(file, budget=4, where={"candidate": ["a", "b"]}, **options).default == first.default
+    assert replay(file, budget=4, where={"candidate": ["<a>", "b"]}, **options).default == first.default
     assert replay(NOISY, budget=8, **options).best == "best"
 
 

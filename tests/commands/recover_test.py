@@ -18,7 +18,7 @@ from fiesta_allennlp.core.records import Failure, Outcome
 from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.reports.progress import LiveTable
 from fiesta_allennlp.selecting.store import RunStore, open_for_reading
-from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, kinds_of_failures, scores_by_seed
+from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, history_of, scores_by_seed
 from tests.commands.fiesta_select_test import start
 from tests.conftest import until
 from tests.run_files import entry_of, num_finished, scores_of, summary_of
@@ -219,5 +219,6 @@ def test_data_that_are_away_for_a_moment_cost_no_candidate(
     monkeypatch.setattr(LiveTable, "on_outcome", on_outcome)
     selections.begin(*EQUALLY, "--seed", 5, "--budget", 6, "--workers", 2)
     assert scores_of(selections.run) == scores_by_seed(5, 6)
-    kinds = kinds_of_failures(selections.run)
-    assert set(kinds) == {"machine"} and len(kinds) >= 7
+    history = history_of(selections.run)
+    assert {failure.kind for failure in history.failures} == {"machine"} and len(history.failures) >= 7
+    assert not history.withdrawn

@@ -30,7 +30,6 @@ CONFIG = '{"model": {"type": "a", "sizes": [1], "inner": {"x": 1}}, "trainer": {
         ("{ model+: { inner+: { y: 2 } } }", "model", {"type": "a", "sizes": [1], "inner": {"x": 1, "y": 2}}),
         ("{ 'model.inner'+: { y: 2 }, model+: {} }", "model", {"type": "a", "sizes": [1], "inner": {"x": 1, "y": 2}}),
         ("local y = 2; { 'model.sizes'+: [y] }", "model", {"type": "a", "sizes": [1, 2], "inner": {"x": 1}}),
-        ("{ model: { y: 1 + 1 } }", "model", {"y": 2}),
         ("{ trainer+: { lr: 2 }, 'trainer.optimizer'+: 'x' }", "trainer", {"optimizer": "x", "lr": 2}),
     ],
 )

@@ -15,7 +15,6 @@ from fiesta_allennlp.models.tagged_columns import (
     spans_of,
     tags_of,
 )
-from tests.workbench import read_damaged
 
 SMALL = Path(__file__).parents[1] / "fixtures" / "tagging" / "small.conll"
 
@@ -121,14 +120,6 @@ def test_published_counts(shared_data):
     tags = Counter(tag[0] for instance in instances for tag in instance["tags"].labels)
     assert (len(instances), sum(tags.values()), tags["B"]) == (3394, 62730, 1975)
     assert len(set(documents(instances))) == 3291
-
-
-def read_words(path):
-    for instance in TaggedColumnsReader(encoding="IOB1").read(path):
-        assert all(word and " " not in word for word in instance["metadata"]["words"])
-
-
-test_a_file_with_anything_changed_is_read_or_refused = read_damaged(SMALL, [b"\n", b" ", b"I-", b"\t\r"], read_words)
 
 
 ONE_SENTENCE = {

@@ -104,13 +104,8 @@ def test_a_package_that_the_store_names_is_not_imported(tmp_path: Path, monkeypa
     assert type(read_directory(tmp_path / "run").belief).__name__ == "OfAUser"
 
 
-def test_what_is_no_selection_or_has_not_begun_is_refused(tmp_path: Path) -> None:
+def test_a_selection_that_has_not_begun_is_refused(tmp_path: Path) -> None:
     store = RunStore(RunDirectory(tmp_path / "new"), create=True)
     with pytest.raises(StoreError, match="has not begun"):
         read_directory(tmp_path / "new")
     store.close()
-    with pytest.raises(StoreError, match="'store.sqlite' is missing"):
-        read_directory(tmp_path)
-    RunDirectory(tmp_path).store.write_bytes(b"no database" * 100)
-    with pytest.raises(StoreError, match="store.sqlite cannot be read as a store"):
-        read_directory(tmp_path)

@@ -18,12 +18,12 @@ from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError, FiestaError, StoreError
-from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Origin, Outcome, Request
+from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, Origin, Outcome, Request
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.running.executor import Evaluator, Executor
 from fiesta_allennlp.selecting.failures import RETRY_PAUSES, Retries
-from fiesta_allennlp.selecting.loop import Listener, SelectionLoop
+from fiesta_allennlp.selecting.loop import SelectionLoop
 from fiesta_allennlp.selecting.store import RunStore
 
 MEANS = {"a": 0.60, "b": 0.64, "c": 0.55}
@@ -94,11 +94,6 @@ def fails(kind: str, *names: str, tries: float = math.inf) -> Callable[[Request,
     )
 
 
-class Quiet(Listener):
-    def on_state(self, history: History, decision: Decision) -> None:
-        assert len(history.evaluations) + len(history.pending) <= 200
-
-
 @dataclass
 class Run:
     """One directory in which a selection is run, and run again."""
@@ -114,7 +109,7 @@ class Run:
         """Run it on an executor, which is `Inline` with these options unless it is given."""
         store = RunStore(self.directory, create=not resume)
         store.put_candidates([Candidate(name, name, {}, {}) for name in MEANS])
-        self.executor, self.listener = executor or Inline(**inline), Quiet()
+        self.executor = executor or Inline(**inline)
         try:
             self.decision = SelectionLoop(
                 strategy=build(Strategy, {"belief": {"type": "student_t"}, **self.params}),
@@ -122,7 +117,7 @@ class Run:
                 executor=self.executor,
                 store=store,
                 directory=self.directory,
-                listeners=[self.listener],
+                listeners=[],
                 seed=self.seed,
                 max_failures=self.max_failures,
                 max_hours=self.max_hours,

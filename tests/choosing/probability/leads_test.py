@@ -164,18 +164,6 @@ def test_the_expected_loss_is_an_integral() -> None:
         assert result.expected_losses()[0, rival] == pytest.approx(loss, rel=1e-6)
 
 
-def test_every_selection_of_a_batch_is_computed_alone() -> None:
-    rng = np.random.default_rng(4)
-    numbers = np.where(rng.random((30, 4, 12)) < 0.3, NONE, tables(rng, (30, 4, 12)))
-    numbers[:, :, 0] = 0.1 * np.arange(4)
-    batch = compute_leads(numbers)
-    for index, table in enumerate(numbers):
-        alone = compute_leads(table[None])
-        assert alone.leader[0] == batch.leader[index]
-        for name in ("difference", "variance", "df"):
-            assert_allclose(getattr(alone, name)[0], getattr(batch, name)[index], rtol=1e-9, atol=1e-12)
-
-
 @pytest.mark.parametrize("gaps", [0.0, 0.4])
 def test_equal_candidates_differ_as_rarely_as_the_level_says(gaps: float) -> None:
     """With gaps at random, the t-test of a fixed pair of equal candidates keeps its level."""

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from fiesta_allennlp.choosing.probability.batch import Batch, Ends, Rules, allowed_error
-from fiesta_allennlp.choosing.probability.leads import Leads, PooledNoise, prob_best_from_tails
+from fiesta_allennlp.choosing.probability.leads import Leads, PooledNoise
 from fiesta_allennlp.choosing.probability.task_leads import (
     TaskModel,
     choose_task,
@@ -110,12 +110,3 @@ def test_candidates_whose_averages_are_equal_are_told_apart_as_rarely_as_on_one_
     assert select(draw(200, apart, (1.0, 1.0)), 2).is_named.mean() <= select(draw(200, same, (1.0,)), 1).is_named.mean()
     wrong = select(draw(400, np.array([[0.6, 0.0, 0.3], [0.0, 0.0, 0.0]]), (1.0, 1.0, 1.0)), 3)
     assert (wrong.leader[wrong.is_named] == 1).mean() < 0.05
-
-
-def test_the_leader_without_a_task_is_that_of_the_others() -> None:
-    numbers = [np.array([[[3.0, 3.2, 3.1], [0.0, 0.1, 0.3]]]), np.array([[[0.0, 0.3, 0.1], [1.0, 1.1, 1.3]]])]
-    leaders = [TaskModel.from_numbers(tasks).find_leader()[0] for tasks in (numbers, numbers[1:])]
-    assert leaders == [0, 1]
-    alone = TaskModel.from_numbers(numbers[:1])
-    leads = alone.leads(alone.find_leader())
-    assert prob_best_from_tails(leads.tails()) == pytest.approx(prob_best_from_tails(compute_leads(numbers[0]).tails()))

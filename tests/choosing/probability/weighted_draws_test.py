@@ -10,7 +10,6 @@ from fiesta_allennlp.choosing.probability.weighted_draws import (
     WeightedRateDraws,
     empirical_distribution,
     prob_best,
-    sample,
 )
 from fiesta_allennlp.core.errors import ConfigError
 
@@ -30,16 +29,6 @@ def test_two_quantities_worked_by_hand() -> None:
         assert_allclose(prob_best([of_beta(3, 2)] * number), 1 / number, atol=1e-9)
     with pytest.raises(ConfigError, match="margin"):
         prob_best([of_beta(1, 1)] * 2, -0.1)
-
-
-def test_many_quantities_agree_with_draws() -> None:
-    many = [of_beta(20 + i, 20) for i in range(20)]
-    draws = sample(many, 100000, np.random.default_rng(3))
-    assert draws.shape == (100000, 20)
-    wins = np.bincount(draws.argmax(axis=1), minlength=20) / len(draws)
-    assert_allclose(prob_best(many), wins, atol=0.005)
-    within = (draws >= draws.max(axis=1, keepdims=True) - 0.05).mean(axis=0)
-    assert_allclose(prob_best(many, 0.05), within, atol=0.006)
 
 
 def test_a_marginal_has_the_quantiles_and_weights_of_its_draws() -> None:
