@@ -206,31 +206,21 @@ def draw_continuation(
         candidates: the indices of the candidates to return; all by default.
     """
     chosen: Any = slice(None) if candidates is None else candidates
-    noise = model.residuals[0] - model.is_there[0] * _unit_effects(model)
+    known_effects = model.unit_weights[0, 0] * model.residuals[0].sum(axis=0)
+    noise = model.residuals[0] - model.is_there[0] * known_effects
     squares = (noise**2 / (1 - model.unit_weights[0])).sum(axis=1)
     df = PRIOR_DF + model.num_units[0] - 1
     noise_sds = np.sqrt((PRIOR_DF * model.noise.variance[0] + squares) / rng.chisquare(df, size=(size, len(df))))
     spread = rng.normal(size=noise_sds.shape) @ np.linalg.cholesky(model.covariance[0]).T
     means = (model.means[0] + noise_sds * spread)[:, chosen]
     units = next_units(model.is_there[0, chosen] > 0, length, shares_units=shares_units)
-    effects = _draw_unit_effects(model, size, int(units.max(initial=-1)) + 1, rng)
+    variance, share = model.noise.variance[0], model.noise.unit_share[0]
+    num_new = max(0, int(units.max(initial=-1)) + 1 - len(known_effects))  # units that the model does not know
+    variances = np.append(variance * model.unit_weights[0, 0], np.full(num_new, variance * share / (1 - share)))
+    location = np.append(known_effects, np.zeros(num_new))
+    effects = location + np.sqrt(variances) * rng.normal(size=(size, len(location)))
     new_noise = rng.normal(size=(size, *units.shape)) * noise_sds[:, chosen, None]
     return Continuation(means, means[:, :, None] + effects[:, units] + new_noise, units)
-
-
-def _draw_unit_effects(model: TwoWayModel, size: int, num_units: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw the effects of the first units, of which the model knows some. Shape: `(size, num_units)`."""
-    variance, share = model.noise.variance[0], model.noise.unit_share[0]
-    location = np.zeros(max(num_units, model.is_there.shape[2]))
-    scale = np.full(len(location), np.sqrt(variance * share / (1 - share)))
-    num_known = model.is_there.shape[2]
-    location[:num_known], scale[:num_known] = _unit_effects(model), np.sqrt(variance * model.unit_weights[0, 0])
-    return np.asarray(location + scale * rng.normal(size=(size, len(location))))
-
-
-def _unit_effects(model: TwoWayModel) -> np.ndarray:
-    """The expected effects of units. Shape: `(num_units,)`."""
-    return np.asarray(model.unit_weights[0, 0] * model.residuals[0].sum(axis=0))
 
 
 def next_units(has_number: np.ndarray, length: int, *, shares_units: bool) -> np.ndarray:

@@ -195,11 +195,9 @@ def fill_options(params: Dict[str, Any], values: Mapping[str, Any], option_name:
     """Fill given options into the config of their owner, which the option `option_name` gave. Refuse an entry that
     differs."""
     for name, value in values.items():
-        if value is not None:
-            if name in params and params[name] != value:
-                given = f"{options.flag(name)} {value}"
-                raise ConfigError(f"{given} contradicts '{name}': {params[name]} in {option_name}.")
-            params[name] = value
+        if value is not None and params.setdefault(name, value) != value:
+            given = f"{options.flag(name)} {value}"
+            raise ConfigError(f"{given} contradicts '{name}': {params[name]} in {option_name}.")
 
 
 def merge_settings(*layers: Mapping[str, Any], settings_class: Type[ChoiceSettings]) -> Dict[str, Any]:

@@ -137,8 +137,7 @@ class Distributions(ReportFigure):
         set_score_axis(axes, f"{result.scored} {result.metric_text}".lstrip(), scores, wide_intervals)
         notes = []
         for row, candidate in enumerate(candidates):
-            heights = row + 0.22 * spread_points(len(candidate.scores)) * (len(candidate.scores) > 2)
-            draw_points(axes, candidate.scores, heights, colour=colour_of(report, candidate.name))
+            draw_points(axes, candidate.scores, row, colour=colour_of(report, candidate.name))
             if candidate.num_evaluations > 1:
                 axes.plot([candidate.median] * 2, [row - 0.28, row + 0.28], color="black", linewidth=1)
                 draw_mean(axes, candidate.mean, candidate.interval, row)
@@ -179,9 +178,7 @@ class Differences(ReportFigure):
             axes.axvspan(-result.margin, result.margin, color="0.85", zorder=0)
             marks.append(legend_mark(f"margin {result.margin:g}", "s", color="0.85", markersize=8))
         for row, comparison in enumerate(comparisons):
-            num_pairs, colour = comparison.num_pairs, colour_of(report, comparison.second)
-            heights = row + 0.22 * spread_points(num_pairs) * (num_pairs > 2)  # a band tells equal ones apart
-            draw_points(axes, comparison.paired_differences, heights, colour=colour)
+            draw_points(axes, comparison.paired_differences, row, colour=colour_of(report, comparison.second))
             draw_mean(axes, means[row], intervals[row], row)
         notes = [f"{c.num_ahead} of {c.num_pairs}" if c.num_pairs else "unpaired" for c in comparisons]
         columns: Dict[str, Any] = {"notes": notes, "heading": "splits ahead"} if paired_differences else {}
@@ -305,12 +302,10 @@ def set_score_axis(axes: Axes, label: str, values: Iterable[float], intervals: I
     axes.xaxis.set_major_locator(MaxNLocator(nbins=3))
 
 
-def spread_points(num_points: int) -> np.ndarray:
-    """Return steps to the side, from -1 to 1, that keep neighbouring points apart. Shape: `(number,)`."""
-    return (np.arange(num_points) * 0.6180339887 % 1) * 2 - 1
-
-
-def draw_points(axes: Axes, values: Sequence[float], heights: np.ndarray, *, colour: str) -> None:
+def draw_points(axes: Axes, values: Sequence[float], row: int, *, colour: str) -> None:
+    """Draw the points of a row. More than two make a band, in which neighbouring and equal ones stay apart."""
+    sides = (np.arange(len(values)) * 0.6180339887 % 1) * 2 - 1  # from -1 to 1
+    heights = row + 0.22 * sides * (len(values) > 2)
     size = 3.0 if len(values) <= 150 else 1.8
     axes.plot(values, heights, "o", color=colour, markersize=size, alpha=0.7, markeredgewidth=0, zorder=1.5)
 

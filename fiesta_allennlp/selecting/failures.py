@@ -154,8 +154,6 @@ class ScoreThreshold:
         """Return the history with the runs that missed the score as failures."""
         outcomes = [self.to_outcome(run) for run in history.evaluations]
         failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
-        if not failures:
-            return history
         evaluations = tuple(outcome for outcome in outcomes if isinstance(outcome, Evaluation))
         return replace(history, evaluations=evaluations, failures=(*history.failures, *failures))
 
