@@ -10,6 +10,7 @@ import sys
 import traceback
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Iterator, NoReturn, Optional, Sequence
 
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, did_you_mean, join_some, received_signals
@@ -137,8 +138,7 @@ class CommandParser(Parser):
         rare_names = {*command.rare_modes, *(name for name, option in self._declared.items() if option.is_rare)}
         rare_options = [action for action in self._actions if action.dest in rare_names]
         if rare_options:
-            help = f"show this and the other {len(rare_options)} options"
-            self.add_argument(HELP_ALL, action="help", help=help)
+            self.add_argument(HELP_ALL, action="help", help=f"show all options ({len(rare_options)} more)")
         for action in [] if shows_all else rare_options:
             action.help = argparse.SUPPRESS
 
@@ -180,6 +180,12 @@ def decision_status(result: "Result", args: argparse.Namespace) -> int:
     if result.gate is not None:
         return {"worse": EXIT_WORSE, "open": EXIT_OPEN}.get(result.verdict, 0)
     return EXIT_OPEN if args.require_decision and not result.decided else 0
+
+
+def check_output(path: Optional[Path]) -> None:
+    """Refuse a file in a directory that does not exist, before the work."""
+    if path is not None and not path.parent.is_dir():
+        raise ConfigError(f"--output {path}: the directory {path.parent} does not exist.")
 
 
 def print_read_back(*tables: "RunTable") -> None:

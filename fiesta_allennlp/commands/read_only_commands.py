@@ -88,13 +88,14 @@ class SimulationCommand(ChoiceCommand):
         parser.add_argument("--output", type=Path, metavar="FILE.json", help="write the result to this file")
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
-        if args.output is not None and not args.output.parent.is_dir():
-            raise ConfigError(f"--output {args.output}: the directory {args.output.parent} does not exist.")
+        command.check_output(args.output)
         from fiesta_allennlp.reports.coming_runs import simulate
         from fiesta_allennlp.selecting.results.candidate_table import show
 
         result = simulate(self.build_settings(args), console)
-        command.print_read_back(*filter(None, [result.source.read_back]))
+        if (table := result.source.read_back) is not None:
+            command.print_read_back(table)
+            table.refuse_overwriting(*filter(None, [args.output]))
         console.print(*show(result))
         if args.output is not None:
             from fiesta_allennlp.core.files import write_json_file
@@ -151,6 +152,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0, 1 if too many runs failed, or 3 without a decision with `--require-decision`."""
         settings = self.build_settings(args)
+        command.check_output(args.output)
         from fiesta_allennlp.reports.coming_runs import next_runs_data
         from fiesta_allennlp.selecting.results.candidate_table import show
         from fiesta_allennlp.tables.next_runs import next_runs
@@ -158,6 +160,7 @@ the selection is decided. Make these runs yourself and add a row for each. The c
         answer = next_runs(settings)
         command.print_read_back(answer.table)
         if args.output is not None:
+            answer.table.refuse_overwriting(args.output)
             answer.table.write(args.output)
         if args.format == "json":
             console.print(json.dumps(next_runs_data(answer), indent=2, default=asdict))

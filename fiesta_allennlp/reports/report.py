@@ -92,6 +92,8 @@ def write_report(report: Report, directory: Path) -> None:
 
     texts = {"table.tex": render_latex, "table.csv": render_candidates, "scores.csv": render_scores}
     pictures: Dict[str, Any] = {}
+    if table := (report.whole or report).read_back:
+        table.refuse_overwriting(*(directory / name for name in texts))
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name, render in texts.items():
@@ -117,12 +119,13 @@ def render_candidates(report: Report) -> str:
 
 def render_scores(report: Report) -> str:
     """Return every score as a table that `fiesta replay` reads."""
+    first = 1 if report.result.on_official_splits else 0  # which have no column of splits
     rows = [
-        (candidate.name, *run, report.result.metric)
+        (candidate.name, *run[first:], report.result.metric)
         for candidate in report.result.candidates
         for run in zip(candidate.split_seeds, candidate.replicates, candidate.scores, strict=True)
     ]
-    return _render_csv([("candidate", "split", "seed", "score", "metric"), *rows])
+    return _render_csv([("candidate", *("split", "seed", "score")[first:], "metric"), *rows])
 
 
 def _render_csv(rows: Iterable[Iterable[Any]]) -> str:

@@ -10,14 +10,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from fiesta_allennlp.core.errors import DataError, join_some
+from fiesta_allennlp.core.errors import ConfigError, DataError, join_some
 from fiesta_allennlp.core.files import atomic_replacement, shorten, to_csv_cell
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.tables.columns import NAMES
 from fiesta_allennlp.tables.corrections import shown_cell
-from fiesta_allennlp.tables.table_files import STANDARD_INPUT_NAME, Record, cell_number
+from fiesta_allennlp.tables.table_files import Record, cell_number
 
 Outcome = Union[float, str, None]
 """A score, the reason for which a run has none, or None for a run that has not finished."""
@@ -64,6 +64,7 @@ class RunTable:
 
     Attributes:
         rows: the runs.
+        files: the files that were read, without the standard input.
         runs: the number of scores of each candidate.
         lowest, highest: the range of the scores; None without any.
         columns: the columns of each role, joined with `+`; empty for a role without any.
@@ -81,6 +82,7 @@ class RunTable:
     """
 
     rows: Sequence[RunRow] = field(repr=False)
+    files: Tuple[str, ...] = field(repr=False)
     name: str
     runs: Mapping[str, int]
     metric: Metric
@@ -104,7 +106,7 @@ class RunTable:
     @property
     def data(self) -> Dict[str, Any]:
         """The facts as plain data for JSON."""
-        facts = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "rows"}
+        facts = {each.name: getattr(self, each.name) for each in fields(self) if each.repr}
         return {**facts, "metric": self.metric.option_text, "are_splits_assumed": self.are_splits_assumed}
 
     @property
@@ -155,11 +157,6 @@ class RunTable:
         return tuple(self.runs)
 
     @property
-    def files(self) -> Tuple[str, ...]:
-        """The files with runs, without the standard input."""
-        return tuple(dict.fromkeys(row.record.file for row in self.rows if row.record.file != STANDARD_INPUT_NAME))
-
-    @property
     def is_paired(self) -> bool:
         """Whether runs with equal splits are compared."""
         return self.has_splits and not self.are_splits_independent
@@ -183,6 +180,13 @@ class RunTable:
             if row.is_scored and number is not None:
                 numbers[row.candidate].append(number)
         return {name: fmean(own) for name, own in numbers.items()}
+
+    def refuse_overwriting(self, *paths: Path) -> None:
+        """Refuse to write over a file of the table, which may have other rows and columns than what was read."""
+        sources = {Path(file).resolve() for file in self.files}
+        for path in paths:
+            if path.resolve() in sources:
+                raise ConfigError(f"{path} is a file of the table and would be overwritten. Choose another --output.")
 
     def refuse_tasks(self, command: str, remedy: str) -> None:
         """Refuse a table of several tasks for a command that compares candidates on one."""

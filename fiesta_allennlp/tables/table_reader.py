@@ -60,7 +60,8 @@ def read_run_table(path: Path, settings: Any, content: table_files.Content = Non
     """
     paths = [str(path), *settings.files]
     try:
-        roles = Roles(table_files.read_records(paths, content, settings), settings)
+        records = table_files.read_records(paths, content, settings)
+        roles = Roles(records, settings)
         all_rows = _read_rows(roles, settings)
         rows = _scale_rows(identify_runs(all_rows, roles, settings), settings.scale) if all_rows else []
         metric = _determine_metric(rows, roles, settings, str(path))
@@ -69,7 +70,8 @@ def read_run_table(path: Path, settings: Any, content: table_files.Content = Non
     name = join_some(
         [table_files.STANDARD_INPUT_NAME if path == table_files.STANDARD_INPUT else path for path in paths]
     )
-    return _make_table(name, all_rows, rows, roles, metric, settings.splits)
+    files = tuple(dict.fromkeys(record.file for record in records if record.file != table_files.STANDARD_INPUT_NAME))
+    return _make_table(name, files, all_rows, rows, roles, metric, settings.splits)
 
 
 def read_brought_runs(
@@ -94,7 +96,8 @@ def read_brought_runs(
         request = replace(run.request, replicate=replicate, split_seed=split_seed)
         outcomes.append(replace(run, request=request, origin=Origin(file=path.name), seconds=0.0))
     digest = file_digest(path) if content is None else ""
-    return BroughtRuns(path.name, digest, table.has_splits, tuple(outcomes)), table
+    metric_text = next((row.metric for row in table.rows if row.metric), "")
+    return BroughtRuns(path.name, digest, table.has_splits, metric_text, tuple(outcomes)), table
 
 
 def _read_rows(roles: Roles, settings: Any) -> List[RunRow]:
@@ -202,7 +205,13 @@ def _determine_metric(rows: Sequence[RunRow], roles: Roles, settings: Any, path:
 
 
 def _make_table(
-    name: str, all_rows: Sequence[RunRow], rows: Sequence[RunRow], roles: Roles, metric: Metric, splits: Optional[str]
+    name: str,
+    files: Tuple[str, ...],
+    all_rows: Sequence[RunRow],
+    rows: Sequence[RunRow],
+    roles: Roles,
+    metric: Metric,
+    splits: Optional[str],
 ) -> RunTable:
     """Return the table of these rows, which are runs, with the facts about them, and about all its rows."""
     scored = [row for row in rows if row.is_scored]
@@ -217,6 +226,7 @@ def _make_table(
     columns = {role: roles.score_text if role == "score" else roles.option_text(role) for role in COLUMNS}
     return RunTable(
         rows,
+        files,
         name=name,
         runs={row.candidate: len(by_candidate.get(row.candidate, ())) for row in rows},
         metric=metric,

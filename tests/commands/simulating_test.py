@@ -103,6 +103,17 @@ def test_the_output_of_any_table_needs_no_options(tmp_path: Path, monkeypatch: p
     assert "--minimise --output runs.csv --format json" in text, "every command keeps what was typed"
 
 
+def test_no_output_overwrites_a_file_of_the_table(tmp_path: Path, call: Call) -> None:
+    rows = ["candidate,task,seed,score", *(f"{name},{task},{k},0.{k}1" for name in "ab" for task in "xy" for k in "12")]
+    (tmp_path / "scores.csv").write_text(text := "\n".join(rows))
+    for name in ("next", "plan", "report"):
+        output = tmp_path if name == "report" else tmp_path / "scores.csv"
+        said = call.command(name).refused(tmp_path / "scores.csv", "--where", "task=x", "--output", output)
+        assert "scores.csv is a file of the table and would be overwritten" in said
+    assert (tmp_path / "scores.csv").read_text() == text
+    assert "does not exist" in call.command("next").refused(tmp_path / "scores.csv", "--output", "absent/runs.csv")
+
+
 def test_the_status_of_a_gate_is_that_of_the_verdict(tmp_path: Path, call: Call) -> None:
     statuses = []
     for mean in (0.91, 0.8995, 0.88, 0.8955):
