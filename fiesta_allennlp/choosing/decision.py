@@ -39,12 +39,13 @@ class GateVerdict:
 class GateDecision:
     """The verdicts about all candidates except the baseline `against`; none while starting runs are missing.
 
-    `max_drop` is the drop that is allowed, in units of the score.
+    `max_drop` is the drop that is allowed, in units of the score. `unjudged` candidates have left with too few scores.
     """
 
     against: str
     max_drop: float
     verdicts: Tuple[GateVerdict, ...] = ()
+    unjudged: Tuple[str, ...] = ()
 
     @property
     def open(self) -> Tuple[str, ...]:
@@ -54,7 +55,7 @@ class GateDecision:
     @property
     def verdict(self) -> str:
         """The verdict about all of them: `worse` if one is, or else `open` if one is, `better` if all are."""
-        words = {each.verdict for each in self.verdicts} or {"open"}
+        words = {each.verdict for each in self.verdicts}.union(["open"] if self.unjudged or not self.verdicts else [])
         return next(word for word in ("worse", "open", "no worse", "better") if word in words)
 
 

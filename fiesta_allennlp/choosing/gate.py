@@ -7,9 +7,9 @@ import numpy as np
 
 from fiesta_allennlp.choosing.decision import Decision, GateDecision, GateVerdict
 from fiesta_allennlp.choosing.probability.leads import Leads
-from fiesta_allennlp.choosing.strategy import Strategy, analyse
+from fiesta_allennlp.choosing.strategy import Strategy, analyse, with_everybody
 from fiesta_allennlp.choosing.thompson import TopTwo, choose_names
-from fiesta_allennlp.core.errors import ConfigError, did_you_mean
+from fiesta_allennlp.core.errors import ConfigError, did_you_mean, join_some
 from fiesta_allennlp.core.records import History
 
 OPEN, BETTER, NO_WORSE, WORSE = "open", "better", "no worse", "worse"
@@ -37,7 +37,7 @@ class Gate(TopTwo):
 
     Of those about which the verdict is open, the next run goes to the one with the greatest chance of error for each of
     its units, or to the baseline if that has fewer. The looks, their floor, and when to give up are those of the
-    stopping rule.
+    stopping rule. A candidate that left is judged by its scores.
 
     Args:
         strategy: the settings of the selection.
@@ -56,7 +56,8 @@ class Gate(TopTwo):
         self, strategy: Strategy, candidates: Sequence[str], *, against: str, max_drop: Optional[float]
     ) -> None:
         if against not in candidates:
-            raise ConfigError(f"--against: unknown candidate '{against}'.{did_you_mean(against, candidates)}")
+            hint = did_you_mean(against, candidates) or f" Candidates: {join_some(candidates)}."
+            raise ConfigError(f"--against: unknown candidate '{against}'.{hint}")
         if max_drop is None:
             raise ConfigError("--against needs --max-drop, the drop that is allowed, in units of the score.")
         if not isinstance(strategy, TopTwo) or strategy.rules(1, 1) is None or strategy.parsed_margin.size:
@@ -74,8 +75,11 @@ class Gate(TopTwo):
 
     def _complete(self, history: History, decision: Decision) -> Decision:
         may_judge = decision.posterior is not None and self.may_stop(history, decision)
-        verdicts = tuple(self._judge(history, decision.posterior)) if may_judge else ()
-        return replace(decision, gate=GateDecision(self.against, self.max_drop, verdicts))
+        everybody = with_everybody(history, self.belief)
+        posterior = decision.posterior if everybody is history else self.belief.posterior(everybody)
+        verdicts = tuple(self._judge(everybody, posterior)) if may_judge else ()
+        unjudged = tuple(name for name in history.candidates if name in everybody.withdrawn)
+        return replace(decision, gate=GateDecision(self.against, self.max_drop, verdicts, unjudged))
 
     def _judge(self, history: History, posterior: Any) -> Iterator[GateVerdict]:
         leads, names = posterior.leads_of(history.active.index(self.against)), history.active
@@ -88,11 +92,16 @@ class Gate(TopTwo):
                 yield GateVerdict(name, *own)
 
     def _missing_runs(self, history: History, decision: Decision) -> Optional[Tuple[str, ...]]:
-        return () if decision.gate and decision.gate.verdicts and not decision.gate.open else None
+        verdicts = decision.gate.verdicts if decision.gate else ()
+        return () if verdicts and not self._find_open(history, decision) else None
+
+    def _find_open(self, history: History, decision: Decision) -> List[str]:
+        """Return the candidates that take part, and about which the verdict is open."""
+        return [name for name in (decision.gate.open if decision.gate else ()) if name in history.active]
 
     def _is_hopeless(self, history: History, decision: Decision, room: int) -> bool:
         """Return whether the runs that are left are too few to decide about any candidate that is open."""
-        names = decision.gate.open if decision.gate else ()
+        names = self._find_open(history, decision)
         pairs = [replace(decision, best=self.against, rival=name, margin=-self.max_drop) for name in names]
         return all(super(Gate, self)._is_hopeless(history, pair, room) for pair in pairs)
 

@@ -215,6 +215,12 @@ def have_finished(history: History, names: Sequence[str], min_runs: int) -> bool
     return all(part.num_finished(name) >= min_runs for part in history.by_task.values() for name in names)
 
 
+def with_everybody(history: History, belief: Belief) -> History:
+    """Return the history with those candidates active that left, but have enough scores to be compared."""
+    left = [name for name in history.withdrawn if have_finished(history, [name], belief.min_evaluations)]
+    return replace(history, withdrawn=history.withdrawn.difference(left)) if left else history
+
+
 def fill_evenly(num_runs_by_name: Mapping[str, int], *, target_runs: int, slots: float = math.inf) -> List[str]:
     """Return at most `slots` names, the one with the fewest runs first, until each has `target_runs`.
     `num_runs_by_name` are the runs of each so far."""
@@ -282,7 +288,8 @@ def build_strategy(
     try:
         strategy = build(Strategy, params)
     except ConfigError as error:
-        raise ConfigError(f"--strategy {params['type']} with --belief {params['belief']['type']}: {error}") from error
+        parts = [f"--{name} {params[name]['type']}" for name in ("belief", "stop") if name in params]
+        raise ConfigError(f"--strategy {params['type']} with {' and '.join(parts)}: {error}") from error
     with translated_option_errors(choice):
         strategy.check(names)
     if strategy.belief.needs_counts and (minimise or not has_counts):

@@ -10,7 +10,7 @@ import numpy as np
 from fiesta_allennlp.candidates.points import Point, trials_of
 from fiesta_allennlp.choosing import Strategy, t_tests
 from fiesta_allennlp.choosing.beliefs import Belief
-from fiesta_allennlp.choosing.strategy import analyse
+from fiesta_allennlp.choosing.strategy import analyse, with_everybody
 from fiesta_allennlp.confirming.confirmation import Confirmation
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import Candidate, History
@@ -21,7 +21,6 @@ from fiesta_allennlp.selecting.provenance import BROUGHT_CAUTION
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.candidate_table import Printable, TerminalLines, candidate_table, show
 from fiesta_allennlp.selecting.results.result import Result
-from fiesta_allennlp.selecting.results.verdict import with_everybody
 from fiesta_allennlp.selecting.store import Meta
 
 if TYPE_CHECKING:
@@ -180,10 +179,9 @@ class Report(Printable):
 
     @cached_property
     def notes(self) -> Tuple[str, ...]:
-        changes = () if self.meta is None else words.changes_in_words(self.meta.changes, self.result.words)
         shares_splits = any(len(set(c.split_seeds)) < len(c.split_seeds) for c in self.result.compared)
         lines = () if self.read_back is None else self.read_back.lines
-        notes = (*changes, *lines)
+        notes = (*words.changes_in_words(self.meta, self.result.words), *lines)
         if self.result.num_brought:
             notes = (*notes, f"Runs marked as brought were made before the selection began. {BROUGHT_CAUTION}")
         return (*notes, SHARED_SPLITS_NOTE) if shares_splits else notes

@@ -155,6 +155,8 @@ def _prepare_strategy(settings: NextSettings, table: RunTable, history: History)
     check_tasks(settings, strategy, history)
     if settings.against is not None:
         strategy = Gate(strategy, names, against=settings.against, max_drop=settings.max_drop)
+    elif settings.max_drop is not None:
+        raise ConfigError("--max-drop needs --against, the baseline that it is a drop from.")
     strategy.without_further_runs(settings.done, history)
     return strategy
 

@@ -135,3 +135,18 @@ def test_the_step_of_the_workflow_passes(tmp_path: Path) -> None:
     done = subprocess.run(["bash", "-e", "-c", step], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0 and "pr is no worse than main" in done.stdout, done.stdout + done.stderr
     assert len((tmp_path / "scores.csv").read_text().splitlines()) > 6
+
+
+def test_a_candidate_that_failed_is_judged_by_its_scores_or_stays_open() -> None:
+    failed = [{"candidate": "pr", "seed": 100 + seed, "score": "failed"} for seed in range(3)]
+    rows = make_rows({"main": 0.9, "good": 0.91})
+    answer = next_runs([*rows, *make_rows({"pr": 0.88}), *failed], against="main", max_drop=DROP)
+    assert answer.verdict == "worse" and answer.runs == () and "pr is worse than main" in repr(answer)
+    answer = next_runs([*rows, *failed], against="main", max_drop=DROP)
+    assert answer.verdict == "open" and answer.runs == ()
+    assert "Open: pr left with too few scores to be judged." in repr(answer) and "Stop: open." in repr(answer)
+
+
+def test_a_drop_without_a_baseline_is_refused() -> None:
+    with pytest.raises(ConfigError, match="--max-drop needs --against"):
+        next_runs(make_rows({"main": 0.9, "pr": 0.88}), max_drop=DROP)

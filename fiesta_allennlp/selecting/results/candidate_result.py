@@ -1,4 +1,5 @@
-"""A candidate in numbers: an entry of `candidates` in `selection.json`. And by how much it leads another one."""
+"""A candidate in numbers: an entry of `candidates` in `selection.json`; by how much it leads another one; and which of
+its runs lie so far below the others that they have probably failed."""
 
 from collections import Counter
 from dataclasses import dataclass

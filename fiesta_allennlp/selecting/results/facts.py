@@ -262,6 +262,8 @@ def _describe_gate(result: Any) -> Iterator[str]:
             "open": f"Open: {name} is worse than {main} {chance}. After these runs, {decides} or more decides.",
         }
         yield texts[each.verdict]
+    if result.gate and result.gate.unjudged:
+        yield f"Open: {join_some(result.gate.unjudged)} left with too few scores to be judged."
 
 
 def describe_errors(result: Any) -> Iterator[str]:

@@ -2,18 +2,19 @@
 standing on each task."""
 
 from bisect import bisect_right
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import combinations
 from textwrap import wrap
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
+from fiesta_allennlp.choosing.beliefs.belief import Posterior
 from fiesta_allennlp.choosing.beliefs.student_t import ModeratedT, ModeratedTPosterior
 from fiesta_allennlp.choosing.decision import DECIDED_REASONS, ClassErrors, Decision
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
 from fiesta_allennlp.choosing.probability.task_leads import TaskModel
 from fiesta_allennlp.choosing.stopping_rules import EarlyLooks
-from fiesta_allennlp.choosing.strategy import Margin, Strategy, analyse, have_finished
+from fiesta_allennlp.choosing.strategy import Margin, Strategy, analyse, with_everybody
 from fiesta_allennlp.choosing.thompson import TopTwo
 from fiesta_allennlp.core.choice_settings import CONFIDENCE
 from fiesta_allennlp.core.errors import ConfigError, join_some
@@ -49,10 +50,14 @@ def judge(history: History, decision: Decision, strategy: Strategy, *, allowed: 
     decision = replace(decision, questions=tuple(find_questions(history, allowed)))
     if decision.best is None or decision.posterior is None or decision.gate is not None:
         return _with_reason(decision)
-    target, compared = strategy.confidence or CONFIDENCE, with_everybody(history, strategy.belief)
+    target, belief = strategy.confidence or CONFIDENCE, strategy.belief
+    if type(belief) is ModeratedT:  # its noise is that of all, so a single run can be compared
+        belief = copy(belief)
+        belief.min_evaluations = 1
+    compared = with_everybody(history, belief)
     names, left = history.active, [name for name in compared.active if name in history.withdrawn]
     if left:
-        whole, names = analyse(compared, strategy.belief, margin=Margin(decision.margin)), compared.active
+        whole, names = analyse(compared, belief, margin=Margin(decision.margin)), compared.active
         of_everybody = {key: getattr(whole, key) for key in ("prob_best", "prob_within_margin", "posterior")}
         decision = replace(decision, compared=names, **of_everybody)
     assert decision.posterior is not None and decision.best is not None
@@ -70,12 +75,6 @@ def _with_reason(decision: Decision) -> Decision:
     """Return the decision, which names no winner while something else is open."""
     reason = "questions" if decision.questions else "unresolved" if decision.unresolved else decision.stopped_by
     return replace(decision, stopped_by=reason) if decision.stopped_by in DECIDED_REASONS else decision
-
-
-def with_everybody(history: History, belief: Belief) -> History:
-    """Return the history with those candidates active that left, but have enough scores to be compared."""
-    left = [name for name in history.withdrawn if have_finished(history, [name], belief.min_evaluations)]
-    return replace(history, withdrawn=history.withdrawn.difference(left)) if left else history
 
 
 def smallest_set(prob_best: Mapping[str, float], target: float) -> Tuple[str, ...]:

@@ -57,6 +57,12 @@ def test_a_worse_candidate_that_left_is_compared_and_changes_nothing() -> None:
     assert sentence(made).startswith("b is the best with probability ") and "svm" not in sentence(made)
 
 
+@pytest.mark.parametrize(("score", "verdict"), [(0.95, "open"), (0.5, "best")])
+def test_a_candidate_that_left_after_one_run_is_compared_by_it(score: float, verdict: str) -> None:
+    made = result_of({"a": BAD, "b": GOOD, "svm": [score]}, withdrawn=frozenset({"svm"}))
+    assert (made.verdict, made.unresolved) == (verdict, ("svm",) if verdict == "open" else ())
+
+
 def test_a_candidate_that_left_without_scores_is_named_in_the_sentence() -> None:
     failures = tuple(Failure(request("svm", replicate), "error", "no memory") for replicate in range(3))
     scores = {"a": BAD, "b": GOOD, "svm": []}
