@@ -124,6 +124,8 @@ class TrainingSelection(SelectionFamily):
             self.preparations = preparations
             built_active = {name: preparations[name] for name in active}
             self.settings = preparation.resolve_metric(settings, active, built_active, console)
+            if self.brought is not None:
+                self.brought.check_metric(self.settings.scored_by)
             yield
 
     # What the store keeps.

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shlex
 import subprocess
 from collections import Counter
@@ -18,6 +19,7 @@ from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Seq
 
 from fiesta_allennlp.core.errors import ConfigError, StoreError, join_some
 from fiesta_allennlp.core.files import file_digest
+from fiesta_allennlp.core.metrics import UNNAMED, Metric, error_word
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Origin, Outcome
 from fiesta_allennlp.core.texts import count_text
 
@@ -130,13 +132,15 @@ class BroughtRuns:
     """The finished and failed runs of a table of scores, in its order.
 
     Their requests have negative replicates and split seeds, so that they differ from all runs of the selection. Runs
-    with equal split seeds share a split of their own; unless the table `has_splits`, each has one. `left_out` are the
-    candidates of the table that the selection does not have.
+    with equal split seeds share a split of their own; unless the table `has_splits`, each has one. `metric` is what the
+    table calls the metric, with its sign, or empty. `left_out` are the candidates of the table that the selection does
+    not have.
     """
 
     file: str
     digest: str
     has_splits: bool
+    metric: str
     outcomes: Tuple[Outcome, ...]
     left_out: Tuple[str, ...] = ()
 
@@ -160,6 +164,17 @@ class BroughtRuns:
             outcomes=tuple(replace(o, metric=metric) if isinstance(o, Evaluation) else o for o in outcomes),
             left_out=tuple(name for name in own_names if name not in names),
         )
+
+    def check_metric(self, metric: Metric) -> None:
+        """Refuse scores of another metric than that of the selection, or of the other direction. A name without a sign
+        has the usual direction, and only its last part counts, as in `metrics.f1`."""
+        own = Metric(self.metric.lstrip("+-"), self.metric[:1] == "-" or error_word(self.metric) is not None)
+        own_name, name = (re.split(r"[./]", each.name)[-1] for each in (own, metric))
+        if self.metric not in ("", UNNAMED.name) and (own_name, own.minimise) != (name, metric.minimise):
+            raise ConfigError(
+                f"--scores {self.file}: the metric of the table is {own.display_name}, but that of the selection is "
+                f"{metric.display_name}. Correct the column metric, or use --metric={own.option_text}."
+            )
 
     @property
     def facts(self) -> Dict[str, Any]:

@@ -44,6 +44,14 @@ def test_a_selection_begins_with_runs_of_a_table_and_goes_on_without_it(selectio
     assert any("brought" in note for note in made.notes)
 
 
+@pytest.mark.parametrize("metric", ["'-accuracy", "f1", "'-val_loss"])
+def test_scores_of_another_metric_are_refused(selections: Selections, table: Path, metric: str) -> None:
+    header, *rows = table.read_text().splitlines()
+    table.write_text("\n".join([f"{header},metric", *(f"{row},{metric}" for row in rows)]))
+    said = "old.csv: the metric of the table is " + metric.strip("'-")
+    selections.refused(*selections.typed("--scores", table, *OFFICIAL), said=said)
+
+
 def test_on_random_splits_the_runs_pair_among_themselves(selections: Selections, table: Path) -> None:
     selections.refused(*selections.typed("--scores", table), said="which runs share a split")
     assert not selections.run.exists()
