@@ -8,6 +8,7 @@ from abc import abstractmethod
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from itertools import combinations
+from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Type
 
@@ -59,8 +60,9 @@ def is_number(value: Any) -> bool:
 
 
 def to_plain_metrics(metrics: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return the metrics with Python's numbers instead of scalars of numpy or torch."""
-    return {name: value.item() if getattr(value, "shape", None) == () else value for name, value in metrics.items()}
+    """Return the metrics with Python's numbers instead of those of other libraries, such as scalars of torch."""
+    scalars = {name: value.item() if getattr(value, "shape", None) == () else value for name, value in metrics.items()}
+    return {name: float(v) if isinstance(v, Real) and not isinstance(v, int) else v for name, v in scalars.items()}
 
 
 @dataclass(frozen=True)

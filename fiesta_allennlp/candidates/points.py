@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.candidates.programs.program_run import PLACEHOLDER_PATTERN
 from fiesta_allennlp.core.errors import ConfigError, describe_as_sentence, join_some
@@ -167,15 +167,15 @@ def is_command(text: str) -> bool:
 
 def parse_candidates(texts: Sequence[str], points: Any = None) -> List[CandidateSpec]:
     """Read candidates that are typed as `SOURCE` or `NAME=SOURCE`; each point of the template makes one. The template
-    is the only config, or without a config the only command. `points` is a JSONL file, a list of points, or None or
-    `none` for none."""
+    is the only one without a name, or the only command. `points` is a JSONL file, a list of points, or None or `none`
+    for none."""
     template = None if points in (None, "none") else _find_template(texts)
     specs: List[CandidateSpec] = []
     for text in texts:
-        name, source = split_name(text)
+        name, source = _split_candidate(text)
         if text == template:
             specs += [_spec_at(text, point) for point in read_points(points)]
-        elif is_command(text) and (name is None or len(name.split()) != 1):
+        elif is_command(text) and name is None:
             raise ConfigError(f"the command '{text}' needs a name without spaces in front, as in 'NAME=COMMAND'.")
         else:
             path, command = (Path(), source) if is_command(source) else (Path(source), "")
@@ -183,25 +183,29 @@ def parse_candidates(texts: Sequence[str], points: Any = None) -> List[Candidate
     return specs
 
 
+def _split_candidate(text: str) -> Tuple[Optional[str], str]:
+    """Split `NAME=SOURCE`. In a command, what comes before an equals sign is a name only if it is one word."""
+    name, source = split_name(text)
+    return (None, text) if name is not None and is_command(text) and len(name.split()) != 1 else (name, source)
+
+
 def _find_template(texts: Sequence[str]) -> str:
-    candidates = [text for text in texts if not is_command(text)]
-    if not candidates and len(texts) == 1:
+    if len(texts) == 1 and is_command(texts[0]):
         return texts[0]
-    unnamed_configs = list(dict.fromkeys(text for text in candidates if split_name(text)[0] is None))
-    if len(unnamed_configs) != 1:
+    unnamed = list(dict.fromkeys(text for text in texts if _split_candidate(text)[0] is None))
+    if len(unnamed) != 1:
         raise ConfigError(
-            f"--points needs exactly one config without a name, the template, but got "
-            f"{join_some(unnamed_configs) or 'none'}. To include a config unchanged, name it: NAME=CONFIG.jsonnet."
+            "--points and --study need exactly one candidate without a name, the template, but got "
+            f"{join_some(unnamed) or 'none'}. To include another one unchanged, name it: NAME=CONFIG.jsonnet."
         )
-    return unnamed_configs[0]
+    return unnamed[0]
 
 
 def _spec_at(template: str, point: Point) -> CandidateSpec:
     """Return the candidate that a template is at a point. A command uses every value as a placeholder."""
     if not is_command(template):
         return CandidateSpec(Path(template), point)
-    name, source = split_name(template)
-    command = source if name is not None and len(name.split()) == 1 else template
+    _, command = _split_candidate(template)
     texts = {key: shlex.quote(_to_text(value)) for key, value in point.values.items()}
     for key in sorted(texts.keys() - {match[2] for match in PLACEHOLDER_PATTERN.finditer(command)}):
         raise ConfigError(f"the command '{command}' does not use {{{key}}}. Add it, or remove '{key}'.")

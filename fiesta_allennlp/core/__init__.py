@@ -1,1 +1,1 @@
-"""Records, options, errors, files, seeds, texts."""
+"""Records, options, errors, files, the lock, seeds."""

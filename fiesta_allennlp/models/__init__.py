@@ -1,4 +1,4 @@
-"""The models and readers of two example tasks, target-dependent sentiment (TDSA) and tagging, for AllenNLP.
+"""TDSA models and taggers for AllenNLP.
 
 Importing this room registers what configs can name, and only `plugin` imports it.
 """

@@ -122,7 +122,7 @@ def check_width(width: int, **encoders: Any) -> None:
 
 @Predictor.register("tdsa")
 class TdsaPredictor(Predictor):
-    """Predicts the polarity towards a target, with any model of `fiesta_allennlp.models.tdsa`.
+    """Predicts the polarity towards a target, with any model of `fiesta_allennlp.models.tdsa_models`.
 
     The input is `{"text": ..., "target": ..., "from": ..., "to": ...}`. The offsets are optional if the target occurs
     once.

@@ -75,8 +75,8 @@ def compose_appendix(report: Report) -> Iterator[str]:
         method = f"Every {result.words.model} began with {starts}; {method}{end}"
     yield f"{method}."
     if report.meta is not None:
-        unchanged = ("The options that decide were set before the selection began.",)
-        yield from changes_in_words(report.meta.changes, result.words) or unchanged
+        unchanged = ["The options that decide were set before the selection began."]
+        yield from [*changes_in_words(report.meta, result.words)] or unchanged
     yield from filter(None, [min_score_in_words(result)])
     if report.comparisons and report.is_selection:
         yield "The interval takes the number of runs as fixed, and ignores how the scores chose them."
@@ -125,6 +125,7 @@ def _limits(report: Report) -> Iterator[str]:
     """Name the models that were left out, the runs that were made before, and the bias and the measured error of the
     outcome."""
     result = report.result
+    yield from changes_in_words(report.meta, result.words)
     for candidate in result.ranked:
         if candidate.withdrawn:
             yield f"{candidate.name} {'was removed by us' if candidate.removed else 'dropped out'}."

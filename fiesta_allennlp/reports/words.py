@@ -3,18 +3,21 @@
 import json
 import re
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Collection, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.choosing.beliefs import Belief
 from fiesta_allennlp.choosing.forecast import TimeForecast
 from fiesta_allennlp.core.errors import MAX_SHOWN, escape_invisible, join_some
 from fiesta_allennlp.core.options import flag
 from fiesta_allennlp.core.texts import chance_text, count_text, duration_text, names_text, number_text, probability_text
+from fiesta_allennlp.selecting.provenance import changed_code
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, missed_text
 from fiesta_allennlp.selecting.results.candidate_table import TerminalLines, candidate_table, show
 from fiesta_allennlp.selecting.results.facts import NOTES, STATE, fact_sentences
 from fiesta_allennlp.selecting.results.result import Result, Words
+from fiesta_allennlp.selecting.store import Meta
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -189,13 +192,15 @@ def single_runs_in_words(result: Result) -> str:
     )
 
 
-def changes_in_words(changes: Sequence[Mapping[str, Any]], words: Words) -> Tuple[str, ...]:
-    """Describe the changes of options that choose runs or stop the selection."""
-    return tuple(
-        f"{flag(change['option'])} was changed from {_option_text(change, 'before')} to {_option_text(change, 'now')} "
-        f"after {change['num_done']} {words.evaluation_noun(change['num_done'])}."
-        for change in changes
-    )
+def changes_in_words(meta: Optional[Meta], words: Words) -> Iterator[str]:
+    """Describe the changes of options that choose runs or stop the selection, and of code, between its sessions."""
+    for change in meta.changes if meta is not None else ():
+        after = f"after {change['num_done']} {words.evaluation_noun(change['num_done'])}"
+        values = f"from {_option_text(change, 'before')} to {_option_text(change, 'now')}"
+        yield f"{flag(change['option'])} was changed {values} {after}."
+    sessions = () if meta is None else meta.environments
+    if names := {name for pair in pairwise(sessions) for name in changed_code(pair[:1], pair[1])}:
+        yield f"The code of {join_some(sorted(names))} was changed between runs."
 
 
 def _option_text(change: Mapping[str, Any], key: str) -> str:

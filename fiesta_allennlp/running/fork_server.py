@@ -106,18 +106,19 @@ class ProcessCall(Future[Any]):
 
     def _wait_for_end(self, reader: Connection, timeout: Optional[float]) -> None:
         is_result, value = False, None
-        is_in_time = bool(connection.wait([reader, self.process.sentinel], timeout))
-        with reader, suppress(EOFError, OSError):
-            if is_in_time and reader.poll():
-                is_result, value = reader.recv()
-        end_process(self.process)
+        with reader:
+            is_in_time = bool(connection.wait([reader, self.process.sentinel], timeout))
+            with suppress(EOFError, OSError):
+                if is_in_time and reader.poll():
+                    is_result, value = reader.recv()
+            end_process(self.process)
         with process_table_lock:
             self.process.join(timeout=STOP_TIMEOUT_SECONDS)
         if is_result:
             self.set_result(value)
         else:
-            died = ProcessDied(self.process.exitcode) if is_in_time else TimeoutError()
-            self.set_exception(died if value is None else value)
+            no_answer = ProcessDied(self.process.exitcode) if is_in_time else TimeoutError()
+            self.set_exception(no_answer if value is None else value)
 
 
 def end_process(process: Any) -> None:

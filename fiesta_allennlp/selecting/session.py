@@ -15,7 +15,7 @@ from fiesta_allennlp.core import files, seeding, texts
 from fiesta_allennlp.core.choice_settings import SelectionSettings
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
-from fiesta_allennlp.core.options import changed_options, settings_to_json
+from fiesta_allennlp.core.options import changed_options, flag, settings_to_json
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.selecting import objections, provenance, workspace
 from fiesta_allennlp.selecting.loop import Display, Listener, SelectionLoop
@@ -199,6 +199,10 @@ class _Session:
                 for name, new_value in selection.settings.decision_options().items()
                 if old_values[name] != new_value
             ]
+        if changes:
+            options = texts.names_text([flag(change["option"]) for change in changes])
+            caution = "A choice that the scores suggested voids the target"
+            self.console.print(f"Note: {options} changed, as every report will state. {caution}.")
         return self._run(selection, store, changes=changes)
 
     def _merge_settings(self, new_settings: Mapping[str, Any], meta: Meta, *, is_scored: bool) -> SelectionSettings:

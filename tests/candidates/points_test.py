@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
@@ -239,3 +240,8 @@ def test_parameters_are_variables_overrides_or_placeholders(template: str) -> No
     assert candidates["trial-2"].config["command"] == ["python", "-c", "pass", "--lr=2 0", "{{lr}}", "{seed}"]
     with pytest.raises(ConfigError, match="does not use {decay}"):
         load_candidates(settings, trials=unread)
+    template, baseline = "python -c pass --lr={lr} {seed}", "base=python -c pass --lr=1 {seed}"
+    settings = Settings(candidates=(template, baseline), metric="f1", splits="official", points=[{"lr": 2}])
+    assert list(load_candidates(settings)) == ["lr=2", "base"]
+    with pytest.raises(ConfigError, match="--points and --study need exactly one candidate without a name"):
+        load_candidates(replace(settings, candidates=(baseline, baseline.replace("base", "again"))))

@@ -45,7 +45,8 @@ def test_a_removed_candidate_is_refused_then_withdrawn_then_taken_back(selection
     assert "Add --recover" in selections.refused(*candidates, "--allow", "removed")
     selections.refused(*given, "--recover", said="candidate 'blind'.*--allow removed")
 
-    assert "removed: blind: " in selections.resume(*given, "--allow", "removed", "--budget", 9)
+    output = selections.resume(*given, "--allow", "removed", "--budget", 9)
+    assert "removed: blind: " in output and "Note: --budget changed, as every report will state." in output
     blind = entry_of(run, "blind")
     assert (blind["state"], blind["num_evaluations"]) == ("removed", 2) and blind["prob_best"] < 0.01
     assert {row for row in scores_of(run) if row[0] == "blind"} == of_blind

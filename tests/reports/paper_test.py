@@ -104,8 +104,10 @@ def test_a_selection_says_what_was_set_beforehand_or_changed(tmp_path: Path) -> 
     assert "The options that decide were set before the selection began." in appendix(report(tmp_path / "run"))
     change = {"option": "margin", "before": 0.0, "now": 0.1, "num_done": 4}
     write_selection(tmp_path / "changed", scores, meta={"changes": [change]}).close()
-    text = appendix(report(tmp_path / "changed"))
-    assert "--margin was changed from 0.0 to 0.1 after 4 runs." in text and "before the selection began" not in text
+    made = report(tmp_path / "changed")
+    told = "--margin was changed from 0.0 to 0.1 after 4 runs."
+    assert told in appendix(made) and told in compose_paragraph(made)
+    assert "before the selection began" not in appendix(made)
 
 
 def test_a_least_score_of_a_report_names_its_runs() -> None:

@@ -93,7 +93,9 @@ def test_the_checklist_has_every_session_and_a_command_to_type(tmp_path: Path) -
     options = {"workers": 2, "executor_option": ("num_threads=2",), "include_package": ("my models",)}
     choice = {"belief": {"type": "student_t"}, "confidence": 0.975}
     write_selection(tmp_path, SCORES, meta=meta, **options, **choice).close()
-    found = dict(build_checklist(report(tmp_path)))
+    made = report(tmp_path)
+    assert made.notes == ("The code of a.py was changed between runs.",)
+    found = dict(build_checklist(made))
     assert found["command to repeat it all"] == (
         'python -m fiesta_allennlp select 0.jsonnet 1.jsonnet 2.jsonnet -s NEW --belief \'{"type": "student_t"}\' '
         "--confidence 0.975 --max-evaluations 200 --workers 2 --executor-option num_threads=2 --metric f1 "
@@ -245,3 +247,4 @@ def test_a_candidate_with_failed_runs_alone_takes_no_part_in_a_table(tmp_path: P
     assert made.result.leading == "b" and made.result.confidence is not None
     assert [c.name for c in made.result.ranked] == ["b", "a", "dead"]
     assert "\ndead,0,0,0,1," in (tmp_path / "out" / "table.csv").read_text(encoding="utf-8")
+    assert report(tmp_path / "out" / "scores.csv").result.on_official_splits, "as the table, which has no splits"

@@ -14,7 +14,7 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import LabelField, MetadataField
 
 from fiesta_allennlp.candidates import pool
-from fiesta_allennlp.candidates.config import READER_KEYS, Config, official_paths, readers_of
+from fiesta_allennlp.candidates.config import READER_KEYS, Config, files_behind, official_paths, readers_of
 from fiesta_allennlp.core import errors
 from fiesta_allennlp.core.files import shorten
 
@@ -181,8 +181,10 @@ def read_pool(
         try:
             sets_by_reader[key] = read_official_sets(reader, {name: paths[name] for name in own_names})
         except FileNotFoundError as error:
-            keys = [f"'{name}_data_path' is {paths[name]}" for name in own_names]
-            raise errors.DataError(f"{error}. Correct the path: {errors.join_some(keys)}.") from error
+            absent = [f"'{name}_data_path' is {paths[name]}" for name in own_names if not files_behind(paths[name])]
+            if not absent:  # a reader may open other files
+                raise
+            raise errors.DataError(f"{errors.join_some(absent)}, which does not exist. Correct the path.") from error
         for instance in chain(*sets_by_reader[key].values()):
             reader.apply_token_indexers(instance)
             instance.count_vocab_items(counts)

@@ -143,7 +143,7 @@ class ProgramCandidate(AnyCandidate):
         for set_name in SET_NAMES:
             path = data.get(set_name)
             is_file = path is None or (isinstance(path, str) and os.path.isfile(path))
-            _check_type(f"data.{set_name}", path, is_file, "the path to a file that exists")
+            _check_type(f"data.{set_name}", path, is_file, "the path to a single file that exists")
         data_format = data.get("format")
         hint = did_you_mean(str(data_format), FORMATS)
         _check_type("data.format", data_format, data_format in FORMATS, f"one of {', '.join(FORMATS)}", hint)
@@ -176,8 +176,8 @@ class ProgramCandidate(AnyCandidate):
         if config.get("data") is not None:
             _check_sets(placeholders, division)
         else:
-            super().check(settings)
             _check_own_splits(placeholders, settings)
+            super().check(settings)
         _check_command_exists(config["command"])
         if placeholders.isdisjoint(("seed", "split_seed")):
             reason = "'command' does not use {seed}, so its runs may all be the same. Pass {seed} to the program"

@@ -28,7 +28,10 @@ OF_THREE, OF_TWO = {"split_ratios": (0.6, 0.2, 0.2)}, {"split_ratios": (0.8, 0.2
         ({"data": "train.jsonl"}, "'data' must be an object"),
         ({"data": {"train": __file__, "format": "jsnl"}}, "'data.format' .*'jsonl'"),
         ({"data": {"test": "a", "format": "csv"}}, "'data.train' is missing"),
-        ({"data": {"train": "absent.csv", "format": "csv"}}, "'data.train' must be .* exists but is \"absent.csv\""),
+        (
+            {"data": {"train": "absent.csv", "format": "csv"}},
+            "'data.train' must be .* single file that exists but is \"absent.csv\"",
+        ),
         ({"data": {"train": __file__, "format": "csv"}}, "'data.validation' or 'data.test', set the sizes"),
         ({"metrics": "metrics.json"}, "'metrics' is .*parallel runs"),
         ({"metrics": "{directry}/m"}, r"'metrics' .*\{directry\}.*'directory'"),
