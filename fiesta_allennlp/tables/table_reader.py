@@ -260,10 +260,12 @@ def _name_notes(by_candidate: Mapping[str, Sequence[RunRow]], roles: Roles) -> I
         if others := find_longer_names(roles.score_text, record.cells):
             others_text = f"{record.place} also has {join_some(others)}"
             yield f"the score is the column of exactly the name {roles.score_text}; {others_text}"
-    for _, group in groupby(sorted(by_candidate, key=comparison_key), comparison_key):  # case, blanks, accents
-        names = [shown_cell(ascii(name)) for name in group]
-        if len(names) > 1:
-            yield f"{join_some(names, ' and ')} are {len(names)} candidates"
+    tasks = {row.task for rows in by_candidate.values() for row in rows}
+    for noun, own in (("candidates", by_candidate), ("tasks", tasks)):
+        for _, group in groupby(sorted(own, key=comparison_key), comparison_key):  # case, blanks, accents
+            names = [shown_cell(ascii(name)) for name in group]
+            if len(names) > 1:
+                yield f"{join_some(names, ' and ')} are {len(names)} {noun}"
 
 
 def _score_notes(scored: Sequence[RunRow], metric: Metric) -> Iterator[str]:

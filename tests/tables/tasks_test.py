@@ -193,3 +193,14 @@ def test_a_candidate_without_further_runs_has_scores_on_every_task() -> None:
     rows = make_rows(MEANS)[:-3]
     with pytest.raises(ConfigError, match=r"'b' has 1 of the 2 scores required for P\(best\) on every task. Add"):
         next_runs(rows, done=["b"])
+
+
+def test_names_that_differ_only_in_case_are_asked_about() -> None:
+    rows = [
+        {"candidate": name, "task": task, "seed": seed, "score": 0.5 + seed / 100 + (name == "b") / 10}
+        for name in ("a", "b", "B")
+        for task in ("iris", "Iris")
+        for seed in range(3)
+    ]
+    notes = next_runs(rows).table.notes
+    assert "'B' and 'b' are 2 candidates" in notes and "'Iris' and 'iris' are 2 tasks" in notes
