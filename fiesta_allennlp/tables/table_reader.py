@@ -260,7 +260,7 @@ def _name_notes(by_candidate: Mapping[str, Sequence[RunRow]], roles: Roles) -> I
         if others := find_longer_names(roles.score_text, record.cells):
             others_text = f"{record.place} also has {join_some(others)}"
             yield f"the score is the column of exactly the name {roles.score_text}; {others_text}"
-    tasks = {row.task for rows in by_candidate.values() for row in rows}
+    tasks = dict.fromkeys(row.task for rows in by_candidate.values() for row in rows)
     for noun, own in (("candidates", by_candidate), ("tasks", tasks)):
         for _, group in groupby(sorted(own, key=comparison_key), comparison_key):  # case, blanks, accents
             names = [shown_cell(ascii(name)) for name in group]

@@ -199,8 +199,8 @@ def test_names_that_differ_only_in_case_are_asked_about() -> None:
     rows = [
         {"candidate": name, "task": task, "seed": seed, "score": 0.5 + seed / 100 + (name == "b") / 10}
         for name in ("a", "b", "B")
-        for task in ("iris", "Iris")
+        for task in ("Iris", "iris")
         for seed in range(3)
     ]
     notes = next_runs(rows).table.notes
-    assert "'B' and 'b' are 2 candidates" in notes and "'Iris' and 'iris' are 2 tasks" in notes
+    assert "'b' and 'B' are 2 candidates" in notes and "'Iris' and 'iris' are 2 tasks" in notes
