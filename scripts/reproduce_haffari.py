@@ -136,14 +136,14 @@ def effect_apart(best: np.ndarray, second: np.ndarray) -> float:
     return float((best.mean() - second.mean()) / math.sqrt(best.var(ddof=1) + second.var(ddof=1)))
 
 
-def fixed_queries(measures: Sequence[float]) -> Iterator[int]:
+def fixed_queries(measures: Sequence[float]) -> Iterator[object]:
     """Yield Baseline2 and BaselineK-1: the documents that a one-sided paired t-test of the best two systems needs
-    (section 4.1), by the F-measures of 100,000 documents of each."""
+    (section 4.1), by the F-measures of 100,000 documents of each; `-` if the second is not below the first."""
     rng = np.random.default_rng(SEED)
     effect = effect_apart(*(f_measures(draw_documents(f, 100_000, rng)) for f in measures[:2]))
     for num_tests in (1, len(measures) - 1):
-        number = TTestPower().solve_power(effect, alpha=ERROR / num_tests, power=POWER, alternative="larger")
-        yield math.ceil(number)
+        options = {"alpha": ERROR / num_tests, "power": POWER, "alternative": "larger"}
+        yield math.ceil(TTestPower().solve_power(effect, **options)) if effect > 0 else "-"
 
 
 def rows(margin: float, systems: int, repetitions: int, look_every: int) -> Iterator[Sequence[object]]:

@@ -170,6 +170,8 @@ def verdict_table(rows: Sequence[EndRow]) -> List[Tuple[str, ...]]:
     table: List[Tuple[str, ...]] = [headings]
     for name in (TUNED, OPENED):
         own = [row for row in rows if row.set == name]
+        if not own:
+            return [headings]
         total, asked = add_up(own, "selections", "asked")
         ends = {verdict: [row for row in own if row.verdict == verdict] for verdict in VERDICTS}
         best, equal, opened = (f"{sum(row.selections for row in group) / total:.3f}" for group in ends.values())

@@ -5,11 +5,11 @@
 
 A problem has 2 to 8 candidates with 10 to 200 scores each. The truth of a problem is the mean of all scores of each
 candidate. The rule was chosen on the 306 problems of the set `tuned`, and nothing on the 179 of `opened`. Every call
-draws a new master seed, prints it, and appends a line for each procedure, problem and class of reported P(best) to the
-set's file in `results`. All procedures of a call have the same draws, except for the paper's, which pairs nothing.
-`--pool` adds up all lines of the rule in `results/final_rule.txt`, good and bad, and writes tables and picture. The
-scores themselves are not part of this project. `--problems` simulates some of the 306 problems more often; these lines
-go into `results/problems_apart.csv`.
+draws a new master seed, prints it, and appends a line for each procedure and problem to the set's file in `results`.
+All procedures of a call have the same draws, except for the paper's, which pairs nothing. `--pool` adds up all lines of
+the rule in `results/final_rule.txt`, good and bad, and writes tables and picture. The scores themselves are not part of
+this project. `--problems` simulates some of the 306 problems more often; these lines go into
+`results/problems_apart.csv`.
 """
 
 import re

@@ -58,6 +58,7 @@ def test_links_anchors_and_commands_of_all_pages_and_the_reference_is_up_to_date
         ("<!-- pairs -->\n| 7 |\n<!-- end -->", ["README.md: not the tables that pairs makes"]),
         ("<!-- paper: default -->\n<!-- end -->", ["README.md: not the tables that reproduce_paper makes"]),
         ("```bash\npython scripts/nothing.py\n```", ["README.md:1: there is no scripts/nothing.py"]),
+        ("<!-- ends: foo -->\n| a |\n<!-- end -->", ["README.md: no script makes the table 'ends: foo'"]),
     ],
 )
 def test_what_is_wrong_is_found(page: Callable[[str], Path], text: str, wrong: List[str]) -> None:

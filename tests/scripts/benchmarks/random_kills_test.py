@@ -43,3 +43,8 @@ def test_what_is_gone_or_has_changed_is_lost(killed: Any, damage: str, num_lost:
         database.execute(damage)
         database.commit()
     assert killed.num_lost() == num_lost
+
+
+def test_a_run_that_was_made_again_is_lost(killed: Any) -> None:
+    next(iter(killed.written)).write_text('{"again": true}')
+    assert killed.num_lost() == 1
