@@ -76,8 +76,7 @@ class Gate(TopTwo):
     def _complete(self, history: History, decision: Decision) -> Decision:
         may_judge = decision.posterior is not None and self.may_stop(history, decision)
         everybody = with_everybody(history, self.belief)
-        posterior = decision.posterior if everybody is history else self.belief.posterior(everybody)
-        verdicts = tuple(self._judge(everybody, posterior)) if may_judge else ()
+        verdicts = tuple(self._judge(everybody, self.belief.posterior(everybody))) if may_judge else ()
         unjudged = tuple(name for name in history.candidates if name in everybody.withdrawn)
         return replace(decision, gate=GateDecision(self.against, self.max_drop, verdicts, unjudged))
 

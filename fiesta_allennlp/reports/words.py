@@ -200,7 +200,7 @@ def changes_in_words(meta: Optional[Meta], words: Words) -> Iterator[str]:
         yield f"{flag(change['option'])} was changed {values} {after}."
     sessions = () if meta is None else meta.environments
     if names := {name for pair in pairwise(sessions) for name in changed_code(pair[:1], pair[1])}:
-        yield f"The code of {join_some(sorted(names))} was changed between runs."
+        yield f"The code of {join_some(sorted(names))} was changed between sessions."
 
 
 def _option_text(change: Mapping[str, Any], key: str) -> str:

@@ -19,7 +19,7 @@ from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Seq
 
 from fiesta_allennlp.core.errors import ConfigError, StoreError, join_some
 from fiesta_allennlp.core.files import file_digest
-from fiesta_allennlp.core.metrics import UNNAMED, Metric, error_word
+from fiesta_allennlp.core.metrics import UNNAMED, Metric
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Origin, Outcome
 from fiesta_allennlp.core.texts import count_text
 
@@ -166,11 +166,12 @@ class BroughtRuns:
         )
 
     def check_metric(self, metric: Metric) -> None:
-        """Refuse scores of another metric than that of the selection, or of the other direction. A name without a sign
-        has the usual direction, and only its last part counts, as in `metrics.f1`."""
-        own = Metric(self.metric.lstrip("+-"), self.metric[:1] == "-" or error_word(self.metric) is not None)
-        own_name, name = (re.split(r"[./]", each.name)[-1] for each in (own, metric))
-        if self.metric not in ("", UNNAMED.name) and (own_name, own.minimise) != (name, metric.minimise):
+        """Refuse scores of another metric than that of the selection, or, if the table has a sign, of the other
+        direction. Of a name such as `metrics.f1`, the last part counts."""
+        own = Metric.parse(self.metric)
+        own_name, name = (re.split(r"[./](?=[A-Za-z])", each.name)[-1] for each in (own, metric))
+        is_other = own_name not in ("", UNNAMED.name, name)
+        if is_other or (self.metric[:1] in ("+", "-") and own.minimise != metric.minimise):
             raise ConfigError(
                 f"--scores {self.file}: the metric of the table is {own.display_name}, but that of the selection is "
                 f"{metric.display_name}. Correct the column metric, or use --metric={own.option_text}."

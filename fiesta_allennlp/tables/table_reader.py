@@ -70,8 +70,10 @@ def read_run_table(path: Path, settings: Any, content: table_files.Content = Non
     name = join_some(
         [table_files.STANDARD_INPUT_NAME if path == table_files.STANDARD_INPUT else path for path in paths]
     )
-    files = tuple(dict.fromkeys(record.file for record in records if record.file != table_files.STANDARD_INPUT_NAME))
-    return _make_table(name, files, all_rows, rows, roles, metric, settings.splits)
+    files = {record.file: None for record in records if record.file != table_files.STANDARD_INPUT_NAME}
+    if settings.scale not in (None, UNSCALED):
+        files[settings.scale.removeprefix(SD_FILE)] = None
+    return _make_table(name, tuple(files), all_rows, rows, roles, metric, settings.splits)
 
 
 def read_brought_runs(

@@ -44,7 +44,14 @@ def test_a_selection_begins_with_runs_of_a_table_and_goes_on_without_it(selectio
     assert any("brought" in note for note in made.notes)
 
 
-@pytest.mark.parametrize("metric", ["'-accuracy", "f1", "'-val_loss"])
+@pytest.mark.parametrize("metric", ["accuracy", "metrics.accuracy", "score"])
+def test_the_same_metric_may_have_a_longer_name_or_none(selections: Selections, table: Path, metric: str) -> None:
+    header, *rows = table.read_text().splitlines()
+    table.write_text("\n".join([f"{header},metric", *(f"{row},{metric}" for row in rows)]))
+    assert "Taken from old.csv: 4 runs" in selections.begin("--scores", table, *OFFICIAL, "--dry-run")
+
+
+@pytest.mark.parametrize("metric", ["'-accuracy", "f1", "'-val_loss", "'-score"])
 def test_scores_of_another_metric_are_refused(selections: Selections, table: Path, metric: str) -> None:
     header, *rows = table.read_text().splitlines()
     table.write_text("\n".join([f"{header},metric", *(f"{row},{metric}" for row in rows)]))

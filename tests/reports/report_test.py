@@ -94,7 +94,7 @@ def test_the_checklist_has_every_session_and_a_command_to_type(tmp_path: Path) -
     choice = {"belief": {"type": "student_t"}, "confidence": 0.975}
     write_selection(tmp_path, SCORES, meta=meta, **options, **choice).close()
     made = report(tmp_path)
-    assert made.notes == ("The code of a.py was changed between runs.",)
+    assert made.notes == ("The code of a.py was changed between sessions.",)
     found = dict(build_checklist(made))
     assert found["command to repeat it all"] == (
         'python -m fiesta_allennlp select 0.jsonnet 1.jsonnet 2.jsonnet -s NEW --belief \'{"type": "student_t"}\' '

@@ -170,3 +170,13 @@ def test_a_complete_table_with_as_many_runs_as_the_limit_goes_on() -> None:
     assert runs(answer)[0][1] == "60", "a new split"
     assert next_runs(rows[:-1]).decision.stopped_by == "max_evaluations", "the last split is not complete"
     assert next_runs(rows, max_evaluations=100).decision.stopped_by == "max_evaluations"
+
+
+def test_a_single_run_of_a_candidate_that_left_leaves_the_noise_of_the_others() -> None:
+    scores = {"a": (0.9, 0.93, 0.92), "b": (0.8, 0.84, 0.81), "c": (0.1, *["failed"] * 3)}
+    rows = [
+        {"candidate": name, "split": split, "seed": split, "score": score}
+        for name, own in scores.items()
+        for split, score in enumerate(own)
+    ]
+    assert next_runs(rows, max_failures=3).result.best == "a"

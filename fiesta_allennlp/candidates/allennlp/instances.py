@@ -181,7 +181,8 @@ def read_pool(
         try:
             sets_by_reader[key] = read_official_sets(reader, {name: paths[name] for name in own_names})
         except FileNotFoundError as error:
-            absent = [f"'{name}_data_path' is {paths[name]}" for name in own_names if not files_behind(paths[name])]
+            local = {name: paths[name] for name in own_names if "://" not in str(paths[name])}
+            absent = [f"'{name}_data_path' is {path}" for name, path in local.items() if not files_behind(path)]
             if not absent:  # a reader may open other files
                 raise
             raise errors.DataError(f"{errors.join_some(absent)}, which does not exist. Correct the path.") from error

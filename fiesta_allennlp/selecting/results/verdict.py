@@ -8,7 +8,7 @@ from itertools import combinations
 from textwrap import wrap
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from fiesta_allennlp.choosing.beliefs.belief import Posterior
+from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
 from fiesta_allennlp.choosing.beliefs.student_t import ModeratedT, ModeratedTPosterior
 from fiesta_allennlp.choosing.decision import DECIDED_REASONS, ClassErrors, Decision
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
@@ -50,10 +50,7 @@ def judge(history: History, decision: Decision, strategy: Strategy, *, allowed: 
     decision = replace(decision, questions=tuple(find_questions(history, allowed)))
     if decision.best is None or decision.posterior is None or decision.gate is not None:
         return _with_reason(decision)
-    target, belief = strategy.confidence or CONFIDENCE, strategy.belief
-    if type(belief) is ModeratedT:  # its noise is that of all, so a single run can be compared
-        belief = copy(belief)
-        belief.min_evaluations = 1
+    target, belief = strategy.confidence or CONFIDENCE, _belief_for_single_runs(history, strategy.belief)
     compared = with_everybody(history, belief)
     names, left = history.active, [name for name in compared.active if name in history.withdrawn]
     if left:
@@ -69,6 +66,16 @@ def judge(history: History, decision: Decision, strategy: Strategy, *, allowed: 
     chance = prob_equal(decision.posterior, best)
     decision = _with_reason(replace(decision, unresolved=tuple(unresolved), prob_equal=chance))
     return replace(decision, class_errors=find_class_errors(decision, strategy))
+
+
+def _belief_for_single_runs(history: History, belief: Belief) -> Belief:
+    """Return the belief that also compares single runs of candidates that left, if there is noise of others."""
+    if type(belief) is not ModeratedT or not history.withdrawn:
+        return belief
+    lenient = copy(belief)
+    lenient.min_evaluations = 1
+    posterior = lenient.posterior(with_everybody(history, lenient))
+    return lenient if posterior.leads.noise.df[0] > 0 else belief
 
 
 def _with_reason(decision: Decision) -> Decision:
