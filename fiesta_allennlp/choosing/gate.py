@@ -74,9 +74,11 @@ class Gate(TopTwo):
         return super()._analyse(history)
 
     def _complete(self, history: History, decision: Decision) -> Decision:
-        may_judge = decision.posterior is not None and self.may_stop(history, decision)
-        everybody = with_everybody(history, self.belief)
-        verdicts = tuple(self._judge(everybody, self.belief.posterior(everybody))) if may_judge else ()
+        everybody, posterior = with_everybody(history, self.belief), decision.posterior
+        may_judge = posterior is not None and self.may_stop(history, decision)
+        if may_judge and everybody is not history:
+            posterior = self.belief.posterior(everybody)
+        verdicts = tuple(self._judge(everybody, posterior)) if may_judge else ()
         unjudged = tuple(name for name in history.candidates if name in everybody.withdrawn)
         return replace(decision, gate=GateDecision(self.against, self.max_drop, verdicts, unjudged))
 

@@ -9,6 +9,8 @@ import os
 import sys
 from typing import Any, Dict
 
+from fiesta_allennlp.version import PLUGIN_MODULE
+
 ANNOTATION_KEYS = ("label", "tags", "spans")
 
 
@@ -36,7 +38,6 @@ def load_predictor(args: argparse.Namespace) -> Any:
     from allennlp.predictors import Predictor
 
     from fiesta_allennlp.core.registry import import_package
-    from fiesta_allennlp.version import PLUGIN_MODULE
 
     torch.set_num_threads(args.num_threads)
     import_plugins()

@@ -106,7 +106,7 @@ class RunTable:
     @property
     def data(self) -> Dict[str, Any]:
         """The facts as plain data for JSON."""
-        facts = {each.name: getattr(self, each.name) for each in fields(self) if each.repr}
+        facts = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("rows", "files")}
         return {**facts, "metric": self.metric.option_text, "are_splits_assumed": self.are_splits_assumed}
 
     @property

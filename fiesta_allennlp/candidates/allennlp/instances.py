@@ -178,14 +178,7 @@ def read_pool(
     for key, reader in readers.items():
         is_one_of_two = division.is_official and len(readers) == 2
         own_names = [name for name in paths if not is_one_of_two or (name == "train") == (key == READER_KEYS[0])]
-        try:
-            sets_by_reader[key] = read_official_sets(reader, {name: paths[name] for name in own_names})
-        except FileNotFoundError as error:
-            local = {name: paths[name] for name in own_names if "://" not in str(paths[name])}
-            absent = [f"'{name}_data_path' is {path}" for name, path in local.items() if not files_behind(path)]
-            if not absent:  # a reader may open other files
-                raise
-            raise errors.DataError(f"{errors.join_some(absent)}, which does not exist. Correct the path.") from error
+        sets_by_reader[key] = _read_existing_sets(reader, {name: paths[name] for name in own_names})
         for instance in chain(*sets_by_reader[key].values()):
             reader.apply_token_indexers(instance)
             instance.count_vocab_items(counts)
@@ -212,6 +205,18 @@ def read_pool(
         ),
     )
     return built_pool, counts
+
+
+def _read_existing_sets(reader: DatasetReader, paths: Mapping[str, Any]) -> Sets:
+    """Return the instances of each official set. Raise a `DataError` with the keys of the files that do not exist."""
+    try:
+        return read_official_sets(reader, paths)
+    except FileNotFoundError as error:
+        local = {name: path for name, path in paths.items() if "://" not in str(path)}
+        absent = [f"'{name}_data_path' is {path}" for name, path in local.items() if not files_behind(path)]
+        if not absent:  # a reader may open other files
+            raise
+        raise errors.DataError(f"{errors.join_some(absent)}, which does not exist. Correct the path.") from error
 
 
 def _check_mixable(sets_by_reader: Mapping[str, Sets], group_key: Optional[str]) -> None:

@@ -74,8 +74,9 @@ def _belief_for_single_runs(history: History, belief: Belief) -> Belief:
         return belief
     lenient = copy(belief)
     lenient.min_evaluations = 1
-    posterior = lenient.posterior(with_everybody(history, lenient))
-    return lenient if posterior.leads.noise.df[0] > 0 else belief
+    everybody = with_everybody(history, lenient)
+    has_single_runs = everybody.active != with_everybody(history, belief).active
+    return lenient if has_single_runs and lenient.posterior(everybody).leads.noise.df[0] > 0 else belief
 
 
 def _with_reason(decision: Decision) -> Decision:

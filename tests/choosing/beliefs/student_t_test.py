@@ -112,7 +112,7 @@ def on_splits(scores: "dict[str, list[tuple[int, float]]]") -> History:
     ids=["two pairs", "a chain and one apart"],
 )
 def test_candidates_that_share_no_split_are_compared_too(splits: "dict[str, tuple[int, int]]") -> None:
-    # As when the first trainings of one candidate failed. The means are .60, .61, .62 and .63.
+    # Such as after failures of the first runs of one candidate. The means are .60, .61, .62 and .63.
     rng = np.random.default_rng(1)
     rows = {
         name: [(k, 0.60 + 0.01 * place + rng.normal(0, 0.02)) for k in numbers]
