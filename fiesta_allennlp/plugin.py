@@ -11,7 +11,7 @@ import fiesta_allennlp.candidates.allennlp.instances
 import fiesta_allennlp.candidates.allennlp.training
 import fiesta_allennlp.models
 from fiesta_allennlp.commands import COMMANDS, add_command
-from fiesta_allennlp.core.jsonnet import set_default_variables
+from fiesta_allennlp.core.files import set_default_variables
 
 
 class FiestaSubcommand(Subcommand):

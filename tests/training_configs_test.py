@@ -10,7 +10,7 @@ from allennlp.data import DataLoader, DatasetReader, Vocabulary
 from allennlp.models import Model
 from allennlp.training import Trainer
 
-from fiesta_allennlp.core.jsonnet import VARIABLE_DEFAULTS, set_default_variables
+from fiesta_allennlp.core.files import VARIABLE_DEFAULTS, set_default_variables
 from fiesta_allennlp.models.tagged_columns import TaggedColumnsReader, spans_of
 
 ROOT = Path(__file__).parent.parent

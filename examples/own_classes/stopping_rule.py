@@ -6,8 +6,8 @@ python examples/own_classes/stopping_rule.py
 from typing import Optional, Tuple
 
 from fiesta_allennlp import replay
-from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.stopping_rules import BayesianStop, StoppingRule
+from fiesta_allennlp.choosing.strategy import Decision
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.tables.simulation.problems import ScorePreset
 

@@ -13,7 +13,7 @@ from fiesta_allennlp.candidates.pool import Division
 from fiesta_allennlp.candidates.programs.program import check_no_lone_placeholder, config_of_command
 from fiesta_allennlp.candidates.select_settings import DEFAULT_TOP, Settings
 from fiesta_allennlp.core.errors import ConfigError, combined_error, describe_as_sentence, join_some
-from fiesta_allennlp.core.jsonnet import VARIABLE_DEFAULTS, apply_overrides, read_jsonnet
+from fiesta_allennlp.core.files import VARIABLE_DEFAULTS, apply_overrides, read_jsonnet
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.texts import check_names, check_no_similar_names, number_text

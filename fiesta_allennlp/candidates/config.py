@@ -13,8 +13,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
 from fiesta_allennlp.core.errors import DataChangedError
-from fiesta_allennlp.core.files import file_digest, file_stamp
-from fiesta_allennlp.core.jsonnet import apply_overrides
+from fiesta_allennlp.core.files import apply_overrides, file_digest, file_stamp
 from fiesta_allennlp.core.records import Request
 
 Config = Dict[str, Any]

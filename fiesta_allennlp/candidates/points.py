@@ -13,8 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.candidates.programs.program_run import PLACEHOLDER_PATTERN
 from fiesta_allennlp.core.errors import ConfigError, describe_as_sentence, join_some
-from fiesta_allennlp.core.files import read_jsonl, shown_value
-from fiesta_allennlp.core.jsonnet import SURROGATE_PATTERN
+from fiesta_allennlp.core.files import SURROGATE_PATTERN, read_jsonl, shown_value
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.texts import FORBIDDEN_CHARACTERS, split_name
 

@@ -8,10 +8,9 @@ from typing import List, Optional, Tuple
 import numpy as np
 
 from fiesta_allennlp.choosing.beliefs.belief import Belief
-from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.probability.batch import Rules, choose_in_turn
-from fiesta_allennlp.choosing.strategy import Strategy, analyse, check_candidates, fill_evenly, have_finished
+from fiesta_allennlp.choosing.strategy import Decision, Strategy, analyse, check_candidates, fill_evenly, have_finished
 from fiesta_allennlp.core.errors import OptionError
 from fiesta_allennlp.core.records import History
 

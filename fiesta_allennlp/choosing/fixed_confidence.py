@@ -9,10 +9,10 @@ import numpy as np
 
 from fiesta_allennlp.choosing import strategy
 from fiesta_allennlp.choosing.beliefs.belief import Belief
-from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.probability.batch import ChooseAtOnce, Rules, num_units_of_pair
 from fiesta_allennlp.choosing.probability.leads import Leads
 from fiesta_allennlp.choosing.stopping_rules import BayesianStop, EarlyLooks, StoppingRule
+from fiesta_allennlp.choosing.strategy import Decision
 from fiesta_allennlp.core.choice_settings import CONFIDENCE, MAX_EVALUATIONS_PER_CANDIDATE
 from fiesta_allennlp.core.errors import ConfigError, OptionError
 from fiesta_allennlp.core.records import History

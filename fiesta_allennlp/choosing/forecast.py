@@ -7,11 +7,10 @@ from typing import Any, Optional
 import numpy as np
 
 from fiesta_allennlp.choosing.beliefs.student_t import ModeratedTPosterior
-from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.probability.batch import Batch
 from fiesta_allennlp.choosing.probability.leads import PRIOR_DF, TwoWayModel
-from fiesta_allennlp.choosing.strategy import Strategy
+from fiesta_allennlp.choosing.strategy import Decision, Strategy
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
 

@@ -5,9 +5,8 @@ from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.choosing.decision import Decision, GateDecision, GateVerdict
 from fiesta_allennlp.choosing.probability.leads import Leads
-from fiesta_allennlp.choosing.strategy import Strategy, analyse, with_everybody
+from fiesta_allennlp.choosing.strategy import Decision, GateDecision, GateVerdict, Strategy, analyse, with_everybody
 from fiesta_allennlp.choosing.thompson import TopTwo, choose_names
 from fiesta_allennlp.core.errors import ConfigError, did_you_mean, join_some
 from fiesta_allennlp.core.records import History

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import gammainccinv, stdtr
 
 from fiesta_allennlp.choosing.beliefs.belief import Belief
-from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.probability import batch
 from fiesta_allennlp.choosing.probability.batch import NUM_STARTS
+from fiesta_allennlp.choosing.strategy import Decision
 from fiesta_allennlp.core.choice_settings import STOPPING_RULE
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable

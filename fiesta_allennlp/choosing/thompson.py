@@ -6,11 +6,10 @@ from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.probability.batch import ChooseAtOnce, choose_next
-from fiesta_allennlp.choosing.probability.task_leads import choose_task
-from fiesta_allennlp.choosing.strategy import Strategy, analyse, fill_evenly, have_units, valid_names
+from fiesta_allennlp.choosing.probability.leads import choose_task
+from fiesta_allennlp.choosing.strategy import Decision, Strategy, analyse, fill_evenly, have_units, valid_names
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History
 

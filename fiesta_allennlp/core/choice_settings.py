@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Collection, Dict, Iterator, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from fiesta_allennlp.core import files, jsonnet, options
+from fiesta_allennlp.core import files, options
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.options import SELECTION_GROUP, deciding_options, option, rule_option, selection_option
 
@@ -244,7 +244,7 @@ def settings_from_file(path: Path, settings_class: Type[ChoiceSettings]) -> Dict
     `settings_class` checks whether they go together once flags are laid over them."""
     if not path.is_file():
         raise ConfigError(f"--config {path}: no such file.")
-    values = jsonnet.read_jsonnet(path, label=f"--config {path}")
+    values = files.read_jsonnet(path, label=f"--config {path}")
     if not isinstance(values, dict):
         raise ConfigError(f"--config {path} must be a Jsonnet object such as {{ metric: 'accuracy', workers: 2 }}.")
     try:

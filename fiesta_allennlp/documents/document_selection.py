@@ -13,21 +13,20 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence
 
 from rich.console import Console
 
-from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.forecast import LiveForecast
+from fiesta_allennlp.choosing.strategy import Decision
 from fiesta_allennlp.core.choice_settings import CONFIDENCE
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe_as_sentence, join_some
-from fiesta_allennlp.core.jsonnet import read_jsonnet
+from fiesta_allennlp.core.files import read_jsonnet
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.registry import build, build_with_packages
 from fiesta_allennlp.core.seeding import document_order
 from fiesta_allennlp.core.texts import check_names, split_name
 from fiesta_allennlp.documents import command_system  # noqa: F401  # it registers itself
-from fiesta_allennlp.documents.choice import DocumentsSetup, build_task
+from fiesta_allennlp.documents.choice import DocumentSettings, DocumentsSetup, build_task
 from fiesta_allennlp.documents.document_file import DocumentFile, parse_field_names, read_documents
-from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.documents.queries import AnswerStore, CachedSystem, DocumentQueries, ThreadExecutor, read_charges
 from fiesta_allennlp.documents.system import System
 from fiesta_allennlp.documents.tasks import Task

@@ -11,8 +11,8 @@ from typing import Any, Callable, Collection, Iterator, Literal, Mapping, Option
 
 from rich.console import Console
 
-from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.forecast import forecast_open_selection
+from fiesta_allennlp.choosing.strategy import Decision
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.files import shorten

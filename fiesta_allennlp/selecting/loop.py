@@ -10,8 +10,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Callable, ContextManager, List, Mapping, Optional, Sequence, Set
 
-from fiesta_allennlp.choosing.decision import Decision
-from fiesta_allennlp.choosing.strategy import Strategy
+from fiesta_allennlp.choosing.strategy import Decision, Strategy
 from fiesta_allennlp.core import metrics, seeding
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError, full_command, join_some, received_signals

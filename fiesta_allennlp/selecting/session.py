@@ -10,7 +10,7 @@ from typing import Any, ClassVar, ContextManager, Iterator, Mapping, Optional, S
 
 from rich.console import Console
 
-from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.strategy import Decision
 from fiesta_allennlp.core import files, seeding, texts
 from fiesta_allennlp.core.choice_settings import SelectionSettings
 from fiesta_allennlp.core.directory import RunDirectory

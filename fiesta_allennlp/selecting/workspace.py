@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.strategy import Decision
 from fiesta_allennlp.core.directory import DirectoryLock, RunDirectory
 from fiesta_allennlp.core.errors import FiestaError, StoreError, describe
 from fiesta_allennlp.core.files import atomic_replacement, delete, to_csv_cell

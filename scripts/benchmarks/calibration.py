@@ -33,9 +33,8 @@ from common import (
 )
 from families import SETS
 
-from fiesta_allennlp.tables.simulation.outlook import Repetition
 from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
-from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
+from fiesta_allennlp.tables.simulation.simulator import Repetition, prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 
 PATH = RESULTS / "calibration.csv"

@@ -11,7 +11,7 @@ from common import EVALUATION, RESULTS, ROOT, SHARED_DATA, PageTables, add_up, g
 from procedures import PROCEDURES
 from published_scores import TIE, Problem
 
-from fiesta_allennlp.tables.simulation.outlook import wilson_interval
+from fiesta_allennlp.tables.simulation.simulator import wilson_interval
 
 GAPS = ("below 0.2", "0.2 to 0.8", "above 0.8")
 GAP_LIMITS = (0.2, 0.8)

@@ -24,7 +24,7 @@ from fiesta_allennlp.candidates.config import (
 from fiesta_allennlp.candidates.pool import Division
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError, DataChangedError
-from fiesta_allennlp.core.jsonnet import apply_overrides, read_jsonnet
+from fiesta_allennlp.core.files import apply_overrides, read_jsonnet
 from fiesta_allennlp.core.records import Request
 from tests.conftest import classifier_config
 

@@ -7,8 +7,8 @@ from typing import Dict, List, Mapping, Tuple, Union
 import numpy as np
 
 from fiesta_allennlp.choosing import Strategy
-from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.fixed_budget import FixedBudget
+from fiesta_allennlp.choosing.strategy import Decision
 from fiesta_allennlp.core.records import Failure, History, Request
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import candidate_key

@@ -9,7 +9,6 @@ from scipy.stats import t as student_t
 
 from fiesta_allennlp.choosing import BayesianStop, GeneralizedLikelihoodRatioStop, StoppingRule, Strategy
 from fiesta_allennlp.choosing.beliefs import StudentTPosterior
-from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.stopping_rules import (
     PRIOR_PRECISION,
     EarlyLooks,
@@ -18,6 +17,7 @@ from fiesta_allennlp.choosing.stopping_rules import (
     unpaired_log_evidence,
     unpaired_threshold,
 )
+from fiesta_allennlp.choosing.strategy import Decision
 from fiesta_allennlp.core.records import Evaluation, History
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import make_request

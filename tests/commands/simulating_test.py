@@ -7,8 +7,7 @@ from typing import Callable, List, Sequence
 import pytest
 
 from fiesta_allennlp.tables.simulation import simulator
-from fiesta_allennlp.tables.simulation.outlook import Repetition
-from fiesta_allennlp.tables.simulation.simulator import MAX_CHUNK_SIZE, Simulator
+from fiesta_allennlp.tables.simulation.simulator import MAX_CHUNK_SIZE, Repetition, Simulator
 from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import NextSettings
 from tests.choosing.gate_test import make_rows

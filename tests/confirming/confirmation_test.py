@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.strategy import Decision
 from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import History

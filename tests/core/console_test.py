@@ -11,8 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.forecast import Forecast
+from fiesta_allennlp.choosing.strategy import Decision
 from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request

@@ -10,8 +10,7 @@ from allennlp.predictors import Predictor
 
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.models.semeval_tdsa import SemEvalTdsaReader
-from fiesta_allennlp.models.tdsa_classifier import TdsaClassifier
-from fiesta_allennlp.models.tdsa_models import TargetAttentionClassifier
+from fiesta_allennlp.models.tdsa_models import TargetAttentionClassifier, TdsaClassifier
 from tests.conftest import REPOSITORY
 from tests.workbench import ModelTraining, Workbench
 

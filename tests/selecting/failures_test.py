@@ -7,7 +7,7 @@ from typing import Any, Dict, List
 import pytest
 
 from fiesta_allennlp import next_runs, plan, replay
-from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.strategy import Decision
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.core.records import Evaluation, Request

@@ -14,8 +14,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from fiesta_allennlp.choosing.decision import Decision
-from fiesta_allennlp.choosing.strategy import Strategy
+from fiesta_allennlp.choosing.strategy import Decision, Strategy
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError, FiestaError, StoreError
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, Origin, Outcome, Request

@@ -9,7 +9,7 @@ import pytest
 
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.training_selection import TrainingSelection
-from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.strategy import Decision
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.metrics import Metric

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Literal, Mapping, Optional, Tuple, Type, Typ
 import numpy as np
 
 from fiesta_allennlp.choosing import t_tests
-from fiesta_allennlp.choosing.decision import Decision
+from fiesta_allennlp.choosing.strategy import Decision
 from fiesta_allennlp.choosing.t_tests import Interval, compute_mean_interval, sample_sd
 from fiesta_allennlp.core.errors import MAX_ERROR_CHARACTERS
 from fiesta_allennlp.core.files import shorten

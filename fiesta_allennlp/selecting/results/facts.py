@@ -6,10 +6,10 @@ from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, Map
 
 import numpy as np
 
-from fiesta_allennlp.choosing.decision import ClassErrors, Decision, GateDecision
 from fiesta_allennlp.choosing.forecast import Forecast
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
-from fiesta_allennlp.choosing.probability.task_leads import prob_on_new_task
+from fiesta_allennlp.choosing.probability.leads import prob_on_new_task
+from fiesta_allennlp.choosing.strategy import ClassErrors, Decision, GateDecision
 from fiesta_allennlp.core.choice_settings import CONFIDENCE, POWER
 from fiesta_allennlp.core.errors import join_some
 from fiesta_allennlp.core.metrics import find_longer_names

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Dict, List, Literal, Mapping, Optional, Tuple,
 
 import numpy as np
 
-from fiesta_allennlp.choosing.decision import DECIDED_REASONS, Decision
+from fiesta_allennlp.choosing.strategy import DECIDED_REASONS, Decision
 from fiesta_allennlp.choosing.t_tests import find_tiers
 from fiesta_allennlp.core.choice_settings import CONFIDENCE, OFFICIAL
 from fiesta_allennlp.core.directory import RunDirectory

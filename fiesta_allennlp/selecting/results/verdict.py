@@ -10,11 +10,18 @@ from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Seq
 
 from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
 from fiesta_allennlp.choosing.beliefs.student_t import ModeratedT, ModeratedTPosterior
-from fiesta_allennlp.choosing.decision import DECIDED_REASONS, ClassErrors, Decision
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
-from fiesta_allennlp.choosing.probability.task_leads import TaskModel
+from fiesta_allennlp.choosing.probability.leads import TaskModel
 from fiesta_allennlp.choosing.stopping_rules import EarlyLooks
-from fiesta_allennlp.choosing.strategy import Margin, Strategy, analyse, with_everybody
+from fiesta_allennlp.choosing.strategy import (
+    DECIDED_REASONS,
+    ClassErrors,
+    Decision,
+    Margin,
+    Strategy,
+    analyse,
+    with_everybody,
+)
 from fiesta_allennlp.choosing.thompson import TopTwo
 from fiesta_allennlp.core.choice_settings import CONFIDENCE
 from fiesta_allennlp.core.errors import ConfigError, join_some

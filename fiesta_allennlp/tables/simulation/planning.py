@@ -11,10 +11,9 @@ from fiesta_allennlp.choosing.t_tests import fresh_runs_needed
 from fiesta_allennlp.core.choice_settings import INDEPENDENT, SHARED
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.selecting.results.candidate_table import Printable
-from fiesta_allennlp.tables.simulation.outlook import Outlook, find_best
 from fiesta_allennlp.tables.simulation.problems import prepare_plan
 from fiesta_allennlp.tables.simulation.score_sources import ScoreSource
-from fiesta_allennlp.tables.simulation.simulator import OnRepetitions, Simulator, prepare_simulator
+from fiesta_allennlp.tables.simulation.simulator import OnRepetitions, Outlook, Simulator, find_best, prepare_simulator
 from fiesta_allennlp.tables.table_settings import PlanSettings, ReplaySettings
 
 MARGIN_SHARES = (0.2, 0.4)

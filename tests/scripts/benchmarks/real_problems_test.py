@@ -6,7 +6,7 @@ from typing import Any, Callable, List
 import numpy as np
 import pytest
 
-from fiesta_allennlp.tables.simulation.outlook import wilson_interval
+from fiesta_allennlp.tables.simulation.simulator import wilson_interval
 
 NUM_SCORES = 600
 HEADER = "source,problem,paired,minimise,candidate,number,score\n"

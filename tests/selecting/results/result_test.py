@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from fiesta_allennlp.choosing.beliefs import ModeratedT
-from fiesta_allennlp.choosing.decision import Decision
 from fiesta_allennlp.choosing.forecast import Forecast
-from fiesta_allennlp.choosing.strategy import analyse
+from fiesta_allennlp.choosing.strategy import Decision, analyse
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Evaluation, Failure, History

@@ -9,10 +9,16 @@ import pytest
 
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.reports import coming_runs as simulation  # noqa: F401  # it says how a simulation shows itself
-from fiesta_allennlp.tables.simulation.outlook import Distribution, Outlook, Repetition, find_best
 from fiesta_allennlp.tables.simulation.planning import replay
 from fiesta_allennlp.tables.simulation.problems import ScorePreset
-from fiesta_allennlp.tables.simulation.simulator import Simulator, prepare_simulator
+from fiesta_allennlp.tables.simulation.simulator import (
+    Distribution,
+    Outlook,
+    Repetition,
+    Simulator,
+    find_best,
+    prepare_simulator,
+)
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 from tests.score_tables import TDSA_8, TIE, write_split_table
 
