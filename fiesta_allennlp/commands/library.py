@@ -10,13 +10,14 @@ from rich.console import Console
 from fiesta_allennlp.candidates.points import plain_points
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.training_selection import TrainingSelection
+from fiesta_allennlp.confirming.confirm_settings import ConfirmSettings
 from fiesta_allennlp.confirming.confirmation import Confirmation
-from fiesta_allennlp.confirming.fresh_runs import ConfirmSettings
 from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.options import RESOURCES_GROUP, takes_options
-from fiesta_allennlp.documents.choice import DocumentSettings, DocumentsResult
+from fiesta_allennlp.documents.choice import DocumentsResult
 from fiesta_allennlp.documents.document_selection import DocumentSelection
+from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.reports import words  # noqa: F401  # it says how a result shows itself
 from fiesta_allennlp.reports.coming_runs import simulate
 from fiesta_allennlp.reports.confirmation_report import confirm as run_confirmation

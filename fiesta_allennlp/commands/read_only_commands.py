@@ -30,7 +30,7 @@ changes nothing in the directory."""
   %(prog)s runs/first
   %(prog)s runs/first --follow
   %(prog)s runs/first --json"""
-    settings_class_path = "fiesta_allennlp.reports.report_sources.StatusSettings"
+    settings_class_path = "fiesta_allennlp.reports.report_settings.StatusSettings"
     positional_settings = (("directory", None),)
     interrupt_message = "Interrupted. The selection is not affected."
 
@@ -56,7 +56,7 @@ selection, or of a table of scores. The command locks nothing and changes nothin
     examples = """examples:
   %(prog)s runs/first
   %(prog)s runs/first --compare cnn lstm"""
-    settings_class_path = "fiesta_allennlp.reports.report_sources.ReportSettings"
+    settings_class_path = "fiesta_allennlp.reports.report_settings.ReportSettings"
     positional_settings = (("source", "?"), ("files", "*"))
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:

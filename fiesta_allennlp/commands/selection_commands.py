@@ -198,7 +198,7 @@ resumes an interrupted selection with its original options."""
     examples = """examples:
   %(prog)s a=a.tar.gz b=b.tar.gz c=service.jsonnet --documents gold.jsonl -s runs/first
   %(prog)s -s runs/first --recover"""
-    settings_class_path = "fiesta_allennlp.documents.choice.DocumentSettings"
+    settings_class_path = "fiesta_allennlp.documents.document_settings.DocumentSettings"
     family_path = "fiesta_allennlp.documents.document_selection.DocumentSelection"
     plan_view_path = "fiesta_allennlp.reports.coming_runs.show_documents_plan"
     positional_settings = (("systems", "*"),)
@@ -219,7 +219,7 @@ the resources that you change. --recover continues them after an interruption.""
   %(prog)s runs/first --runs 20 --workers 2
   %(prog)s runs/first --against bert,roberta
   %(prog)s runs/first --recover"""
-    settings_class_path = "fiesta_allennlp.confirming.fresh_runs.ConfirmSettings"
+    settings_class_path = "fiesta_allennlp.confirming.confirm_settings.ConfirmSettings"
     starts_runs = True
     positional_settings = (("directory", None),)
 

@@ -5,7 +5,7 @@ The number of runs is fixed before the first of them, so this is equal allocatio
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Collection, Dict, Mapping, Optional, Tuple
+from typing import Any, Collection, Dict, Mapping, Optional, Tuple
 
 from rich.console import Console
 
@@ -13,15 +13,15 @@ from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.training_selection import TrainingSelection
 from fiesta_allennlp.choosing.strategy import Decision, build_strategy
+from fiesta_allennlp.confirming.confirm_settings import NUM_FRESH_RUNS, ConfirmSettings
 from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan
-from fiesta_allennlp.core import options
-from fiesta_allennlp.core.choice_settings import MIN_FRESH_RUNS, POWER, SHARED, seed_option
+from fiesta_allennlp.core.choice_settings import SHARED
 from fiesta_allennlp.core.directory import RunDirectory, is_at_work
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
 from fiesta_allennlp.core.files import write_json_file
+from fiesta_allennlp.core.options import deciding_options, flag, settings_to_json
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.registry import packages_named_in_errors
-from fiesta_allennlp.core.texts import split_names
 from fiesta_allennlp.selecting.loop import Display
 from fiesta_allennlp.selecting.objections import find_questions
 from fiesta_allennlp.selecting.provenance import changed_code, check_current_directory, describe_environment
@@ -31,43 +31,6 @@ from fiesta_allennlp.selecting.results.verdict import judge
 from fiesta_allennlp.selecting.session import StoredState, run_selection
 from fiesta_allennlp.selecting.store import Meta, open_for_reading
 from fiesta_allennlp.selecting.workspace import has_selection
-
-CONFIRMATION_GROUP = "Confirmation"
-NUM_FRESH_RUNS = 10
-
-
-@dataclass(frozen=True)
-class ConfirmSettings(options.SettingsRecord):
-    """The settings of `fiesta confirm`, apart from those about resources, which are those of `fiesta select`."""
-
-    GROUPS: ClassVar[Tuple[str, ...]] = (CONFIRMATION_GROUP,)
-
-    directory: Path = options.option(Path(), "the directory of the selection", metavar="DIR", parse=Path)
-    runs: Optional[int] = options.option(
-        None,
-        f"fresh runs of each candidate (default: enough for a power of {POWER}; {NUM_FRESH_RUNS} if no lead was seen)",
-        group=CONFIRMATION_GROUP,
-        least=MIN_FRESH_RUNS,
-    )
-    against: Tuple[str, ...] = options.option(
-        (),
-        "the rivals of the winner (default: the runner-up); put a name that contains a comma in double quotes",
-        group=CONFIRMATION_GROUP,
-        metavar="NAME,...",
-        parse=split_names,
-    )
-    seed: Optional[int] = seed_option(CONFIRMATION_GROUP, "a confirmation (default: random, recorded)")
-
-
-def check_resources(values: Mapping[str, Any]) -> None:
-    """Refuse a setting of `fiesta select` that is not about resources: it is that of the selection."""
-    declared = options.declared_options(Settings)
-    resources = [name for name, declaration in declared if declaration.group == options.RESOURCES_GROUP]
-    for name in values:
-        if name not in resources:
-            hint = did_you_mean(name, resources)
-            raise ConfigError(f"'{name}' is not a setting of a confirmation, which has those of its selection.{hint}")
-    options.check_values(values, Settings)
 
 
 def read_confirmations(directory: RunDirectory) -> Tuple[Confirmation, ...]:
@@ -126,8 +89,8 @@ class FinishedSelection:
         result = Result.from_decision(history, decision, settings.scored_by)
         return cls(directory, meta, settings, candidates, result)
 
-    def plan(self, settings: ConfirmSettings) -> ConfirmationPlan:
-        """Return what a confirmation with these settings fixes. Refuse unknown rivals."""
+    def plan(self, options: ConfirmSettings) -> ConfirmationPlan:
+        """Return what a confirmation with these options fixes. Refuse unknown rivals."""
         winner, is_paired = self.result.leader, self.settings.splits == SHARED
         if winner is None or self.result.rival is None:
             raise ConfigError(
@@ -136,13 +99,11 @@ class FinishedSelection:
             )
         if self.result.questions:
             raise ConfigError(f"{self.directory.root}: {' '.join(self.result.questions)}")
-        rivals = [self._find_rival(name, winner.name) for name in dict.fromkeys(settings.against)] or [
-            self.result.rival
-        ]
+        rivals = [self._find_rival(name, winner.name) for name in dict.fromkeys(options.against)] or [self.result.rival]
         sign = self.result.parsed_metric.sign
         leads = tuple(SeenLead.of(winner, rival, sign=sign, is_paired=is_paired) for rival in rivals)
         proposed = [lead.num_runs_for_claim(num_rivals=len(leads)) for lead in leads]
-        num_runs = settings.runs or (NUM_FRESH_RUNS if None in proposed else max(filter(None, proposed)))
+        num_runs = options.runs or (NUM_FRESH_RUNS if None in proposed else max(filter(None, proposed)))
         return ConfirmationPlan(
             winner.name,
             leads,
@@ -196,7 +157,7 @@ class FinishedSelection:
     def settings_for(self, plan: ConfirmationPlan, *, seed: Optional[int], resources: Mapping[str, Any]) -> Settings:
         """Return the settings of the selection for the fresh runs, with other `resources`."""
         fixed: Dict[str, Any] = {
-            **dict.fromkeys(options.deciding_options(Settings, "confidence")),
+            **dict.fromkeys(deciding_options(Settings, "confidence")),
             **dict.fromkeys(("preset", "points", "study", "top", "max_hours")),
             "candidates": tuple(f"{name}={self.candidates[name].source}" for name in plan.names),
             "strategy": "non_adaptive_fb",
@@ -204,7 +165,7 @@ class FinishedSelection:
             "budget": plan.num_runs * len(plan.names),
             "seed": seed,
         }
-        return Settings.from_layers({**options.settings_to_json(self.settings), **fixed}, resources)
+        return Settings.from_layers({**settings_to_json(self.settings), **fixed}, resources)
 
 
 def _check_directory(root: Path) -> RunDirectory:
@@ -246,13 +207,13 @@ class ConfirmationSelection(TrainingSelection):
 
 
 def resume_confirmation(
-    settings: ConfirmSettings, resources: Mapping[str, Any], console: Console, display: Display
+    options: ConfirmSettings, resources: Mapping[str, Any], console: Console, display: Display
 ) -> RunDirectory:
     """Continue the latest confirmation of the selection in a directory, and return its own directory."""
     for name in ("runs", "against", "seed"):
-        if getattr(settings, name):
-            raise ConfigError(f"{options.flag(name)} was fixed when the confirmation began. Remove it, or --recover.")
-    root = settings.directory
+        if getattr(options, name):
+            raise ConfigError(f"{flag(name)} was fixed when the confirmation began. Remove it, or --recover.")
+    root = options.directory
     numbers = _check_directory(root).confirmation_numbers
     if not numbers:
         raise StoreError(f"{root} has no confirmation to continue. Begin one: {full_command('confirm')} {root}")

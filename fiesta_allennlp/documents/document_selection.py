@@ -25,8 +25,9 @@ from fiesta_allennlp.core.registry import build, build_with_packages
 from fiesta_allennlp.core.seeding import document_order
 from fiesta_allennlp.core.texts import check_names, split_name
 from fiesta_allennlp.documents import command_system  # noqa: F401  # it registers itself
-from fiesta_allennlp.documents.choice import DocumentSettings, DocumentsSetup, build_task
+from fiesta_allennlp.documents.choice import DocumentsSetup, build_task
 from fiesta_allennlp.documents.document_file import DocumentFile, parse_field_names, read_documents
+from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.documents.queries import AnswerStore, CachedSystem, DocumentQueries, ThreadExecutor, read_charges
 from fiesta_allennlp.documents.system import System
 from fiesta_allennlp.documents.tasks import Task

@@ -4,8 +4,9 @@ from typing import Any, Iterator, Mapping, Sequence
 
 from rich.console import Console
 
-from fiesta_allennlp.confirming import fresh_runs
+from fiesta_allennlp.confirming.confirm_settings import ConfirmSettings, check_resources
 from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan, FreshComparison
+from fiesta_allennlp.confirming.fresh_runs import FinishedSelection, read_confirmation, resume_confirmation
 from fiesta_allennlp.core import texts
 from fiesta_allennlp.core.choice_settings import POWER
 from fiesta_allennlp.core.errors import StoreError
@@ -119,13 +120,13 @@ def _(confirmation: Confirmation) -> TerminalLines:
     return [*tables, *confirmation_in_words(confirmation)]
 
 
-def plan_confirmation(settings: fresh_runs.ConfirmSettings, resources: Mapping[str, Any]) -> ConfirmationPlan:
+def plan_confirmation(settings: ConfirmSettings, resources: Mapping[str, Any]) -> ConfirmationPlan:
     """Return what a confirmation fixes, and what it can show. Start nothing."""
-    return fresh_runs.FinishedSelection.read(settings.directory, resources.get("allow", ())).plan(settings)
+    return FinishedSelection.read(settings.directory, resources.get("allow", ())).plan(settings)
 
 
 def confirm(
-    settings: fresh_runs.ConfirmSettings,
+    settings: ConfirmSettings,
     resources: Mapping[str, Any],
     console: Console,
     *,
@@ -135,15 +136,15 @@ def confirm(
     """Make the fresh runs of a confirmation, or continue them, and return what they say.
 
     `resources` are settings of `fiesta select` about resources, which replace those of the selection."""
-    fresh_runs.check_resources(resources)
+    check_resources(resources)
     if recover:
-        directory = fresh_runs.resume_confirmation(settings, resources, console, display)
+        directory = resume_confirmation(settings, resources, console, display)
     else:
-        selection = fresh_runs.FinishedSelection.read(settings.directory, resources.get("allow", ()))
+        selection = FinishedSelection.read(settings.directory, resources.get("allow", ()))
         plan = selection.plan(settings)
         console.print(*plan_in_words(plan))
         directory = selection.begin(plan, seed=settings.seed, resources=resources, console=console, display=display)
-    confirmation = fresh_runs.read_confirmation(directory)
+    confirmation = read_confirmation(directory)
     if confirmation is None:
         raise StoreError(f"{directory.root}: the confirmation has not begun its first run.")
     return confirmation

@@ -14,7 +14,8 @@ from fiesta_allennlp.core.texts import interval_text, number_text
 from fiesta_allennlp.reports.confirmation_report import confirmation_table
 from fiesta_allennlp.reports.paper import build_checklist, collect_bibtex, compose_appendix, compose_paragraph
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.report_sources import ReportSettings, read_selection, read_table, restrict_to_pair
+from fiesta_allennlp.reports.report_settings import ReportSettings
+from fiesta_allennlp.reports.report_sources import read_selection, read_table, restrict_to_pair
 from fiesta_allennlp.reports.words import failures_in_words, template_environment
 from fiesta_allennlp.selecting.results.candidate_table import (
     CSV,

@@ -3,9 +3,9 @@
 `fiesta status` reads a directory with this module, so it imports what only documents and tables need inside functions.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, ClassVar, Optional, Sequence, Tuple
+from typing import Any, Callable, Optional, Sequence, Tuple
 
 from fiesta_allennlp.candidates.pool import Preparation
 from fiesta_allennlp.candidates.select_settings import Settings
@@ -13,79 +13,19 @@ from fiesta_allennlp.candidates.training_selection import training_result
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.strategy import Decision, Margin, analyse, build_strategy
 from fiesta_allennlp.confirming.fresh_runs import read_confirmation, read_confirmations
-from fiesta_allennlp.core import choice_settings
+from fiesta_allennlp.core.choice_settings import BELIEF, CONFIDENCE, MAX_FAILURES, OFFICIAL, to_config
 from fiesta_allennlp.core.directory import RunDirectory, is_at_work
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
-from fiesta_allennlp.core.options import SettingsRecord, option, restated_option
 from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.registry import build, build_record, packages_named_in_errors
 from fiesta_allennlp.reports.record import Report
+from fiesta_allennlp.reports.report_settings import UNRECORDED_OPTIONS, ReportSettings
 from fiesta_allennlp.selecting.database import translated_store_errors
 from fiesta_allennlp.selecting.failures import ScoreThreshold
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import failed_notes, judge, with_preference
 from fiesta_allennlp.selecting.store import Meta, open_for_reading
-from fiesta_allennlp.tables import table_settings
-
-REPORT_GROUP, FOLLOW_GROUP = "Report", "Following"
-
-UNRECORDED_OPTIONS = (*table_settings.TABLE_OPTIONS, "done", "splits", "belief", "margin", "max_failures", "min_score")
-"""The settings of a report that a selection has recorded."""
-
-
-@dataclass(frozen=True)
-class StatusSettings(SettingsRecord):
-    """The settings of `fiesta status`. Names and defaults are those of the command's options."""
-
-    GROUPS: ClassVar[Tuple[str, ...]] = (FOLLOW_GROUP,)
-
-    directory: Path = option(Path(), "the directory of the selection", metavar="DIR", parse=Path)
-    follow: bool = option(
-        False, "print the table repeatedly until the selection ends", group=FOLLOW_GROUP, can_be_undone=False
-    )
-    json: bool = option(
-        False, "print one JSON object; with --follow one per line", group=FOLLOW_GROUP, can_be_undone=False
-    )
-    every: float = option(10.0, "with --follow: seconds between tables", group=FOLLOW_GROUP, metavar="SECONDS", above=0)
-
-
-@dataclass(frozen=True)
-class ReportSettings(table_settings.TableSettings):
-    """The settings of `fiesta report`, which are the arguments of `reports.report.report`."""
-
-    GROUPS: ClassVar[Tuple[str, ...]] = (REPORT_GROUP, table_settings.SCORES_GROUP)
-
-    source: Optional[str] = option(
-        None, "the directory of a selection, or a table of scores", metavar="DIR|SCORES.json|SCORES.csv"
-    )
-    output: Optional[Path] = option(
-        None,
-        "directory of the report (default: DIR/report, NAME-report next to a table, or compare-A-B)",
-        group=REPORT_GROUP,
-        metavar="DIR",
-        parse=Path,
-    )
-    compare: Optional[Tuple[str, ...]] = option(
-        None, "report on two candidates only, each by its name", group=REPORT_GROUP, metavar=("A", "B")
-    )
-    splits: Optional[str] = choice_settings.splits_option(table_settings.SCORES_GROUP, default=None)
-    belief: Any = option(
-        None,
-        f"for a table of scores: model of the scores (default {choice_settings.BELIEF})",
-        group=table_settings.SCORES_GROUP,
-        metavar=choice_settings.CONFIG_METAVAR,
-    )
-    margin: Any = restated_option(choice_settings.ChoiceSettings, "margin", group=table_settings.SCORES_GROUP)
-    prefer: Optional[str] = restated_option(table_settings.NextSettings, "prefer", group=REPORT_GROUP)
-    max_failures: Optional[int] = option(
-        None,
-        "for a table of scores: drop a candidate after this number of failed runs (default "
-        f"{choice_settings.MAX_FAILURES})",
-        group=table_settings.SCORES_GROUP,
-        metavar="N",
-        least=1,
-    )
-
+from fiesta_allennlp.tables.table_settings import NextSettings, done_note, refuse_table_options
 
 Judging = Tuple[Any, Strategy, Callable[[History, Decision], Result]]
 """The settings and the strategy of a selection, and what makes its result."""
@@ -94,7 +34,7 @@ Judging = Tuple[Any, Strategy, Callable[[History, Decision], Result]]
 def read_selection(root: Path, settings: ReportSettings) -> Report:
     """Read the selection in a directory. Refuse options that are for tables of scores, and a
     confirmation, which is in the report of its selection."""
-    table_settings.refuse_table_options(settings, UNRECORDED_OPTIONS, root)
+    refuse_table_options(settings, UNRECORDED_OPTIONS, root)
     report = read_directory(root)
     report = replace(report, result=with_preference(report.result, settings.prefer, {}))
     if report.is_confirmation:
@@ -148,8 +88,9 @@ def _judging_of_runs(meta: Meta, candidates: Sequence[Candidate], directory: Run
 
 
 def _judging_of_documents(meta: Meta, candidates: Sequence[Candidate], directory: RunDirectory) -> Judging:
-    from fiesta_allennlp.documents.choice import DocumentSettings, DocumentsSetup, build_task
+    from fiesta_allennlp.documents.choice import DocumentsSetup, build_task
     from fiesta_allennlp.documents.document_file import DocumentFacts
+    from fiesta_allennlp.documents.document_settings import DocumentSettings
     from fiesta_allennlp.documents.queries import read_charges
 
     with translated_store_errors(directory.store):
@@ -194,9 +135,9 @@ def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Rep
         history,
         judge(history, decision, strategy, allowed=settings.allow),
         rows.metric,
-        splits="" if rows.has_splits else choice_settings.OFFICIAL,
-        target=strategy.confidence or choice_settings.CONFIDENCE,
-        belief=choice_settings.to_config(settings.belief or choice_settings.BELIEF, "--belief"),
+        splits="" if rows.has_splits else OFFICIAL,
+        target=strategy.confidence or CONFIDENCE,
+        belief=to_config(settings.belief or BELIEF, "--belief"),
         min_score=settings.min_score,
     )
     return Report(
@@ -204,7 +145,7 @@ def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Rep
         result=with_preference(result, settings.prefer, rows.costs(settings.prefer or "")),
         history=history,
         strategy=strategy,
-        table_notes=(*table_settings.done_note(settings.done), *failed_notes(history)),
+        table_notes=(*done_note(settings.done), *failed_notes(history)),
         read_back=rows,
         table_files=() if content is not None else rows.files,
     )
@@ -219,7 +160,7 @@ def _table_history(rows: Any, settings: ReportSettings) -> History:
     evaluations = tuple(sorted(history.evaluations, key=lambda run: run.request.replicate))
     threshold = ScoreThreshold(settings.min_score, rows.metric.minimise)
     history = threshold.apply_to(replace(history, evaluations=evaluations, pending=()))
-    history = history.with_withdrawn(max_failures=settings.max_failures or choice_settings.MAX_FAILURES)
+    history = history.with_withdrawn(max_failures=settings.max_failures or MAX_FAILURES)
     return replace(history, withdrawn=history.withdrawn | (failed_names - scored_names))
 
 
@@ -227,10 +168,9 @@ def _table_strategy(source: str, history: History, settings: ReportSettings) -> 
     """Return the strategy of `fiesta next`, checked for these runs."""
     from fiesta_allennlp.tables.next_runs import check_tasks
 
-    belief = choice_settings.to_config(settings.belief or choice_settings.BELIEF, "--belief")
+    belief = to_config(settings.belief or BELIEF, "--belief")
     try:
-        params = table_settings.NextSettings(margin=settings.margin).strategy_params()
-        strategy = build(Strategy, {**params, "belief": belief})
+        strategy = build(Strategy, {**NextSettings(margin=settings.margin).strategy_params(), "belief": belief})
     except ConfigError as error:
         raise ConfigError(f"--belief {belief['type']}: {error}") from error
     for name in settings.done:

@@ -8,7 +8,8 @@ from typing import Callable, Optional
 
 import pytest
 
-from fiesta_allennlp.reports.report_sources import ReportSettings, read_selection
+from fiesta_allennlp.reports.report_settings import ReportSettings
+from fiesta_allennlp.reports.report_sources import read_selection
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.version import __version__
 from tests.commands.conftest import Call

@@ -13,7 +13,8 @@ import fiesta_allennlp
 from fiesta_allennlp import choose_system, confirm, next_runs, plan, replay, select
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
-from fiesta_allennlp.documents.choice import DocumentSettings, DocumentsResult
+from fiesta_allennlp.documents.choice import DocumentsResult
+from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.running.fork_server import EXIT_WITHOUT_GUARD, ProcessDied
 from fiesta_allennlp.running.processes import process_error
 from fiesta_allennlp.selecting.results.result import Result

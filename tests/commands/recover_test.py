@@ -15,7 +15,7 @@ from fiesta_allennlp import select
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.options import settings_to_json
 from fiesta_allennlp.core.records import Failure, Outcome
-from fiesta_allennlp.documents.choice import DocumentSettings
+from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.reports.progress import LiveTable
 from fiesta_allennlp.selecting.store import RunStore, open_for_reading
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, history_of, scores_by_seed

@@ -10,8 +10,8 @@ import pytest
 
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.documents.choice import DocumentSettings
 from fiesta_allennlp.documents.document_selection import DocumentSelection
+from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.selecting.session import StoredState
 from tests.commands.documents.conftest import Choices
 from tests.document_systems import asked, write_documents
