@@ -1,6 +1,7 @@
 """Imports go down only: what each module or folder of the package may import."""
 
 import ast
+from collections import Counter
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Dict, Iterator, List, Set, Tuple
@@ -68,6 +69,39 @@ def violations(path: Path, unit: str) -> "List[Tuple[str, str]]":
 
 def test_imports_go_down_only() -> None:
     assert [found for path in MODULES for found in violations(path, unit_of(path))] == []
+
+
+def test_a_room_uses_only_what_the_init_file_of_another_names() -> None:
+    own_names = {path: f"fiesta_allennlp.{unit_of(path)}." for path in PACKAGE.rglob("*.py")}
+    imported = {
+        (path, name)
+        for path, own in own_names.items()
+        for name in imports_of(ast.parse(path.read_text(encoding="utf-8")))
+        if name.startswith("fiesta_allennlp.") and not f"{name}.".startswith(own)
+    }
+    assert [(str(path), name) for path, name in sorted(imported) if not is_given(name.split(".")[1:])] == []
+
+
+def is_given(parts: List[str]) -> bool:
+    """Return whether a name below the package, or the module that has it, is one that the `__init__.py` above names."""
+    folder = PACKAGE
+    while parts and (folder / parts[0]).is_dir():
+        folder, parts = folder / parts[0], parts[1:]
+    if not parts or folder == PACKAGE:
+        return True
+    body = ast.parse((folder / "__init__.py").read_text(encoding="utf-8")).body
+    names = {alias.name for node in body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    for node in body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            names.update(ast.literal_eval(node.value))
+    return parts[0] in names
+
+
+def test_a_folder_has_at_most_a_dozen_modules_and_each_a_name_of_its_own() -> None:
+    names = Counter(path.stem for path in PACKAGE.rglob("*.py") if path.stem != "__init__")
+    sizes = Counter(path.parent for path in PACKAGE.rglob("*.py") if path.stem != "__init__")
+    assert names.most_common(1)[0][1] == 1
+    assert sizes.most_common(1)[0][1] <= 12
 
 
 def test_no_files_import_each_other_in_a_circle_even_late() -> None:

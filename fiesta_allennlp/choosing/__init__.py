@@ -6,3 +6,5 @@ from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.stopping_rules import BayesianStop, GeneralizedLikelihoodRatioStop, StoppingRule
 from fiesta_allennlp.choosing.strategy import Strategy
 from fiesta_allennlp.choosing.thompson import BatchThompson, Thompson, TopTwo, TopTwoThompson
+
+__all__ = ["fixed_budget", "fixed_confidence", "forecast", "gate", "stopping_rules", "strategy", "t_tests", "thompson"]

@@ -14,6 +14,8 @@ from fiesta_allennlp.commands import read_only_commands, selection_commands
 from fiesta_allennlp.commands.command import HELP_ALL, CommandParser, FiestaCommand, run_and_exit
 from fiesta_allennlp.core.errors import COMMAND_PREFIX, TYPED_WORDS
 
+__all__ = ["COMMANDS", "add_command", "command", "library"]
+
 COMMANDS: Dict[str, FiestaCommand] = {
     "select": selection_commands.SelectCommand(),
     "confirm": selection_commands.ConfirmCommand(),

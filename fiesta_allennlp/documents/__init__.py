@@ -1,1 +1,3 @@
 """Trained systems, compared on few documents."""
+
+__all__ = ["choice", "document_file", "document_selection", "document_settings", "queries"]

@@ -1,0 +1,3 @@
+"""Runs of AllenNLP configs: all that imports torch."""
+
+__all__ = ["instances", "training"]

@@ -1,0 +1,3 @@
+"""Runs of programs, and their data."""
+
+__all__ = ["program"]

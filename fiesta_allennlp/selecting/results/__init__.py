@@ -1,0 +1,3 @@
+"""The verdict, its facts, and the columns of all tables."""
+
+__all__ = ["candidate_result", "candidate_table", "facts", "result", "verdict"]

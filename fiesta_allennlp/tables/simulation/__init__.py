@@ -1,0 +1,3 @@
+"""Selections on drawn scores: `plan` and `replay`."""
+
+__all__ = ["planning", "score_sources"]
