@@ -16,18 +16,13 @@ if "__mp_main__" not in sys.modules and (__name__ == "__main__" or sys.argv[0].e
         if signal.getsignal(ending) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(ending, _quit_before_command)
 
-import argparse  # noqa: E402
-from pathlib import Path  # noqa: E402
+import argparse
+from pathlib import Path
 
-from fiesta_allennlp.commands import COMMANDS, add_command  # noqa: E402
-from fiesta_allennlp.commands.command import (  # noqa: E402
-    DOCS_HINT,
-    EXIT_INTERRUPTED,
-    EXIT_USER_ERROR,
-    Parser,
-)
-from fiesta_allennlp.core.errors import did_you_mean  # noqa: E402
-from fiesta_allennlp.version import __version__  # noqa: E402
+from fiesta_allennlp.commands import COMMANDS, add_command
+from fiesta_allennlp.commands.command import DOCS_HINT, EXIT_INTERRUPTED, EXIT_USER_ERROR, Parser
+from fiesta_allennlp.core.errors import did_you_mean
+from fiesta_allennlp.version import __version__
 
 DESCRIPTION = """Find the best of several models in few runs.
 

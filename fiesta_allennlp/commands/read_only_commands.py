@@ -36,8 +36,10 @@ changes nothing in the directory."""
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         settings = self.build_settings(args)
-        from fiesta_allennlp.reports.progress import read_status
+        from fiesta_allennlp.reports.progress import is_starting, read_status
 
+        while settings.follow and is_starting(settings.directory):
+            time.sleep(settings.every)
         while True:
             status = read_status(settings.directory)
             if settings.json:

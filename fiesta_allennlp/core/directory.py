@@ -122,6 +122,11 @@ class RunDirectory:
         paths += [self.confirmation(number).root for number in self.confirmation_numbers]
         return [path for path in paths if os.path.lexists(path)]
 
+    def owns(self, path: Path) -> bool:
+        """Return whether a path is a file of a selection here, or in a folder of one, apart from its report."""
+        top = self.root / path.relative_to(self.root).parts[0]
+        return self.store.exists() and top != self.report and top in (*self.contents(), self.lock, self.answers)
+
     @property
     def finished_runs(self) -> Set[str]:
         """The names of the runs that left an outcome here, whatever the store says; not those still arriving from

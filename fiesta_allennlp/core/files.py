@@ -16,15 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
-from fiesta_allennlp.core.errors import (
-    MAX_NAME_CHARACTERS,
-    ConfigError,
-    DataError,
-    StoreError,
-    cut_text,
-    did_you_mean,
-    escape_invisible,
-)
+from fiesta_allennlp.core import errors
 from fiesta_allennlp.version import __version__
 
 CHUNK_BYTES = 2**20
@@ -87,9 +79,9 @@ def check_private(root: Path) -> None:
     that will run."""
     status = root.stat()
     if status.st_uid != os.getuid():
-        raise StoreError(f"{root} belongs to user ID {status.st_uid}. Copy it and continue in the copy.")
+        raise errors.StoreError(f"{root} belongs to user ID {status.st_uid}. Copy it and continue in the copy.")
     if status.st_mode & MODE_OF_OTHER_WRITERS:
-        raise StoreError(
+        raise errors.StoreError(
             f"other users can write to {root}, so their code could run under your account. Check its content, then "
             f"forbid this (on vfat or WSL's /mnt/c, copy it to a file system with permissions): chmod go-w "
             f"{shlex.quote(str(root))}"
@@ -128,7 +120,7 @@ def shorten_log(path: Path) -> None:
 def check_format(path: Path, number: Any, expected: int, *, version: Any) -> None:
     """Refuse a file whose format is not the `expected` one. It says itself which `version` wrote it, or None."""
     if number != expected:
-        raise StoreError(
+        raise errors.StoreError(
             f"{path} has format {shorten(number)}, but fiesta_allennlp {__version__} reads format {expected}. Use the "
             f"version that wrote it: {shorten(version or 'unknown')}. For a directory of 1.x: "
             "pip install 'fiesta-allennlp<2'."
@@ -157,9 +149,11 @@ def read_jsonl(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.") from error
+        raise errors.DataError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8.") from error
+        raise errors.DataError(
+            f"{path} is not UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8."
+        ) from error
     for line, content in enumerate(text.split("\n"), start=1):
         if not content.strip():
             continue
@@ -168,9 +162,9 @@ def read_jsonl(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
             json.dumps(record, ensure_ascii=False).encode("utf-8")
         except (ValueError, RecursionError) as error:
             reason = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else error
-            raise DataError(f"{path}, line {line}: not valid JSON: {reason}.") from error
+            raise errors.DataError(f"{path}, line {line}: not valid JSON: {reason}.") from error
         if not isinstance(record, dict):
-            raise DataError(f"{path}, line {line}: expected a JSON object but found {shown_value(record)}.")
+            raise errors.DataError(f"{path}, line {line}: expected a JSON object but found {shown_value(record)}.")
         yield line, record
 
 
@@ -184,7 +178,7 @@ def refuse_repeated_keys(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         ((repeated_key, _),) = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"the key '{cut_text(repeated_key, MAX_NAME_CHARACTERS)}' appears twice")
+        raise ValueError(f"the key '{errors.cut_text(repeated_key, errors.MAX_NAME_CHARACTERS)}' appears twice")
     return mapping
 
 
@@ -196,7 +190,7 @@ def flatten(mapping: Mapping[str, Any], prefix: str = "") -> Iterator[Tuple[str,
         if isinstance(value, dict):
             yield from flatten(value, f"{prefix}{name}.")
         else:
-            yield escape_invisible(f"{prefix}{name}"), value
+            yield errors.escape_invisible(f"{prefix}{name}"), value
 
 
 def _named_entries(entries: List[Any]) -> Any:
@@ -211,7 +205,7 @@ def _named_entries(entries: List[Any]) -> Any:
 def shorten(value: Any, limit: int = 120) -> str:
     """Return a value as JSON for a message, cut if long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return cut_text(text, limit)
+    return errors.cut_text(text, limit)
 
 
 def shown_value(value: Any) -> str:
@@ -224,7 +218,7 @@ def to_csv_cell(value: Any) -> Any:
     apostrophe in front, and invisible characters become escapes."""
     if not isinstance(value, str):
         return value
-    text = escape_invisible(value)
+    text = errors.escape_invisible(value)
     return f"'{text}" if text.lstrip("'").startswith(FORMULA_STARTS) else text
 
 
@@ -267,13 +261,13 @@ def read_jsonnet(
     except (RuntimeError, ValueError) as error:
         reason, *trace = str(error).strip().splitlines()
         place = f" ({trace[0].split()[0]})" if trace else ""
-        raise ConfigError(f"{label} is not valid Jsonnet: {reason}{place}") from error
+        raise errors.ConfigError(f"{label} is not valid Jsonnet: {reason}{place}") from error
     if not isinstance(changes, dict):
-        raise ConfigError(f'{label}: overrides must be an object such as {{"trainer.num_epochs": 5}}.')
+        raise errors.ConfigError(f'{label}: overrides must be an object such as {{"trainer.num_epochs": 5}}.')
     try:
         return apply_overrides(content, changes)
-    except ConfigError as error:
-        raise ConfigError(f"{label}: {error}") from error
+    except errors.ConfigError as error:
+        raise errors.ConfigError(f"{label}: {error}") from error
 
 
 def _evaluate(source: Union[Path, str], variables: Mapping[str, str]) -> str:
@@ -295,10 +289,12 @@ def apply_overrides(content: Any, overrides: Mapping[str, Any]) -> Any:
         if rest in keys or (isinstance(container, dict) and rest == key):
             container[keys.get(rest, rest)] = copy.deepcopy(value)
         elif isinstance(container, (dict, list)):
-            raise ConfigError(f"cannot apply the override '{path}': no key '{key}'.{did_you_mean(key, keys)}")
+            raise errors.ConfigError(
+                f"cannot apply the override '{path}': no key '{key}'.{errors.did_you_mean(key, keys)}"
+            )
         else:
             reason = f"'{path[: -len(rest) - 1]}' is {json.dumps(container)}, not an object. Override it as a whole"
-            raise ConfigError(f"cannot apply the override '{path}': {reason}.")
+            raise errors.ConfigError(f"cannot apply the override '{path}': {reason}.")
     return result
 
 

@@ -13,8 +13,8 @@ from rich.console import Console
 
 from fiesta_allennlp.choosing.forecast import forecast_open_selection
 from fiesta_allennlp.choosing.strategy import Decision
-from fiesta_allennlp.core.directory import RunDirectory
-from fiesta_allennlp.core.errors import join_some
+from fiesta_allennlp.core.directory import RunDirectory, is_locked
+from fiesta_allennlp.core.errors import StoreError, join_some
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import Failure, History, Outcome
 from fiesta_allennlp.core.texts import count_text, duration_text, number_text, probability_text
@@ -26,6 +26,7 @@ from fiesta_allennlp.selecting.loop import Listener
 from fiesta_allennlp.selecting.results.candidate_table import Table, candidate_table
 from fiesta_allennlp.selecting.results.facts import describe_collapsed_runs, describe_other_metrics, runs_left_text
 from fiesta_allennlp.selecting.results.result import Result
+from fiesta_allennlp.selecting.store import open_for_reading
 from fiesta_allennlp.version import __version__
 
 MAX_NAME = 14
@@ -181,6 +182,16 @@ class Status:
     def is_running(self) -> bool:
         """True while the selection or one of its confirmations runs."""
         return any(part["running"] for part in (self.data, *self.data["confirmations"]))
+
+
+def is_starting(root: Path) -> bool:
+    """Return whether a selection at work in a directory has not begun its first run, because it checks candidates."""
+    directory, is_at_work = RunDirectory(root), False
+    with suppress(OSError, StoreError):
+        is_at_work = is_locked(directory)
+        with open_for_reading(directory) as store:
+            return is_at_work and not store.meta().is_started
+    return is_at_work
 
 
 def read_status(root: Path) -> Status:

@@ -8,6 +8,8 @@ from typing import Callable, Optional
 
 import pytest
 
+from fiesta_allennlp.core.directory import DirectoryLock, RunDirectory
+from fiesta_allennlp.reports.progress import is_starting
 from fiesta_allennlp.reports.report_settings import ReportSettings
 from fiesta_allennlp.reports.report_sources import read_selection
 from fiesta_allennlp.selecting.results.result import Result
@@ -70,6 +72,19 @@ def test_a_running_selection_says_so_and_is_not_locked(status: Call, tmp_path: P
     assert "running" in output and "After 4 runs of 2 candidates, a leads" in output
     rows = [line.split()[:3] for line in output.splitlines() if line.split()[:1] in (["a"], ["b"])]
     assert rows == [["a", "2", "2"], ["b", "2", "0.6500"]]  # finished, and running if any
+
+
+def test_a_selection_that_checks_its_candidates_is_starting(tmp_path: Path) -> None:
+    assert not is_starting(tmp_path)
+    lock = DirectoryLock(RunDirectory(tmp_path))
+    assert is_starting(tmp_path), "its store may not exist yet"
+    lock.release()
+    assert not is_starting(tmp_path)
+    store = write_selection(tmp_path, {"a": [0.8, 0.9], "b": [0.6, 0.7]})
+    assert not is_starting(tmp_path)
+    store.set_meta(settings=None)
+    assert is_starting(tmp_path)
+    store.close()
 
 
 @pytest.mark.parametrize("max_hours", [None, 1.0])

@@ -13,6 +13,7 @@ from fiesta_allennlp.tables.table_settings import NextSettings
 from tests.choosing.gate_test import make_rows
 from tests.commands.conftest import Call
 from tests.score_tables import write_split_table
+from tests.selections import write_selection
 
 QUICK = ["--repetitions", "4", "--seed", "5"]
 
@@ -111,6 +112,18 @@ def test_no_output_overwrites_a_file_of_the_table(tmp_path: Path, call: Call) ->
         assert "scores.csv is a file of the table and would be overwritten" in said
     assert (tmp_path / "scores.csv").read_text() == text
     assert "does not exist" in call.command("next").refused(tmp_path / "scores.csv", "--output", "absent/runs.csv")
+
+
+def test_no_output_overwrites_a_file_of_a_selection(tmp_path: Path, call: Call) -> None:
+    write_selection(tmp_path / "run", {"a": [0.8, 0.9, 0.85], "b": [0.6, 0.7, 0.65]}).close()
+    store = tmp_path / "run" / "store.sqlite"
+    content = store.read_bytes()
+    (tmp_path / "link").symlink_to(store)
+    for output in (store, store.with_name("store.lock"), tmp_path / "link"):
+        said = call.command("plan").refused(tmp_path / "run", "--output", output)
+        assert f"--output {output} is a file of the selection" in said
+    assert store.read_bytes() == content
+    call.command("plan").done(tmp_path / "run", *QUICK, "--output", tmp_path / "run" / "plan.json")
 
 
 def test_the_status_of_a_gate_is_that_of_the_verdict(tmp_path: Path, call: Call) -> None:

@@ -8,20 +8,13 @@ from itertools import combinations
 from textwrap import wrap
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
 from fiesta_allennlp.choosing.beliefs.student_t import ModeratedT, ModeratedTPosterior
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
 from fiesta_allennlp.choosing.probability.leads import TaskModel
 from fiesta_allennlp.choosing.stopping_rules import EarlyLooks
-from fiesta_allennlp.choosing.strategy import (
-    DECIDED_REASONS,
-    ClassErrors,
-    Decision,
-    Margin,
-    Strategy,
-    analyse,
-    with_everybody,
-)
+from fiesta_allennlp.choosing.strategy import DECIDED_REASONS, ClassErrors, Decision, Margin, analyse, with_everybody
 from fiesta_allennlp.choosing.thompson import TopTwo
 from fiesta_allennlp.core.choice_settings import CONFIDENCE
 from fiesta_allennlp.core.errors import ConfigError, join_some
