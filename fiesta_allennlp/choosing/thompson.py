@@ -200,7 +200,7 @@ def choose_names(
 
 def choose_tasks(history: History, decision: Decision, names: Sequence[str], *, num_starts: int) -> List[str]:
     """Return the task of each of these runs: the one with the fewest units of a candidate until it has `num_starts` on
-    each, and then the one on which a unit makes the variance of its lead fall most; see `task_leads.choose_task`."""
+    each, and then the one on which a unit makes the variance of its lead fall most; see `leads.choose_task`."""
     parts, active, chosen = history.by_task, history.active, []
     best, rival = str(decision.best), str(decision.rival)
     units = {name: np.array([[own.num_started_units(name) for own in parts.values()]], float) for name in active}

@@ -20,7 +20,7 @@ class StudentTPosterior(MeanPosterior):
     """Independent mean scores: mu_i = location_i + scale_i t(df_i), in the order of `History.active`.
 
     Shape of each: `(num_candidates,)`. A scale of 0 means that the mean score counts as known.
-    `choosing.probability.prob_best` computes P(best). Mean logit scores have no margin: any margin except 0
+    `independent_t.prob_best` computes P(best). Mean logit scores have no margin: any margin except 0
     raises a `ConfigError`.
     """
 
@@ -140,8 +140,7 @@ MAX_CELLS = 10**7
 
 
 class ModeratedTPosterior(Posterior):
-    """The leads among candidates, by `choosing.probability.leads`, or by `choosing.probability.task_leads` where they
-    are compared by the average of their means on several tasks.
+    """The leads among candidates, by `choosing.probability.leads`, on one task or on the average of several.
 
     Args:
         numbers: for each task, one number for each candidate and unit, NaN where there is none. Shape of each:

@@ -73,7 +73,7 @@ def choose_in_turn(tails: np.ndarray, leader: np.ndarray, num_started: np.ndarra
 
 def num_units_of_pair(leads: Leads, rival: np.ndarray, num_units: np.ndarray, is_open: np.ndarray) -> np.ndarray:
     """Return the units of the leader or its nearest rival, whichever has fewer, among those that get further runs. If
-    neither does, there is nothing to wait for. Over several tasks, see `task_leads.count_independent_units`. Shape:
+    neither does, there is nothing to wait for. Over several tasks, see `leads.count_independent_units`. Shape:
     `(num_selections,)`.
 
     Args:
@@ -153,7 +153,7 @@ class Rules:
         allowed_error: stopping rule, with the arguments of `allowed_error`.
         gives_up: whether a selection ends where the runs that are left are too few to go on for.
         num_tasks: tasks by whose average candidates are compared. Each of them begins with `num_starts` units.
-        choose_task: the task of a run, with the arguments of `task_leads.choose_task`.
+        choose_task: the task of a run, with the arguments of `leads.choose_task`.
     """
 
     confidence: float

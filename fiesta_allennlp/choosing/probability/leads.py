@@ -7,6 +7,9 @@ have the shape `(num_selections, num_candidates, num_units)`, with NaN where a c
 The numbers follow a two-way model: the mean of the candidate, plus an effect of the unit, plus noise. A lead is a sum
 over units, and the spread of their shares gives its standard error. On a complete table this is the paired t-test. A
 few further degrees of freedom come from the noise of all candidates (Smyth, 2004).
+
+Several tasks are data sets of a fixed list. Candidates are then compared by the average of their means on the tasks. All
+tasks have equal weights, and each has its own noise and its own units.
 """
 
 from dataclasses import dataclass, replace
@@ -251,7 +254,7 @@ class Leads:
         variance: V, the square of the standard error of each lead; 0 where there is no estimate.
         df: the degrees of freedom of each variance.
         noise: pooled noise.
-        by_task: the leads on each task, if these are their average; see `task_leads`.
+        by_task: the leads on each task, if these are their average; see `TaskModel`.
     """
 
     leader: np.ndarray
