@@ -8,8 +8,8 @@ The numbers follow a two-way model: the mean of the candidate, plus an effect of
 over units, and the spread of their shares gives its standard error. On a complete table this is the paired t-test. A
 few further degrees of freedom come from the noise of all candidates (Smyth, 2004).
 
-Several tasks are data sets of a fixed list. Candidates are then compared by the average of their means on the tasks. All
-tasks have equal weights, and each has its own noise and its own units.
+Several tasks are data sets of a fixed list. Candidates are then compared by the average of their means on the tasks,
+with equal weights. Each task has its own noise and its own units.
 """
 
 from dataclasses import dataclass, replace
