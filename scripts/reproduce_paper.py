@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import gaussian_kde
 
 from fiesta_allennlp import replay
-from fiesta_allennlp.tables.simulation.problems import ScorePreset
+from fiesta_allennlp.tables.simulation.planning import ScorePreset
 from fiesta_allennlp.tables.simulation.score_sources import ScoreSource, ScoreTable
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator, wilson_interval
 from fiesta_allennlp.tables.table_settings import ReplaySettings

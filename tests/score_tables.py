@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence
 
-from fiesta_allennlp.tables.simulation.problems import NOISE_SD, ScorePreset
+from fiesta_allennlp.tables.simulation.planning import NOISE_SD, ScorePreset
 
 TDSA_MEANS = {
     "tdlstm": 0.6462,

@@ -9,7 +9,7 @@ from fiesta_allennlp import replay
 from fiesta_allennlp.choosing.beliefs.belief import Belief
 from fiesta_allennlp.choosing.beliefs.student_t import StudentTPosterior
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.tables.simulation.problems import ScorePreset
+from fiesta_allennlp.tables.simulation.planning import ScorePreset
 
 
 @Belief.register("known_sd")

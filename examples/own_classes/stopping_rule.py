@@ -9,7 +9,7 @@ from fiesta_allennlp import replay
 from fiesta_allennlp.choosing.stopping_rules import BayesianStop, StoppingRule
 from fiesta_allennlp.choosing.strategy import Decision
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.tables.simulation.problems import ScorePreset
+from fiesta_allennlp.tables.simulation.planning import ScorePreset
 
 
 @StoppingRule.register("patient")

@@ -11,7 +11,7 @@ from fiesta_allennlp import replay
 from fiesta_allennlp.choosing.strategy import Decision, Strategy
 from fiesta_allennlp.choosing.thompson import PosteriorSampling
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.tables.simulation.problems import ScorePreset
+from fiesta_allennlp.tables.simulation.planning import ScorePreset
 
 
 @Strategy.register("epsilon_greedy")

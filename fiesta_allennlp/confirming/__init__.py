@@ -1,3 +1,3 @@
 """Fresh runs of a winner, and their test."""
 
-__all__ = ["confirm_settings", "confirmation", "fresh_runs"]
+__all__ = ["confirm_settings", "confirmation"]

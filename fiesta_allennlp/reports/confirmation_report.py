@@ -5,8 +5,14 @@ from typing import Any, Iterator, Mapping, Sequence
 from rich.console import Console
 
 from fiesta_allennlp.confirming.confirm_settings import ConfirmSettings, check_resources
-from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan, FreshComparison
-from fiesta_allennlp.confirming.fresh_runs import FinishedSelection, read_confirmation, resume_confirmation
+from fiesta_allennlp.confirming.confirmation import (
+    Confirmation,
+    ConfirmationPlan,
+    FinishedSelection,
+    FreshComparison,
+    read_confirmation,
+    resume_confirmation,
+)
 from fiesta_allennlp.core import texts
 from fiesta_allennlp.core.choice_settings import POWER
 from fiesta_allennlp.core.errors import StoreError

@@ -12,7 +12,7 @@ from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.training_selection import training_result
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.strategy import Decision, Margin, analyse, build_strategy
-from fiesta_allennlp.confirming.fresh_runs import read_confirmation, read_confirmations
+from fiesta_allennlp.confirming.confirmation import read_confirmation, read_confirmations
 from fiesta_allennlp.core.choice_settings import BELIEF, CONFIDENCE, MAX_FAILURES, OFFICIAL, to_config
 from fiesta_allennlp.core.directory import RunDirectory, is_at_work
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some

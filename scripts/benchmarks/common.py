@@ -27,7 +27,7 @@ from typing import (
 )
 
 from fiesta_allennlp.core.files import read_json
-from fiesta_allennlp.tables.simulation.problems import ScorePreset
+from fiesta_allennlp.tables.simulation.planning import ScorePreset
 from fiesta_allennlp.tables.simulation.score_sources import ScoreTable, make_score_table
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator, wilson_interval
 from fiesta_allennlp.tables.table_reader import read_run_table

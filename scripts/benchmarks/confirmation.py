@@ -32,8 +32,7 @@ from pairs import BETTER, OTHER, simulate
 
 from fiesta_allennlp.choosing.strategy import Decision
 from fiesta_allennlp.choosing.t_tests import CONFIRMATION_LEVEL, t_test_power
-from fiesta_allennlp.confirming.confirmation import FreshComparison, compare_with_rivals
-from fiesta_allennlp.confirming.fresh_runs import NUM_FRESH_RUNS
+from fiesta_allennlp.confirming.confirmation import NUM_FRESH_RUNS, FreshComparison, compare_with_rivals
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Evaluation, History, Request
 from fiesta_allennlp.selecting.results.result import Result

@@ -10,7 +10,7 @@ from typing import Dict, Iterator, Mapping, Optional, Tuple
 import numpy as np
 from common import TDSA_MEANS
 
-from fiesta_allennlp.tables.simulation.problems import NOISE_SD, ScorePreset
+from fiesta_allennlp.tables.simulation.planning import NOISE_SD, ScorePreset
 from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling
 
 

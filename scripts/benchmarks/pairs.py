@@ -33,7 +33,7 @@ from common import (
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.t_tests import compute_mean_interval
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.tables.simulation.problems import ScorePreset
+from fiesta_allennlp.tables.simulation.planning import ScorePreset
 from fiesta_allennlp.tables.simulation.simulator import prepare_simulator
 from fiesta_allennlp.tables.table_settings import ReplaySettings
 

@@ -10,8 +10,7 @@ from typing import Any, Dict, List, Tuple
 import pytest
 
 from fiesta_allennlp import confirm, report, select
-from fiesta_allennlp.confirming.confirmation import Confirmation
-from fiesta_allennlp.confirming.fresh_runs import read_confirmations
+from fiesta_allennlp.confirming.confirmation import Confirmation, read_confirmations
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.reports.paper import compose_paragraph

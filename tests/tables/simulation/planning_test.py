@@ -9,7 +9,7 @@ import pytest
 from fiesta_allennlp import plan
 from fiesta_allennlp.choosing.forecast import TimeForecast
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.tables.simulation.problems import prepare_plan
+from fiesta_allennlp.tables.simulation.planning import prepare_plan
 from fiesta_allennlp.tables.simulation.score_sources import Sampling
 from fiesta_allennlp.tables.table_settings import PlanSettings
 from tests.score_tables import write_split_table

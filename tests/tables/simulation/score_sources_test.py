@@ -7,7 +7,7 @@ import pytest
 
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.core.records import Request
-from fiesta_allennlp.tables.simulation.problems import NOISE_SD, SPLIT_SD
+from fiesta_allennlp.tables.simulation.planning import NOISE_SD, SPLIT_SD
 from fiesta_allennlp.tables.simulation.score_sources import DrawnScores, Sampling, ScoreSource, ScoreTable
 from tests.score_tables import NOISY
 

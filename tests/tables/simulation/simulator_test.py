@@ -9,8 +9,7 @@ import pytest
 
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.reports import coming_runs as simulation  # noqa: F401  # it says how a simulation shows itself
-from fiesta_allennlp.tables.simulation.planning import replay
-from fiesta_allennlp.tables.simulation.problems import ScorePreset
+from fiesta_allennlp.tables.simulation.planning import ScorePreset, replay
 from fiesta_allennlp.tables.simulation.simulator import (
     Distribution,
     Outlook,
