@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Iterator, NoReturn, Optional, Sequence
 
-from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.directory import refuse_place
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, did_you_mean, join_some, received_signals
 
 if TYPE_CHECKING:
@@ -189,8 +189,8 @@ def check_output(path: Optional[Path]) -> None:
         raise ConfigError(f"--output {path}: the directory {path.parent} does not exist.")
     if path is not None and path.exists() and not path.is_file():
         raise ConfigError(f"--output {path} is not a regular file. Choose another name.")
-    if path is not None and any(RunDirectory(root).owns(path.resolve()) for root in path.resolve().parents):
-        raise ConfigError(f"--output {path} is a file of the selection there. Choose another name.")
+    if path is not None:
+        refuse_place(path, "--output")
 
 
 def print_read_back(*tables: "RunTable") -> None:

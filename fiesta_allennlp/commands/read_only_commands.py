@@ -154,6 +154,8 @@ the selection is decided. Make these runs yourself and add a row for each. The c
     def run(self, args: argparse.Namespace, console: "Console") -> int:
         """Return the status: 0, 1 if too many runs failed, or 3 without a decision with `--require-decision`."""
         settings = self.build_settings(args)
+        if args.output is not None and (settings.scale or "none") != "none":
+            raise ConfigError("--output writes the scores of the table, which --scale changes. Use one of them.")
         command.check_output(args.output)
         from fiesta_allennlp.reports.coming_runs import next_runs_data
         from fiesta_allennlp.selecting.results.candidate_table import show

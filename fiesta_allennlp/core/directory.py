@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from fiesta_allennlp.core import files, texts
-from fiesta_allennlp.core.errors import StoreError
+from fiesta_allennlp.core.errors import ConfigError, StoreError
 from fiesta_allennlp.core.files import OWN_DIRECTORY_MODE
 
 DATA_DIRECTORY, OUTPUT_DIRECTORY = "data", "output"
@@ -35,6 +35,15 @@ complete."""
 
 CONFIRMATION_PATTERN = re.compile(r"confirmation(?:-([1-9]\d{0,3}))?")
 """The names of the directories of confirmations: the first has no number."""
+
+
+CONTENTS = (
+    *("selection.json", "evaluations.csv", "store.sqlite", "store.sqlite-wal", "store.sqlite-shm", "selection.log"),
+    *("vectors", "checks", "evaluations", "failures", "systems", "tensorboard", "report", "next", "jobs"),
+    "confirmation.json",
+)
+"""The names of what a selection, or a report on it, makes. Results come before the store, so that none is left without
+one."""
 
 
 def _path_below_root(name: str) -> "cached_property[Path]":
@@ -114,18 +123,10 @@ class RunDirectory:
         return RunDirectory(self.root / "next")
 
     def contents(self) -> List[Path]:
-        """Everything here that a selection, or a report on it, made. Results come before the store, so that none is
-        left without one."""
-        names = "selection.json evaluations.csv store.sqlite store.sqlite-wal store.sqlite-shm selection.log"
-        names += " vectors checks evaluations failures systems tensorboard report next jobs confirmation.json"
-        paths = [*(self.root / name for name in names.split()), *self.root.glob(f".*{files.PART_SUFFIX}*")]
+        """Everything here that a selection, or a report on it, made, in the order of `CONTENTS`."""
+        paths = [*(self.root / name for name in CONTENTS), *self.root.glob(f".*{files.PART_SUFFIX}*")]
         paths += [self.confirmation(number).root for number in self.confirmation_numbers]
         return [path for path in paths if os.path.lexists(path)]
-
-    def owns(self, path: Path) -> bool:
-        """Return whether a path is a file of a selection here, or in a folder of one, apart from its report."""
-        top = self.root / path.relative_to(self.root).parts[0]
-        return self.store.exists() and top != self.report and top in (*self.contents(), self.lock, self.answers)
 
     @property
     def finished_runs(self) -> Set[str]:
@@ -133,6 +134,22 @@ class RunDirectory:
         another machine."""
         run_directories = (path.parent for path in (self.root / "evaluations").glob(f"*/{OUTCOME_FILE}"))
         return {directory.name for directory in run_directories if directory.suffix != files.PART_SUFFIX}
+
+
+def refuse_place(path: Path, option: str, *, new: Optional[RunDirectory] = None) -> None:
+    """Refuse a path with the name of a file or folder of a selection, in the directory of one, or of a `new` one.
+
+    Raises:
+        ConfigError: with the option that names the path.
+    """
+    place = path.resolve()
+    for directory in map(RunDirectory, place.parents):
+        name = place.relative_to(directory.root).parts[0]
+        is_own = name in (*CONTENTS, directory.lock.name, directory.answers.name) or CONFIRMATION_PATTERN.fullmatch(
+            name
+        )
+        if is_own and (directory.lock.exists() or (new is not None and directory.root == new.root.resolve())):
+            raise ConfigError(f"{option} {path} is among the files of the selection in {directory.root}. Change it.")
 
 
 LOCK_TIMEOUT_SECONDS = 0.5

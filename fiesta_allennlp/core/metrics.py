@@ -13,7 +13,8 @@ METRIC = "macro_f1"
 """The default of `--metric`."""
 
 ERROR_PATTERN = re.compile(
-    r"(?<!\S)(?:train|valid|validation|val|eval|test|dev|avg|mean|m)?(loss(?:es)?|logloss|bce|nll|perplexity|ppl|bp[bcd]|"
+    r"(?<!\S)(?:train|valid|validation|val|eval|test|dev|avg|mean|m)?(neg(?:ative)? log likelihood|nlls?|distance|kl|"
+    r"loss(?:es)?|logloss|bce|perplexity|ppl|bp[bcd]|"
     r"bits per \w+|errors?|err|mae|mape|smape|wape|mase|mse|msle|rmse|rmsle|nrmse|rmspe|medae|wer|cer|ter|hter|eer|der|"
     "ece|brier|cross ?entropy|xent|deviance|crps|misclassification|regret|latency|(?:run)?time|seconds|duration|fid|"
     r"fvd|lpips|mpjpe|fpr|fnr|hausdorff|divergence)(?!\S)"
@@ -59,8 +60,9 @@ class Metric:
 def error_word(name: str) -> Optional[str]:
     """Return the part of a metric's name that names an error or a loss, as in `val_loss` and `mean_absolute_error`.
     None if there is none, for a name with a sign, and for a negated error such as scikit-learn's `neg_log_loss`."""
-    words = [word.lower().rstrip("0123456789") for word in WORD_BOUNDARY.split(name)]
-    match = None if name[:1] in ("-", "+") or "neg" in words else ERROR_PATTERN.search(" ".join(words))
+    words = " ".join(word.lower().rstrip("0123456789") for word in WORD_BOUNDARY.split(name))
+    is_negated = re.search(r"\bneg\b(?! log likelihood)", words) is not None
+    match = None if name[:1] in ("-", "+") or is_negated else ERROR_PATTERN.search(words)
     return match and match[1]
 
 
@@ -93,13 +95,12 @@ MIN_UNIT_RATIO, MAX_UNIT_RATIO = 30.0, 300.0
 
 
 def have_two_units(scores: Sequence[float]) -> bool:
-    """Return whether some scores look like fractions, and all others like percents."""
-    fractions = [score for score in scores if 0 <= score <= 1]
-    percents = [score for score in scores if 1 < score <= 100]
-    if not fractions or not percents or len(fractions) + len(percents) != len(scores):
+    """Return whether some scores look like fractions, and all others like percents. Scores of 0 or less, as of runs
+    that collapsed, are in either unit."""
+    fractions, percents = [score for score in scores if 0 < score <= 1], [score for score in scores if score > 1]
+    if not fractions or not percents or max(percents) > 100:
         return False
-    low, high = median(fractions), median(percents)
-    return low > 0 and MIN_UNIT_RATIO <= high / low <= MAX_UNIT_RATIO
+    return MIN_UNIT_RATIO <= median(percents) / median(fractions) <= MAX_UNIT_RATIO
 
 
 def find_longer_names(metric: str, values: Mapping[str, Any]) -> Tuple[str, ...]:

@@ -89,7 +89,7 @@ def split_name(text: str) -> Tuple[Optional[str], str]:
 def split_names(text: str) -> Tuple[str, ...]:
     """Return names that are separated by commas. One that contains a comma is in double quotes."""
     names = next(csv.reader([text], skipinitialspace=True), [])
-    return tuple(name.strip() for name in names)
+    return tuple(filter(None, map(str.strip, names)))
 
 
 def join_names(names: Iterable[str]) -> str:

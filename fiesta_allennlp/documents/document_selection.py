@@ -16,7 +16,7 @@ from rich.console import Console
 from fiesta_allennlp.choosing.forecast import LiveForecast
 from fiesta_allennlp.choosing.strategy import Decision
 from fiesta_allennlp.core.choice_settings import CONFIDENCE
-from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory, refuse_place
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, describe_as_sentence, join_some
 from fiesta_allennlp.core.files import read_jsonnet
 from fiesta_allennlp.core.metrics import Metric
@@ -132,6 +132,8 @@ class DocumentSelection(SelectionFamily):
         _check_unchanged(document_file, candidates, stored)
         directory, run = stored.directory, stored.meta.run or secrets.token_hex(16)
         answers = directory.answers if settings.answers is None else Path(settings.answers)
+        if answers.name != directory.answers.name:
+            refuse_place(answers, "--answers", new=directory)
         return cls(settings, setup, document_file, candidates, systems, directory, answers, run)
 
     @contextmanager

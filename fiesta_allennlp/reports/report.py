@@ -87,21 +87,26 @@ def default_output(source: Optional[PathLike], compare: Optional[Sequence[str]])
 
 
 def write_report(report: Report, directory: Path) -> None:
-    """Write every file of a report. Tables come first, and the page is there even where drawing fails."""
+    """Write every file of a report. The page comes first, and stays even where drawing fails. Refuse to write over
+    files in a directory without a page, which no report made."""
     from fiesta_allennlp.reports import figures  # late, because matplotlib takes a second to import
 
     texts = {"table.tex": render_latex, "table.csv": render_candidates, "scores.csv": render_scores}
     pictures: Dict[str, Any] = {}
     if table := (report.whole or report).read_back:
         table.refuse_overwriting(*(directory / name for name in texts))
+    page = directory / "report.html"
+    if not page.exists() and (others := [name for name in texts if (directory / name).exists()]):
+        raise ConfigError(f"{directory / others[0]} would be overwritten. Move it, or choose another --output.")
     try:
         directory.mkdir(parents=True, exist_ok=True)
+        _write_file(page, render_html(report, pictures))
         for name, render in texts.items():
             _write_file(directory / name, render(report))
         try:
             pictures.update(figures.draw_all(report, directory / FIGURES_DIRECTORY))
         finally:
-            _write_file(directory / "report.html", render_html(report, pictures))
+            _write_file(page, render_html(report, pictures))
     except OSError as error:
         raise ConfigError(f"cannot write to --output {directory}: {error}. Use another directory.") from error
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from fiesta_allennlp.choosing.strategy import Decision
 from fiesta_allennlp.core import files, seeding, texts
 from fiesta_allennlp.core.choice_settings import SelectionSettings
-from fiesta_allennlp.core.directory import RunDirectory
+from fiesta_allennlp.core.directory import RunDirectory, refuse_place
 from fiesta_allennlp.core.errors import ConfigError, StoreError, full_command
 from fiesta_allennlp.core.options import changed_options, flag, settings_to_json
 from fiesta_allennlp.core.records import Candidate, History
@@ -156,6 +156,8 @@ class _Session:
     def start(self, settings: SelectionSettings, *, force: bool, beginning: Optional[StoredState]) -> Result:
         """Begin a selection. With `force`, an old one is deleted once the new one can begin."""
         directory, staging = self.directory, self.directory.staging
+        if self.family.name != "confirmation":
+            refuse_place(directory.root, "-s")
         replaces_selection = workspace.check_place(directory, force=force)
         selection = self.family.check(settings, replace(beginning or StoredState(), directory=directory))
         if not replaces_selection:

@@ -46,9 +46,10 @@ def has_selection(directory: RunDirectory) -> bool:
 
 def check_no_foreign_files(directory: RunDirectory, *, force: bool) -> None:
     """Refuse to begin a selection among other files, which nobody could tell apart from its own, unless `force`; and,
-    in any case, beside files that it would overwrite."""
-    for path in (directory.selection_json, directory.evaluations_csv):
-        if os.path.lexists(path):
+    in any case, beside results of a selection, or where none has begun beside files with names of its own."""
+    results = (directory.selection_json, directory.evaluations_csv)
+    for path in directory.contents():
+        if path in results or not directory.lock.exists():
             raise StoreError(f"{path} would be overwritten. Move it, or choose another directory with -s.")
     if force:
         return

@@ -58,6 +58,8 @@ class Roles:
         self._used: Set[str] = set()
         score = {} if settings.score is None else {"score": settings.score}
         self._headers: Dict[str, str] = {**(settings.columns or {}), **score}
+        if score and settings.score != (settings.columns or score).get("score", settings.score):
+            raise ConfigError("--score and --columns score=NAME name two columns. Remove one.")
         self.records = [record for record in records if any(record.cells.values())]
         self.largest: List[str] = []
         self.numbered = ""
@@ -145,7 +147,9 @@ class Roles:
     def _cut_at_column(self, text: str) -> Tuple[str, str]:
         """Split `COLUMN=TEXT` at the end of the name of a column, which may have an equals sign."""
         pairs = [(text[: match.start()], text[match.end() :]) for match in re.finditer("=", text)]
-        name, rest = next((pair for pair in pairs if self._find(pair[0])), (pairs or [(text, "")])[0])
+        if not pairs:
+            raise ConfigError(f"--where and --parse take COLUMN=TEXT but got '{text}'.")
+        name, rest = next((pair for pair in pairs if self._find(pair[0])), pairs[0])
         column = self._column(name)
         self._used.add(column)
         return column, rest
@@ -221,9 +225,10 @@ class Roles:
         return tuple(self._column(name.strip()) for name in (header.split("+") if is_joined else [header]))
 
 
-def cell_score(text: str) -> Optional[float]:
-    """Return the score in a cell, a number or a word such as `true`; None if it has none."""
-    return SCORE_WORDS.get(text.casefold(), cell_number(text))
+def cell_score(text: str, *, has_words: bool = True) -> Optional[float]:
+    """Return the score in a cell, a number or, in a column that `has_words`, one such as `true`; None if it has
+    none."""
+    return SCORE_WORDS.get(text.casefold(), cell_number(text)) if has_words else cell_number(text)
 
 
 def _columns_of(records: Sequence[Record]) -> List[str]:

@@ -1,15 +1,17 @@
 """Checks that the rows of a table are runs that can be compared: each has an identity, whatever else varies has a
 place, and no score is a summary or in another unit."""
 
+import math
 import re
 from collections import Counter, defaultdict
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any, DefaultDict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from fiesta_allennlp.core.errors import DataError, join_some
 from fiesta_allennlp.core.metrics import Metric, have_two_units
 from fiesta_allennlp.selecting.objections import UNITS
-from fiesta_allennlp.tables.columns import NAMES, TIME, Roles
+from fiesta_allennlp.tables.columns import LARGEST, NAMES, TIME, Roles
 from fiesta_allennlp.tables.corrections import Change, TableError, keep_rows, shown_cell, shown_cells
 from fiesta_allennlp.tables.run_table import RunRow, group_rows
 from fiesta_allennlp.tables.table_files import cell_number, cell_order
@@ -26,6 +28,9 @@ STATISTIC_NAME = re.compile(
     r"(?i)(?<![a-z])(mean|std|avg|average|median|rank|best|step|epoch|iteration|time|runtime)(?![a-z])"
 )
 """Names of numbers that are not settings of a candidate, such as `best_epoch`. `epochs` may be one."""
+
+SUMMARY_NAME = re.compile(r"(?i)(macro|micro)?[\W_]*(mean|avg|average|overall|median|std|rank)[\W_]*")
+"""Names of rows that are no run on a split or a task."""
 
 
 class Factor(NamedTuple):
@@ -85,13 +90,17 @@ def _complete_rows(rows: Sequence[RunRow], roles: Roles) -> List[RunRow]:
 
 
 def _refuse_summaries(scored: Sequence[RunRow], roles: Roles) -> None:
-    """Refuse a seed without a digit among seeds with digits, and a split that is not a number among numbers."""
-    for role, find_number in (("seed", re.compile(r"\d").search), ("split", cell_number)):
+    """Refuse a seed without a digit among seeds with digits, a split that is not a number among numbers, and a name of
+    a mean or the like."""
+    for role, find_number in (("seed", re.compile(r"\d").search), ("split", cell_number), ("task", str)):
         by_name = group_rows((row for row in scored if getattr(row, role)), role)
         odd = [name for name in by_name if find_number(name) is None]
-        if odd and 2 * len(odd) <= len(by_name):
+        if 2 * len(odd) > len(by_name):
+            odd = []
+        odd += [name for name in by_name if SUMMARY_NAME.fullmatch(name) and len(by_name) > 1]
+        if odd:
             raise TableError(
-                f"{by_name[odd[0]][0].place}: the {role} is '{odd[0]}' among numbers, so the row looks like a summary. "
+                f"{by_name[odd[0]][0].place}: the {role} is '{odd[0]}' among others, so the row looks like a summary. "
                 "Leave such rows out.",
                 roles.keep(role, [name for name in by_name if name not in odd]),
             )
@@ -113,7 +122,7 @@ def _refuse_two_units(scored: Sequence[RunRow]) -> None:
     """Refuse fractions among percents."""
     if have_two_units([row.score for row in scored]):
         percent = next(row for row in scored if row.score > 1)
-        fraction = next(row for row in scored if row.score <= 1)
+        fraction = next(row for row in scored if 0 < row.score <= 1)
         raise TableError(
             f"{percent.place}: the score is {percent.score:g}, but in {fraction.place} it is {fraction.score:g}: "
             "percents among fractions? Correct the table. If the scores are right:",
@@ -128,6 +137,9 @@ def find_factors(scored: Sequence[RunRow], roles: Roles) -> List[Factor]:
     for column in roles.others:
         cells = [(row, value) for row in scored if (value := row.record.name(column)) and value[0] != "["]
         counts = Counter(value for _, value in cells)
+        if _is_curve(column, cells):
+            factors.append(Factor(column, tuple(sorted(counts, key=cell_order))))
+            continue
         if len(counts) < 2 or 2 * sum(number for number in counts.values() if number > 1) < len(cells):
             continue
         runs = Counter((row.candidate, value) for row, value in cells)
@@ -139,6 +151,14 @@ def find_factors(scored: Sequence[RunRow], roles: Roles) -> List[Factor]:
         if not is_of_split and not _is_measured(counts, runs):
             factors.append(Factor(column, tuple(sorted(counts, key=cell_order))))
     return sorted(factors, key=lambda factor: len(factor.values))
+
+
+def _is_curve(column: str, cells: Sequence[Tuple[RunRow, str]]) -> bool:
+    """Return whether the rows of candidates, which nothing else tells apart, are steps that rise from row to row."""
+    steps = [(row[:4], cell_number(value)) for row, value in cells]
+    pairs = [(step, later) for (run, step), (later_run, later) in pairwise(steps) if run == later_run]
+    has_rising_steps = all(step is not None and later is not None and step < later for step, later in pairs)
+    return STEP_NAME.search(column) is not None and len(pairs) > 2 and has_rising_steps
 
 
 def _is_measured(counts: Mapping[str, int], runs: Mapping[Tuple[str, str], int]) -> bool:
@@ -164,6 +184,8 @@ def _propose_placements(factors: Sequence[Factor], scored: Sequence[RunRow], rol
     step = next((factor for factor in factors if factor.is_numeric and STEP_NAME.search(factor.column)), None)
     if step is not None:
         last = step.values[-1]
+        if _is_curve(step.column, [(row, row.record.name(step.column)) for row in scored]):
+            return [{"where": (f"{step.column}={LARGEST}",)}, ignore_all]
         kept = [row for row in scored if row.record.name(step.column) == last]
         rest = [factor for factor in find_factors(kept, roles) if factor.column != step.column]
         runs = {(row[:4], *(row.record.name(factor.column) for factor in rest)) for row in scored}
@@ -205,7 +227,9 @@ def _merge_rows(rows: Sequence[RunRow], roles: Roles) -> List[RunRow]:
     """Return one row for each identity: of its scored rows the one of the largest step, or else its last row. Without
     seeds, each row is a run with a new seed. Refuse two scores, and rows that are there twice."""
     rows_by_run = group_rows(rows, *NAMES)
-    scored = {run: _keep_largest([row for row in same if row.is_scored], roles) for run, same in rows_by_run.items()}
+    if roles.largest:
+        rows_by_run = {run: _keep_largest(same, roles) for run, same in rows_by_run.items()}
+    scored = {run: [row for row in same if row.is_scored] for run, same in rows_by_run.items()}
     pairs = [(same[0], row) for same in scored.values() for row in same[1:]]
     differing = [(first, row) for first, row in pairs if row.record.cells != first.record.cells]
     has_splits, has_seeds = any(row.split for row in rows), any(row.seed for row in rows)
@@ -239,19 +263,19 @@ def _refuse_missing_tasks(rows: Sequence[RunRow], roles: Roles, awaited: Any) ->
         )
 
 
-def _keep_largest(rows: Sequence[RunRow], roles: Roles) -> Sequence[RunRow]:
-    """Return the rows of a run with the largest values of `--where COLUMN=last`; all rows without it."""
-    steps = [[_step_number(row, column) for column in roles.largest] for row in rows] if len(rows) > 1 else []
-    largest = max(steps, default=None)
-    return [row for row, step in zip(rows, steps, strict=True) if step == largest] if steps else rows
+def _keep_largest(rows: Sequence[RunRow], roles: Roles) -> List[RunRow]:
+    """Return the ended rows of a run with the largest values of `--where COLUMN=last`; all rows if none has ended."""
+    ended = [row for row in rows if row.outcome is not None] or list(rows)
+    steps = [[_step_number(row, column) for column in roles.largest] for row in ended] if len(ended) > 1 else [[]]
+    return [row for row, step in zip(ended, steps, strict=True) if step == max(steps)]
 
 
 def _step_number(row: RunRow, column: str) -> float:
     text = row.record.cells.get(column, "")
     number = cell_number(text)
-    if number is None:
+    if number is None and row.is_scored:
         raise DataError(f"{row.place}: --where {column}=last needs numbers but found '{shown_cell(text)}'.")
-    return number
+    return -math.inf if number is None else number
 
 
 def _repeat_error(earlier: RunRow, row: RunRow, roles: Roles) -> TableError:

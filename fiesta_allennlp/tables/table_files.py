@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from functools import partial
 from importlib import import_module
-from itertools import product
+from itertools import product, zip_longest
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -26,6 +26,7 @@ FRAME_READERS = {".xlsx": ("read_excel", "openpyxl"), ".parquet": ("read_parquet
 """By ending, the function of pandas, and the package that it needs."""
 
 URL = re.compile(r"(https?|s3|gs):/+(.*)")
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+\s*%?)")
 
 EXAMPLE_ROW = '{"candidate": "a", "seed": 1, "score": 0.8}'
@@ -62,7 +63,10 @@ def read_records(paths: Sequence[str], content: Content, settings: Any) -> List[
     if content is not None:
         return list(_records_of_object(paths[0], content))
     by_file: Dict[str, List[Record]] = {}
-    for file, parts in (pair for path in paths for pair in _find_files(path).items()):
+    found = [pair for path in paths for pair in _find_files(path).items()]
+    links_first = sorted((Path(file).absolute() == Path(file).resolve(), file) for file, _ in found)
+    file_by_place = {Path(file).resolve(): file for _, file in links_first}
+    for file, parts in (pair for pair in found if pair[0] in file_by_place.values()):
         by_file[file] = list(read_file(file))
         for record, (name, part) in product(by_file[file], parts.items()):
             if cell_name(record.cells.setdefault(name, part)) != cell_name(part):
@@ -141,26 +145,33 @@ def _read_frame(path: str, function: str, package: str) -> Any:
         raise DataError(f"{path} cannot be read: {error}. Save it as CSV.") from error
 
 
-def _rows_of_csv(name: str, text: str) -> Iterator[Tuple[int, List[str]]]:
-    """Yield the cells of each row that is not blank, with the line on which it begins. Where no comma separates them,
-    decimal commas become points."""
+def _rows_of_csv(name: str, text: str) -> List[Tuple[int, List[str]]]:
+    """Return the cells of each row that is not blank, with the line on which it begins. Where no comma separates them,
+    decimal commas become points. Refuse a column in which commas may separate thousands."""
     csv.field_size_limit(sys.maxsize)
 
     def open_csv(separator: str, *, strict: bool = True) -> Any:
         return csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=strict)
 
     separator = max(SEPARATORS, key=lambda character: len(next(filter(None, open_csv(character, strict=False)), [])))
-    reader, line = open_csv(separator), 1
+    reader, line, rows = open_csv(separator), 1, []
     try:
         for cells in reader:
             texts = [from_csv_cell(cell.strip()) for cell in cells]
-            if separator != ",":
-                texts = [decimal_point(text) or text for text in texts]
             if any(texts):
-                yield line, texts
+                rows.append((line, texts))
             line = reader.line_num + 1
     except csv.Error as error:
         raise DataError(f"{name}, line {line}: not a valid row: {error}.") from error
+    if separator == ",":
+        return rows
+    for column in zip_longest(*(texts for _, texts in rows), fillvalue=""):
+        with_comma = [text for text in column if DECIMAL_COMMA.fullmatch(text)]
+        others = [text for text in column if cell_number(text) is not None]
+        if with_comma and any("." in text or all(map(THOUSANDS.fullmatch, with_comma)) for text in others):
+            problem = f"the comma of '{with_comma[0]}' may separate thousands, as there is '{others[0]}' in its column"
+            raise DataError(f"{name}: {problem}. Write all numbers with a decimal point, and nothing else.")
+    return [(line, [decimal_point(text) or text for text in texts]) for line, texts in rows]
 
 
 def decimal_point(text: str) -> str:
@@ -169,7 +180,7 @@ def decimal_point(text: str) -> str:
 
 
 def _records_of_csv(name: str, text: str) -> Iterator[Record]:
-    rows = list(_rows_of_csv(name, text))
+    rows = _rows_of_csv(name, text)
     if not rows:
         raise DataError(f"{name} is empty. The first line must have the names of the columns.")
     line, header = rows[0]

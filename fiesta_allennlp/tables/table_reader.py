@@ -107,11 +107,13 @@ def _read_rows(roles: Roles, settings: Any) -> List[RunRow]:
     records = roles.records
     texts = [text for record in records if (text := roles.cell(record, "score")) and text.casefold() != FAILED]
     has_percent = bool(texts) and all(text.endswith("%") for text in texts)
+    has_words = all(cell_score(text) in (0, 1) for text in texts)
     rows: List[RunRow] = []
     for record, state in zip(records, _read_states(records, roles, settings.finished), strict=True):
         candidate, task, split, seed = (escape_invisible(roles.text(record, role)) for role in NAMES)
-        outcome, seconds = _read_outcome(record, roles, state, has_percent=has_percent), _read_seconds(record, roles)
-        rows.append(RunRow(candidate, task, split, seed, outcome, roles.text(record, "metric"), seconds, record))
+        outcome = _read_outcome(record, roles, state, has_percent=has_percent, has_words=has_words)
+        metric, seconds = roles.text(record, "metric"), _read_seconds(record, roles)
+        rows.append(RunRow(candidate, task, split, seed, outcome, metric, seconds, record))
     return rows
 
 
@@ -119,6 +121,8 @@ def _read_states(records: Sequence[table_files.Record], roles: Roles, finished: 
     """Return what the states of the runs mean, None without one. Refuse words that are not known."""
     words = [roles.cell(record, "state").rpartition(".")[2] for record in records]
     meanings = STATES
+    if finished and not roles.columns["state"]:
+        raise ConfigError("--finished needs a column of states. Name it: --columns state=COLUMN.")
     if finished:
         meanings = {word: RUNNING if STATES.get(word) == RUNNING else FAILED for word in map(str.casefold, words)}
         meanings.update(dict.fromkeys(map(str.casefold, finished), FINISHED))
@@ -130,13 +134,15 @@ def _read_states(records: Sequence[table_files.Record], roles: Roles, finished: 
             "which is not a known state of a run. Name the words of success; the others mean failure. If the column is "
             "not about runs, leave it out.",
             {"finished": known} if known else {},
-            {"finished": (*known, *unknown)},
+            *({"finished": (*known, word)} for word in unknown[:2]),
             {"columns": {"state": ""}},
         )
     return [meanings[word.casefold()] if word else None for word in words]
 
 
-def _read_outcome(record: table_files.Record, roles: Roles, state: Optional[str], *, has_percent: bool) -> Outcome:
+def _read_outcome(
+    record: table_files.Record, roles: Roles, state: Optional[str], *, has_percent: bool, has_words: bool
+) -> Outcome:
     """Return the score of a run, the reason why it has none, or None if it has not finished."""
     text, reason = roles.cell(record, "score"), escape_invisible(roles.text(record, "error"))
     if state == RUNNING:
@@ -145,7 +151,7 @@ def _read_outcome(record: table_files.Record, roles: Roles, state: Optional[str]
         return reason or FAILED
     if not text:
         return None if state is None else "finished without a score"
-    score = cell_score(text.rstrip("%") if has_percent else text)
+    score = cell_score(text.rstrip("%") if has_percent else text, has_words=has_words)
     if score is not None and abs(score) <= MAX_SCORE:
         return score
     if pointed := table_files.decimal_point(text):

@@ -22,6 +22,16 @@ def test_every_option_has_its_effect(tmp_path: Path, call: Call) -> None:
     assert "baker" not in (out / "table.csv").read_text()
 
 
+@pytest.mark.usefixtures("undrawn")
+def test_files_that_no_report_made_are_not_overwritten(tmp_path: Path, call: Call) -> None:
+    table = write_split_table(tmp_path / "results.csv", {"able": [0.8, 0.85, 0.9], "baker": [0.7, 0.65, 0.6]}, 2)
+    (tmp_path / "scores.csv").write_text("raw")
+    assert f"{tmp_path / 'scores.csv'} would be overwritten" in call.refused(table, "--output", tmp_path)
+    assert (tmp_path / "scores.csv").read_text() == "raw"
+    for _ in range(2):
+        call.done(table, "--output", tmp_path / "out")
+
+
 def test_what_is_wrong_is_said_in_one_message(call: Call, tmp_path: Path) -> None:
     call.refused(tmp_path, said="^error: .*'store.sqlite' is missing")
     status, text = call(tmp_path, "--debug")

@@ -112,6 +112,10 @@ def test_no_output_overwrites_a_file_of_the_table(tmp_path: Path, call: Call) ->
         assert "scores.csv is a file of the table and would be overwritten" in said
     assert (tmp_path / "scores.csv").read_text() == text
     assert "does not exist" in call.command("next").refused(tmp_path / "scores.csv", "--output", "absent/runs.csv")
+    scaled = call.command("next").refused(
+        tmp_path / "scores.csv", "--scale", "sd=sds.csv", "--output", tmp_path / "o.csv"
+    )
+    assert "--output writes the scores of the table" in scaled
 
 
 def test_no_output_overwrites_a_file_of_a_selection(tmp_path: Path, call: Call) -> None:
@@ -121,7 +125,11 @@ def test_no_output_overwrites_a_file_of_a_selection(tmp_path: Path, call: Call) 
     (tmp_path / "link").symlink_to(store)
     for output in (store, store.with_name("store.lock"), tmp_path / "link"):
         said = call.command("plan").refused(tmp_path / "run", "--output", output)
-        assert f"--output {output} is a file of the selection" in said
+        assert f"--output {output} is among the files of the selection" in said
+        if output != tmp_path / "link":
+            call.command("select").refused(
+                "a=x {seed}", "b=x {seed}", "-s", output.with_name("next"), said="-s .*/next is"
+            )
     assert store.read_bytes() == content
     call.command("plan").done(tmp_path / "run", *QUICK, "--output", tmp_path / "run" / "plan.json")
 

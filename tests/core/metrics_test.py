@@ -20,7 +20,7 @@ def test_the_sign_is_the_direction(typed: str, metric: Metric, text: str) -> Non
 
 ERRORS = (
     "loss val_loss perplexity dev-PPL mean_absolute_error WER error.rate logloss val_log_loss valLoss top1_err "
-    "test-mlogloss smape MSELoss cross_entropy loss2 losses inference_time train_seconds"
+    "test-mlogloss smape MSELoss cross_entropy loss2 losses inference_time train_seconds nlls negative_log_likelihood edit_distance kl_div"
 )
 SCORES = (
     "lossless_f1 answer_f1 terror cerebral_accuracy criterion blosser accuracy mAP50 f1-measure-overall tokens_per_s "
@@ -44,3 +44,8 @@ def test_a_name_that_only_looks_like_one_is_taken(name: str) -> None:
 def test_a_value_with_a_minus_is_typed_so_that_argparse_takes_it() -> None:
     assert option_words("metric", "-loss") == ["--metric=-loss"]
     assert option_words("metric", "f1") == ["--metric", "f1"]
+
+
+def test_a_negative_log_likelihood_is_no_negated_error() -> None:
+    with pytest.raises(ConfigError, match="--metric=-val_neg_log_likelihood "):
+        check_metric_sign("val_neg_log_likelihood")

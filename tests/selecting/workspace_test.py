@@ -33,8 +33,8 @@ def test_a_directory_with_other_files_is_refused_and_ours_are_not(tmp_path: Path
     check_no_foreign_files(directory, force=True)
 
 
-@pytest.mark.parametrize("name", ["selection.json", "evaluations.csv"])
-def test_results_of_somebody_else_are_not_overwritten(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["selection.json", "evaluations.csv", "next", "jobs", "report"])
+def test_files_of_somebody_else_are_not_overwritten(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
     for force in (False, True):
         with pytest.raises(StoreError, match=f"{name} would be overwritten"):

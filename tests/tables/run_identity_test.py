@@ -147,9 +147,11 @@ def test_one_split_is_no_unit() -> None:
 @pytest.mark.parametrize("role", ["seed", "split"])
 def test_a_summary_among_numbers_is_refused_and_names_alone_are_not(role: str) -> None:
     rows = [{"candidate": name, role: key, "score": 0.5} for name in "ab" for key in ("1", "2", "3", "mean")]
-    with pytest.raises(DataError, match=rf"row 4: the {role} is 'mean' among numbers.*\n    where=\('{role}=1,2,3',\)"):
+    with pytest.raises(DataError, match=rf"row 4: the {role} is 'mean' among others.*\n    where=\('{role}=1,2,3',\)"):
         read(rows)
-    for names in (("Max", "Minh", "mean"), ("sd", "all", "mean"), ("Total", "Best", "Count")):
+    with pytest.raises(DataError, match=r"the task is 'Average'.*\n    where=\('task=sst2,rte',\)"):
+        read([{"candidate": name, "task": key, "score": 0.5} for name in "ab" for key in ("sst2", "rte", "Average")])
+    for names in (("Max", "Minh", "1"), ("sd", "all", "en"), ("Total", "Best", "Count")):
         named = [{"candidate": name, role: key, "score": 0.5} for name in "ab" for key in names]
         assert read(named).runs == {"a": 3, "b": 3}
 
@@ -161,6 +163,8 @@ def test_units_are_compared_and_allowed() -> None:
     ):
         read(rows)
     assert read(rows, allow=("units",)).highest == 80.02
+    with pytest.raises(DataError, match="percents among fractions"):
+        read(score_rows({"a": [0.41, 0.42, -0.01], "b": [38, 39, 37]}))
     for other in ([0.2, 4.1, 3.9], [0.0, 0.0, 80.0], [-0.5, 80.0, 81.0], [0.9, 950.0, 940.0]):
         assert read(score_rows({"a": other})).rows
 

@@ -253,6 +253,18 @@ def test_the_last_step_of_a_run_counts() -> None:
     assert told(next_runs(without_seeds, where={"step": "last"})) == last
     unscored = rows_of((1, 0.1), (10, None), (5, 0.3), (2, 0.2))
     assert told(next_runs(unscored, where={"step": "last"})) == last, "a step without a score takes none away"
+    failed = rows_of((1, 0.1), (10, "failed"), (5, 0.3))
+    assert told(next_runs(failed, where={"step": "last"})) == {"a": [1, 0], "b": [1, 0]}
+
+
+def test_steps_that_rise_within_candidates_are_no_runs() -> None:
+    curves = {"bert": [(500, 0.87), (1000, 0.88), (1500, 0.92)], "cnn": [(190, 0.90), (230, 0.906), (270, 0.909)]}
+    rows = [{"candidate": name, "step": k, "score": score} for name, curve in curves.items() for k, score in curve]
+    with pytest.raises(DataError, match=r"step \(190, 230.*\n    where=\('step=last',\)\n    ignore=\('step',\)$"):
+        next_runs(rows)
+    assert told(next_runs(rows, where={"step": "last"})) == {"bert": [0.92, 0, 0], "cnn": [0.909, 0, 0]}
+    best_epochs = [{**row, "step": step} for row, step in zip(rows, (3, 2, 5, 4, 6, 1), strict=True)]
+    assert next_runs(best_epochs).history.num_finished("bert") == 3
 
 
 def test_a_score_replaces_other_rows_of_its_run(tmp_path: Path) -> None:

@@ -57,6 +57,34 @@ def test_a_decimal_comma_is_read_unless_commas_separate_cells() -> None:
         scores("c.csv")
 
 
+def test_commas_that_may_separate_thousands_are_refused() -> None:
+    for first, second in (("985.5", "1,012"), ("987", "1,234"), ("985,5", "1.012")):
+        Path("k.tsv").write_text(f"candidate\tseed\treward\na\t1\t{first}\nb\t1\t{second}\n")
+        with pytest.raises(DataError, match="k.tsv: the comma of '.*' may separate thousands"):
+            scores("k.tsv", score="reward")
+    Path("s.csv").write_text("candidate;seed;score\na;1;1\nb;1;0,912\n")
+    assert scores("s.csv") == {"a": [1.0], "b": [0.912]}
+
+
+def test_a_file_that_is_there_twice_counts_once() -> None:
+    Path("r/a").mkdir(parents=True)
+    for run in ("1", "2"):
+        Path(f"r/a/{run}").mkdir()
+        Path(f"r/a/{run}/m.json").write_text(f'{{"score": 0.{run}}}')
+    Path("r/a/best").symlink_to("2")
+    assert scores("r/{candidate}/*/m.json") == {"a": [0.1, 0.2]}
+    Path("t.csv").write_text("candidate,score\na,0.5\nb,0.6\n")
+    assert scores("t.csv", files=("./t.csv",)) == {"a": [0.5], "b": [0.6]}
+
+
+def test_words_are_scores_in_a_column_of_words_alone() -> None:
+    Path("w.csv").write_text("candidate,seed,score\na,1,pass\na,2,fail\nb,1,1\n")
+    assert scores("w.csv") == {"a": [1.0, 0.0], "b": [1.0]}
+    Path("w.csv").write_text("candidate,seed,score\na,1,.93\na,2,fail\n")
+    with pytest.raises(DataError, match="line 3: a score must be a number .* 'fail'"):
+        scores("w.csv")
+
+
 def test_a_path_that_matches_in_two_ways_is_refused() -> None:
     with pytest.raises(
         DataError, match="matches .* in two ways: candidate = bert-base, seed = 1; or candidate = bert, "

@@ -40,6 +40,7 @@ def systems(choices: Choices) -> List[str]:
         (["--fields", "label=sentiment"], "line 1.*'sentiment'"),
         (["--batch-size", "30"], "at least 3 documents"),
         (["--belief", "dirichlet_f_measure"], "needs --positive-label"),
+        (["--answers", "run/evaluations.csv", "-s", "run"], "--answers run/evaluations.csv is among the files"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
