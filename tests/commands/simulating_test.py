@@ -112,10 +112,8 @@ def test_no_output_overwrites_a_file_of_the_table(tmp_path: Path, call: Call) ->
         assert "scores.csv is a file of the table and would be overwritten" in said
     assert (tmp_path / "scores.csv").read_text() == text
     assert "does not exist" in call.command("next").refused(tmp_path / "scores.csv", "--output", "absent/runs.csv")
-    scaled = call.command("next").refused(
-        tmp_path / "scores.csv", "--scale", "sd=sds.csv", "--output", tmp_path / "o.csv"
-    )
-    assert "--output writes the scores of the table" in scaled
+    options = "--scale", "sd=sds.csv", "--output", tmp_path / "runs.csv"
+    call.command("next").refused(tmp_path / "scores.csv", *options, said="--output writes the scores of the table")
 
 
 def test_no_output_overwrites_a_file_of_a_selection(tmp_path: Path, call: Call) -> None:
@@ -127,9 +125,8 @@ def test_no_output_overwrites_a_file_of_a_selection(tmp_path: Path, call: Call) 
         said = call.command("plan").refused(tmp_path / "run", "--output", output)
         assert f"--output {output} is among the files of the selection" in said
         if output != tmp_path / "link":
-            call.command("select").refused(
-                "a=x {seed}", "b=x {seed}", "-s", output.with_name("next"), said="-s .*/next is"
-            )
+            place = output.with_name("next")
+            call.command("select").refused("a=x {seed}", "b=x {seed}", "--metric=f", "-s", place, said="-s .*/next is")
     assert store.read_bytes() == content
     call.command("plan").done(tmp_path / "run", *QUICK, "--output", tmp_path / "run" / "plan.json")
 

@@ -20,7 +20,8 @@ def test_the_sign_is_the_direction(typed: str, metric: Metric, text: str) -> Non
 
 ERRORS = (
     "loss val_loss perplexity dev-PPL mean_absolute_error WER error.rate logloss val_log_loss valLoss top1_err "
-    "test-mlogloss smape MSELoss cross_entropy loss2 losses inference_time train_seconds nlls negative_log_likelihood edit_distance kl_div"
+    "test-mlogloss smape MSELoss cross_entropy loss2 losses inference_time train_seconds "
+    "nlls negative_log_likelihood edit_distance kl_div"
 )
 SCORES = (
     "lossless_f1 answer_f1 terror cerebral_accuracy criterion blosser accuracy mAP50 f1-measure-overall tokens_per_s "
