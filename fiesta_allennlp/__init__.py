@@ -11,7 +11,7 @@ from fiesta_allennlp.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from fiesta_allennlp.commands.library import choose_system, confirm, next_runs, plan, replay, select
-    from fiesta_allennlp.reports.report import report
+    from fiesta_allennlp.reports.report_files import report
 
 __all__ = ["choose_system", "confirm", "next_runs", "plan", "replay", "report", "select"]
 
@@ -19,7 +19,7 @@ __all__ = ["choose_system", "confirm", "next_runs", "plan", "replay", "report", 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    home = "reports.report" if name == "report" else "commands.library"
+    home = "reports.report_files" if name == "report" else "commands.library"
     return getattr(import_module(f"{__name__}.{home}"), name)
 
 

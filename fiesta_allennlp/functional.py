@@ -31,7 +31,7 @@ import numpy as np
 
 from fiesta_allennlp import choosing
 from fiesta_allennlp.choosing.beliefs import StudentT
-from fiesta_allennlp.choosing.probability import logit
+from fiesta_allennlp.choosing.probability.prob_best import logit
 from fiesta_allennlp.choosing.strategy import Decision
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.records import Evaluation, History, Request

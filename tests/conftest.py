@@ -64,7 +64,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.tx = [f"popen//python={sys.executable} {warm.__file__}"] * len(config.option.tx)
     elif HAS_ALLENNLP:
         import fiesta_allennlp.candidates.allennlp.loaded  # noqa: F401
-        from fiesta_allennlp.running.fork_server import start_call, start_fork_server
+        from fiesta_allennlp.running.fork_server import start_fork_server
+        from fiesta_allennlp.running.processes import start_call
 
         _FORK_SERVER.ensure_running = _start_needed_server
         start_call(start_fork_server(1, PRELOADED), os.getpid)  # now, while this process has hardly any threads

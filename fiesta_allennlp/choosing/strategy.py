@@ -10,8 +10,8 @@ from typing import Any, Callable, FrozenSet, Iterator, List, Mapping, Optional, 
 import numpy as np
 
 from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
-from fiesta_allennlp.choosing.probability import check_margin
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
+from fiesta_allennlp.choosing.probability.prob_best import check_margin
 from fiesta_allennlp.core.choice_settings import BELIEF, ChoiceSettings
 from fiesta_allennlp.core.errors import ConfigError, OptionError, did_you_mean, join_some
 from fiesta_allennlp.core.files import shorten

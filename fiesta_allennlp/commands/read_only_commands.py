@@ -62,7 +62,7 @@ selection, or of a table of scores. The command locks nothing and changes nothin
     positional_settings = (("source", "?"), ("files", "*"))
 
     def run(self, args: argparse.Namespace, console: "Console") -> int:
-        from fiesta_allennlp.reports.report import default_output, report
+        from fiesta_allennlp.reports.report_files import default_output, report
 
         options = self.typed_settings(args)
         output = options.pop("output", None) or default_output(options.get("source"), options.get("compare"))

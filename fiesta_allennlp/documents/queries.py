@@ -24,8 +24,8 @@ from fiesta_allennlp.documents.document_file import Document
 from fiesta_allennlp.documents.system import STOP_REASON, System, Unanswered
 from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
 from fiesta_allennlp.running.executor import ActiveRun, Evaluator, Executor
-from fiesta_allennlp.running.fork_server import STOP_TIMEOUT_SECONDS
 from fiesta_allennlp.running.machine import origin_here
+from fiesta_allennlp.running.processes import STOP_TIMEOUT_SECONDS
 from fiesta_allennlp.selecting.database import connect_read_only
 
 MAX_LABEL_LENGTH = 60  # characters

@@ -1,3 +1,3 @@
 """Results in words, pages and pictures."""
 
-__all__ = ["coming_runs", "confirmation_report", "progress", "report", "report_settings", "words"]
+__all__ = ["coming_runs", "confirmation_report", "progress", "report_files", "report_settings", "words"]

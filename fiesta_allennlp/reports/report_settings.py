@@ -32,7 +32,7 @@ class StatusSettings(SettingsRecord):
 
 @dataclass(frozen=True)
 class ReportSettings(TableSettings):
-    """The settings of `fiesta report`, which are the arguments of `reports.report.report`."""
+    """The settings of `fiesta report`, which are the arguments of `reports.report_files.report`."""
 
     GROUPS: ClassVar[Tuple[str, ...]] = (REPORT_GROUP, SCORES_GROUP)
 

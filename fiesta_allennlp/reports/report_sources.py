@@ -21,7 +21,7 @@ from fiesta_allennlp.core.registry import build, build_record, packages_named_in
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report_settings import UNRECORDED_OPTIONS, ReportSettings
 from fiesta_allennlp.selecting.database import translated_store_errors
-from fiesta_allennlp.selecting.failures import ScoreThreshold
+from fiesta_allennlp.selecting.recovery import ScoreThreshold
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.selecting.results.verdict import failed_notes, judge, with_preference
 from fiesta_allennlp.selecting.store import Meta, open_for_reading

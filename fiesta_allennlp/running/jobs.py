@@ -28,10 +28,10 @@ from fiesta_allennlp.core.records import Failure, Origin, Outcome, Request, outc
 from fiesta_allennlp.core.registry import build_record, to_plain_data
 from fiesta_allennlp.core.texts import file_name
 from fiesta_allennlp.running.executor import ActiveRun, QueueingExecutor
-from fiesta_allennlp.running.fork_server import end_all_workers, start_fork_server, unset_safe_path
+from fiesta_allennlp.running.fork_server import start_fork_server, unset_safe_path
 from fiesta_allennlp.running.machine import DEVICES_VARIABLE
 from fiesta_allennlp.running.process_tree import SESSION, WORKER
-from fiesta_allennlp.running.processes import make_run
+from fiesta_allennlp.running.processes import end_all_workers, make_run
 from fiesta_allennlp.running.worker import Evaluator, RunTask
 
 TASK_SECONDS = 60.0  # within which a job gets its task, unless its command died between the two

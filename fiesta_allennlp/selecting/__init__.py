@@ -1,3 +1,3 @@
 """The loop, its session and store, and the result."""
 
-__all__ = ["database", "failures", "loop", "objections", "provenance", "session", "store", "workspace"]
+__all__ = ["database", "loop", "objections", "provenance", "recovery", "session", "store", "workspace"]

@@ -16,7 +16,7 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError, full_command, join_some, received_signals
 from fiesta_allennlp.core.records import Evaluation, Failure, History, MachineHistory, Outcome, Request
 from fiesta_allennlp.running.executor import Evaluator, Executor
-from fiesta_allennlp.selecting import failures, objections
+from fiesta_allennlp.selecting import objections, recovery
 from fiesta_allennlp.selecting.store import RunStore
 
 logger = logging.getLogger(__name__)
@@ -103,7 +103,7 @@ class SelectionLoop:
     max_failures: int
     shared_splits: bool = True
     max_hours: Optional[float] = None
-    retries: failures.Retries = field(default_factory=lambda: failures.Retries(failures.RETRY_PAUSES))
+    retries: recovery.Retries = field(default_factory=lambda: recovery.Retries(recovery.RETRY_PAUSES))
     active_requests: Set[Request] = field(default_factory=set, init=False)
 
     def run(self) -> Decision:
@@ -174,12 +174,8 @@ class SelectionLoop:
             self._submit(request)
 
     def _find_finished_run(self, request: Request) -> Optional[Evaluation]:
-        """Return the result of a run whose command or process was killed after it had finished; None if it had not."""
-        run = self.evaluators[request.candidate]
-        evaluation = run.salvage(request, self.directory.evaluation(request.name))
-        if evaluation is not None:
-            logger.info("%s had finished before it was killed; recording its score", request.name)
-        return evaluation
+        directory = self.directory.evaluation(request.name)
+        return recovery.find_finished_run(self.evaluators[request.candidate], request, directory)
 
     def _stop_unwanted(self) -> History:
         """Stop runs of withdrawn candidates, and those that wait for their next try although their failure counts by
@@ -239,13 +235,13 @@ class SelectionLoop:
         """Record an outcome, and start a failed run again if that may help."""
         history, request, machine, will_retry = self._read_history(), outcome.request, outcome.origin.machine, False
         if isinstance(outcome, Failure):
-            failures.raise_if_fatal(outcome, self.directory.root)
+            recovery.raise_if_fatal(outcome, self.directory.root)
             failed_runs = (*history.failures, outcome)
             will_retry = not MachineHistory(history.evaluations, failed_runs).is_of_candidate(outcome)
             if not will_retry:
                 self._check_metric(outcome, history)
                 outcome = self.retries.mark_unfit(outcome, history, max_failures=self.max_failures)
-                will_retry = failures.should_retry_run(outcome, history, max_failures=self.max_failures)
+                will_retry = recovery.should_retry_run(outcome, history, max_failures=self.max_failures)
         recorded_outcome = self.store.record(outcome, will_retry=will_retry)
         if isinstance(outcome, Failure):
             logger.info("fail %s on %s: %s: %s", request.name, machine, outcome.kind, outcome.error)

@@ -11,8 +11,9 @@ from fiesta_allennlp.core import registry
 from fiesta_allennlp.core.directory import DirectoryLock, RunDirectory
 from fiesta_allennlp.core.errors import StoreError, full_command
 from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, History, Outcome, Request
-from fiesta_allennlp.selecting import database, failures
+from fiesta_allennlp.selecting import database
 from fiesta_allennlp.selecting.database import FAILURE_FIELDS, Meta, translated_store_errors
+from fiesta_allennlp.selecting.recovery import ScoreThreshold
 
 COMMAND_BY_KIND = {"trainings": "select", "documents": "documents", "confirmation": "confirm"}
 """The commands, by the kind of selection that they make."""
@@ -43,7 +44,7 @@ class StoreReader:
             parsed = ({**row, **{name: json.loads(row[name]) for name in ("config", "facts")}} for row in rows)
             return [registry.build_record(Candidate, values) for values in parsed]
 
-    def history(self, *, max_failures: int, score_threshold: Optional[failures.ScoreThreshold] = None) -> History:
+    def history(self, *, max_failures: int, score_threshold: Optional[ScoreThreshold] = None) -> History:
         """Return everything so far, with all metrics of every run. A removed candidate, or one with `max_failures`
         failures that count, is withdrawn. The latter is not stored, so resuming with a larger number gives it another
         chance. A `score_threshold` judges the runs instead of the stored verdicts."""
@@ -54,9 +55,9 @@ class StoreReader:
         return history.with_withdrawn(max_failures=max_failures)
 
     @property
-    def score_threshold(self) -> failures.ScoreThreshold:
+    def score_threshold(self) -> ScoreThreshold:
         """The score of `--min-score`."""
-        return failures.ScoreThreshold.from_settings(self.meta().settings or {})
+        return ScoreThreshold.from_settings(self.meta().settings or {})
 
     def _read_history(self) -> History:
         if self._history is None:

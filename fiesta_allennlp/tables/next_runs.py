@@ -19,7 +19,7 @@ from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.seeding import strategy_rng
 from fiesta_allennlp.core.texts import number_text
-from fiesta_allennlp.selecting.failures import ScoreThreshold
+from fiesta_allennlp.selecting.recovery import ScoreThreshold
 from fiesta_allennlp.selecting.results.candidate_table import Printable
 from fiesta_allennlp.selecting.results.result import Result, Verdict
 from fiesta_allennlp.selecting.results.verdict import failed_notes, judge, with_preference

@@ -6,7 +6,7 @@ import pytest
 
 import fiesta_allennlp
 from fiesta_allennlp import report
-from fiesta_allennlp.reports.paper import build_checklist, compose_paragraph
+from fiesta_allennlp.reports.paragraph import build_checklist, compose_paragraph
 from tests.commands.conftest import EQUALLY, POOR, Selections
 from tests.run_files import rows_of, summary_of
 

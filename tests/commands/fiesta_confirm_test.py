@@ -13,8 +13,8 @@ from fiesta_allennlp import confirm, report, select
 from fiesta_allennlp.confirming.confirmation import Confirmation, read_confirmations
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
-from fiesta_allennlp.reports.paper import compose_paragraph
-from fiesta_allennlp.reports.report import render_html, render_latex
+from fiesta_allennlp.reports.paragraph import compose_paragraph
+from fiesta_allennlp.reports.report_files import render_html, render_latex
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, history_of
 from tests.conftest import until, write_all_reviews
 from tests.programs import program_config

@@ -8,9 +8,9 @@ from typing import Any, List
 import pytest
 
 from fiesta_allennlp import report
-from fiesta_allennlp.reports.paper import build_checklist
+from fiesta_allennlp.reports.paragraph import build_checklist
 from fiesta_allennlp.reports.progress import LiveTable
-from fiesta_allennlp.reports.report import render_html
+from fiesta_allennlp.reports.report_files import render_html
 from fiesta_allennlp.selecting.loop import WorkingTime
 from tests.commands.conftest import EQUALLY, GOOD, POOR, Call, Selections, history_of, scores_by_seed
 from tests.conftest import HAS_ALLENNLP, until

@@ -15,8 +15,8 @@ from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.documents.choice import DocumentsResult
 from fiesta_allennlp.documents.document_settings import DocumentSettings
-from fiesta_allennlp.running.fork_server import EXIT_WITHOUT_GUARD, ProcessDied
-from fiesta_allennlp.running.processes import process_error
+from fiesta_allennlp.running.fork_server import EXIT_WITHOUT_GUARD
+from fiesta_allennlp.running.processes import ProcessDied, process_error
 from fiesta_allennlp.selecting.results.result import Result
 from fiesta_allennlp.tables.table_settings import NextSettings, PlanSettings, ReplaySettings
 from tests.score_tables import NOISY, split_rows, write_split_table

@@ -8,7 +8,7 @@ from typing import Callable
 import pytest
 
 from fiesta_allennlp import report
-from fiesta_allennlp.reports.paper import build_checklist
+from fiesta_allennlp.reports.paragraph import build_checklist
 from tests.commands.conftest import BLIND, EQUALLY, GOOD, POOR, Selections
 from tests.run_files import entry_of, rows_of, scores_of, summary_of
 from tests.running.conftest import until_ended

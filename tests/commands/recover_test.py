@@ -216,7 +216,7 @@ def test_data_that_are_away_for_a_moment_cost_no_candidate(
         if len(failures) == 7 and away.exists():
             away.rename(data)
 
-    monkeypatch.setattr("fiesta_allennlp.selecting.failures.RETRY_PAUSES", (0.01,) * 8)
+    monkeypatch.setattr("fiesta_allennlp.selecting.recovery.RETRY_PAUSES", (0.01,) * 8)
     monkeypatch.setattr(LiveTable, "on_outcome", on_outcome)
     selections.begin(*EQUALLY, "--seed", 5, "--budget", 6, "--workers", 2)
     assert scores_of(selections.run) == scores_by_seed(5, 6)

@@ -11,7 +11,7 @@ import pytest
 
 from fiesta_allennlp.reports.figures import draw_all, shorten_names
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.report import escape_latex, render_html, render_latex, render_scores
+from fiesta_allennlp.reports.report_files import escape_latex, render_html, render_latex, render_scores
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from tests.reports.made_up import CASES, UGLY_NAMES, by_documents, just_begun, made_up, with_failures
 

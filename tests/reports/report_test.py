@@ -11,9 +11,9 @@ from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.core.records import Evaluation, Failure, History
 from fiesta_allennlp.core.seeding import make_request
 from fiesta_allennlp.reports import record
-from fiesta_allennlp.reports.paper import build_checklist, compose_appendix, compose_paragraph
+from fiesta_allennlp.reports.paragraph import build_checklist, compose_appendix, compose_paragraph
 from fiesta_allennlp.reports.record import compute_belief_path
-from fiesta_allennlp.reports.report import render_html, render_scores, report
+from fiesta_allennlp.reports.report_files import render_html, render_scores, report
 from fiesta_allennlp.tables.simulation.score_sources import make_score_table
 from fiesta_allennlp.tables.table_reader import read_run_table
 from fiesta_allennlp.tables.table_settings import ReplaySettings

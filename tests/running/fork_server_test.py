@@ -15,7 +15,7 @@ import pytest
 
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.running import fork_server
-from fiesta_allennlp.running.fork_server import start_call
+from fiesta_allennlp.running.processes import start_call
 from tests.conftest import REPOSITORY, until
 from tests.running.conftest import until_ended
 
@@ -31,7 +31,8 @@ sys.meta_path.insert(0, Slow())
 """
 
 START = """
-from fiesta_allennlp.running.fork_server import start_call, start_fork_server
+from fiesta_allennlp.running.fork_server import start_fork_server
+from fiesta_allennlp.running.processes import start_call
 start_call(start_fork_server(1, ["fiesta_allennlp.loads_for_ever"]), print)
 """
 
@@ -82,7 +83,7 @@ def test_a_server_that_never_starts_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     def end(*_: Any, **__: Any) -> Any:
         raise EOFError("unexpected EOF")
 
-    monkeypatch.setattr(fork_server, "RESTART_PAUSE_SECONDS", 0)
+    monkeypatch.setattr("fiesta_allennlp.running.processes.RESTART_PAUSE_SECONDS", 0)
     monkeypatch.setattr(forkserver, "connect_to_new_process", end)
     with pytest.raises(FiestaError, match=r"died 5 times \(EOFError: unexpected EOF\).*--recover"):
         start_call(multiprocessing.get_context("forkserver"), print)
@@ -98,7 +99,8 @@ def test_workers_import_nothing_of_ours_from_the_current_directory(tmp_path: Pat
     (work / "fiesta_allennlp" / "__init__.py").write_text("raise ImportError('another copy')")
     script.write_text(
         "import os\n"
-        "from fiesta_allennlp.running.fork_server import start_call, start_fork_server\n"
+        "from fiesta_allennlp.running.fork_server import start_fork_server\n"
+        "from fiesta_allennlp.running.processes import start_call\n"
         "def found():\n"
         "    import random\n"
         "    return random.__file__, os.environ.get('PYTHONSAFEPATH')\n"

@@ -124,7 +124,7 @@ def test_a_run_goes_on_when_it_ends_a_fork_of_its_own(make: Make) -> None:
 def test_out_of_time_ends_the_process_and_its_children(
     make: Make, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fiesta_allennlp.running.fork_server.STOP_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr("fiesta_allennlp.running.processes.STOP_TIMEOUT_SECONDS", 0.5)
     failure = failure_of(make(time_limit=2), Light("hang on"))
     assert failure.kind == "timeout" and "--time-limit 2" in failure.error
     for name in ("pid", "child"):
@@ -158,7 +158,7 @@ def test_work_goes_on_after_the_timeout_of_waiting_and_ends_on_closing(make: Mak
 def test_an_abandoned_evaluation_ends_with_its_children_and_frees_its_slot_and_device(
     make: Make, directory: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fiesta_allennlp.running.fork_server.STOP_TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr("fiesta_allennlp.running.processes.STOP_TIMEOUT_SECONDS", 1.0)
     executor = given(make(workers=2, cuda_devices=["4", "7"]), "hang on", "hang", *["device"] * 3)
     assert len(executor.active_runs) == 2, "no more than workers"
     pids = [pid for name in ("pid", "child") for pid in pids_in(directory.evaluation("a-0") / name)]

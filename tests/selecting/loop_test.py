@@ -21,8 +21,8 @@ from fiesta_allennlp.core.records import Candidate, Evaluation, Failure, Origin,
 from fiesta_allennlp.core.registry import build
 from fiesta_allennlp.core.seeding import make_request, strategy_rng
 from fiesta_allennlp.running.executor import Evaluator, Executor
-from fiesta_allennlp.selecting.failures import RETRY_PAUSES, Retries
 from fiesta_allennlp.selecting.loop import SelectionLoop
+from fiesta_allennlp.selecting.recovery import RETRY_PAUSES, Retries
 from fiesta_allennlp.selecting.store import RunStore
 
 MEANS = {"a": 0.60, "b": 0.64, "c": 0.55}
@@ -399,7 +399,7 @@ def simulated(run: Run, monkeypatch: pytest.MonkeyPatch) -> Simulate:
 
     def make(*args: Any, clock_begins_at: float = 0.0, **kwargs: Any) -> Simulated:
         executor = Simulated(*args, **kwargs)
-        for module in ("selecting.failures", "selecting.loop"):
+        for module in ("selecting.recovery", "selecting.loop"):
             monkeypatch.setattr(f"fiesta_allennlp.{module}.time", Hours(executor, clock_begins_at))
         # Else each minute is a write.
         monkeypatch.setattr("fiesta_allennlp.selecting.loop.SECONDS_BETWEEN_SAVES", 600.0)

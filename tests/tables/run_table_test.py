@@ -10,7 +10,7 @@ import pytest
 from fiesta_allennlp import next_runs, replay, report
 from fiesta_allennlp.core.errors import DataError, FiestaError
 from fiesta_allennlp.core.metrics import Metric
-from fiesta_allennlp.reports.paper import build_checklist, compose_paragraph
+from fiesta_allennlp.reports.paragraph import build_checklist, compose_paragraph
 from fiesta_allennlp.selecting.workspace import write_csv
 from fiesta_allennlp.tables.next_runs import NextRuns
 from fiesta_allennlp.tables.simulation.score_sources import read_score_table

@@ -22,7 +22,7 @@ from scipy.special import digamma, expit, gammaincinv, gammaln, logit, softmax, 
 
 from fiesta_allennlp.choosing.beliefs.belief import Belief, MeanPosterior
 from fiesta_allennlp.choosing.beliefs.paired_measure import BINARY_PAIRS, check_beta, valid_counts
-from fiesta_allennlp.choosing.probability.independent_t import check_margin, product_of_others
+from fiesta_allennlp.choosing.probability.prob_best import check_margin, product_of_others
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.core.records import History
 

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from fiesta_allennlp.choosing.beliefs.belief import Belief, MeanPosterior, Posterior, check_evaluations
-from fiesta_allennlp.choosing.probability import logit, prob_best
-from fiesta_allennlp.choosing.probability.leads import Leads, TaskModel, TwoWayModel, prob_best_from_tails
+from fiesta_allennlp.choosing.probability.leads import Leads, TaskModel, TwoWayModel
+from fiesta_allennlp.choosing.probability.prob_best import logit, prob_best, prob_best_from_tails
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.core.metrics import MAX_SCORE
 from fiesta_allennlp.core.records import History

@@ -1,6 +1,3 @@
 """Arrays in, numbers out."""
 
-# ruff: noqa: F401
-from fiesta_allennlp.choosing.probability.independent_t import check_margin, logit, prob_best
-
-__all__ = ["batch", "leads"]
+__all__ = ["batch", "leads", "prob_best"]

@@ -8,13 +8,8 @@ from typing import Callable, Optional, Tuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from fiesta_allennlp.choosing.probability.leads import (
-    Leads,
-    TaskModel,
-    choose_task,
-    count_independent_units,
-    prob_best_from_tails,
-)
+from fiesta_allennlp.choosing.probability.leads import Leads, TaskModel, choose_task, count_independent_units
+from fiesta_allennlp.choosing.probability.prob_best import prob_best_from_tails
 
 NUM_STARTS = 3
 """Units that every candidate begins with. Of two, a candidate with five times the noise of the others looks like them

@@ -31,9 +31,6 @@ MAX_UNIT_SHARE = 0.98
 ROUNDING = 1e-13
 """Deviations smaller than this share of the numbers are rounding errors."""
 
-MAX_TAIL = 1 - 1e-12
-"""The greatest probability that a rival is better: its odds must be finite."""
-
 
 @dataclass(frozen=True, eq=False)
 class PooledNoise:
@@ -301,17 +298,6 @@ class Leads:
         has_mean = df > 1
         excess = (df + t**2) / np.where(has_mean, df - 1, 1.0) * density - t * stdtr(df, -t)
         return np.where(is_known, np.where(has_mean, scale * np.maximum(excess, 0.0), np.inf), 0.0)
-
-
-def prob_best_from_tails(tails: np.ndarray) -> np.ndarray:
-    """Return P(best) of each candidate by its odds against the leader, from `Leads.tails`.
-
-    The share of rival j is p_j / (1 - p_j), and that of the leader 1; they are divided by their sum. For two candidates
-    it is p_j, for K equal ones 1 / K. Shape: that of `tails`, `(num_selections, num_candidates)`.
-    """
-    bounded = np.minimum(tails, MAX_TAIL)
-    odds = bounded / (1 - bounded)
-    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
 class TaskModel:

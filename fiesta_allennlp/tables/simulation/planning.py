@@ -24,7 +24,7 @@ from fiesta_allennlp.core.metrics import METRIC, UNNAMED, Metric
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import packages_named_in_errors
 from fiesta_allennlp.core.texts import count_text
-from fiesta_allennlp.selecting.failures import ScoreThreshold
+from fiesta_allennlp.selecting.recovery import ScoreThreshold
 from fiesta_allennlp.selecting.results.candidate_table import Printable
 from fiesta_allennlp.tables import table_settings
 from fiesta_allennlp.tables.next_runs import check_tasks

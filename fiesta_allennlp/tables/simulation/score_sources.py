@@ -11,7 +11,7 @@ from numpy.random import Generator
 from fiesta_allennlp.core.errors import DataError, join_some
 from fiesta_allennlp.core.metrics import UNNAMED, Metric
 from fiesta_allennlp.core.records import Evaluation, History, Request
-from fiesta_allennlp.selecting.failures import NO_THRESHOLD, ScoreThreshold
+from fiesta_allennlp.selecting.recovery import NO_THRESHOLD, ScoreThreshold
 from fiesta_allennlp.tables.run_table import RunTable
 from fiesta_allennlp.tables.table_files import Content
 from fiesta_allennlp.tables.table_reader import read_run_table

@@ -18,7 +18,7 @@ from fiesta_allennlp.choosing.strategy import DECIDED_REASONS, Margin, Strategy,
 from fiesta_allennlp.core import seeding
 from fiesta_allennlp.core.choice_settings import MAX_FAILURES, OFFICIAL, SHARED
 from fiesta_allennlp.core.records import LOW_SCORES_PER_FINISHED_RUN, Evaluation, Failure, History
-from fiesta_allennlp.selecting.failures import ScoreThreshold
+from fiesta_allennlp.selecting.recovery import ScoreThreshold
 from fiesta_allennlp.tables.simulation import score_sources
 from fiesta_allennlp.tables.table_settings import MAX_REPEATS, MIN_REPEATS, ReplaySettings
 

@@ -11,7 +11,8 @@ from allennlp.training.learning_rate_schedulers import LearningRateScheduler
 from transformers import BertConfig, BertTokenizerFast
 
 import fiesta_allennlp.plugin  # noqa: F401
-from fiesta_allennlp.running.fork_server import start_call, start_fork_server
+from fiesta_allennlp.running.fork_server import start_fork_server
+from fiesta_allennlp.running.processes import start_call
 from tests.conftest import PRELOADED
 
 

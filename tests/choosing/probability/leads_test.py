@@ -17,9 +17,9 @@ from fiesta_allennlp.choosing.probability.leads import (
     choose_task,
     count_independent_units,
     pool_noise,
-    prob_best_from_tails,
     prob_on_new_task,
 )
+from fiesta_allennlp.choosing.probability.prob_best import prob_best_from_tails
 
 NONE = np.nan
 WORKED = np.array([[[10, 13, 11, 14], [8, 10, 10, NONE], [6, NONE, 8, NONE]]])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from fiesta_allennlp.reports.report import render_candidates, render_html, render_latex
+from fiesta_allennlp.reports.report_files import render_candidates, render_html, render_latex
 from fiesta_allennlp.selecting.results import candidate_table as module
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.candidate_table import (

@@ -12,9 +12,9 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import DataError
 from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.core.seeding import make_request
-from fiesta_allennlp.reports.paper import build_checklist
-from fiesta_allennlp.reports.report import report
-from fiesta_allennlp.selecting.failures import Retries, ScoreThreshold
+from fiesta_allennlp.reports.paragraph import build_checklist
+from fiesta_allennlp.reports.report_files import report
+from fiesta_allennlp.selecting.recovery import Retries, ScoreThreshold
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult, missed_text
 from fiesta_allennlp.selecting.store import RunStore
 from tests.choosing.histories import history

@@ -1,7 +1,7 @@
-"""P(best) for independent Student-t variables, by quadrature: no simulation, hence no noise in a
-stopping rule.
+"""P(best): by the odds of leads, which is the default, and for independent Student-t variables by quadrature. Nothing
+is simulated, hence there is no noise in a stopping rule.
 
-The probability that variable i is the largest, or within `margin` of the largest, is
+The probability that independent variable i is the largest, or within `margin` of the largest, is
 
     P_i = integral f_i(x) prod_{j != i} F_j(x + margin) dx.
 
@@ -22,6 +22,9 @@ from fiesta_allennlp.core.errors import ConfigError, ScoreError
 LOGIT_CLIP = 1e-6
 """Scores nearer than this to 0 or 1 are taken as this near."""
 
+MAX_TAIL = 1 - 1e-12
+"""The greatest probability that a rival is better: its odds must be finite."""
+
 NEGLIGIBLE_PROB = 1e-10
 """Probability that is left out at either end of the line."""
 
@@ -37,6 +40,17 @@ _NODES, _WEIGHTS = legendre.leggauss(NUM_NODES)
 # From values at the nodes to the coefficients of their Legendre series, and on to the integrals from -1 to the nodes.
 _LEGENDRE_COEFFICIENTS = (np.arange(NUM_NODES) + 0.5)[:, None] * legendre.legvander(_NODES, NUM_NODES - 1).T * _WEIGHTS
 _CUMULATIVE_WEIGHTS = legendre.legval(_NODES, legendre.legint(_LEGENDRE_COEFFICIENTS, lbnd=-1))
+
+
+def prob_best_from_tails(tails: np.ndarray) -> np.ndarray:
+    """Return P(best) of each candidate by its odds against the leader, from `Leads.tails`.
+
+    The share of rival j is p_j / (1 - p_j), and that of the leader 1; they are divided by their sum. For two candidates
+    it is p_j, for K equal ones 1 / K. Shape: that of `tails`, `(num_selections, num_candidates)`.
+    """
+    bounded = np.minimum(tails, MAX_TAIL)
+    odds = bounded / (1 - bounded)
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
 def logit(scores: np.ndarray, *, candidate: str) -> np.ndarray:

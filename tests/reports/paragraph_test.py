@@ -6,7 +6,7 @@ from typing import Any, Dict, Tuple
 
 import pytest
 
-from fiesta_allennlp.reports.paper import (
+from fiesta_allennlp.reports.paragraph import (
     CITATION_TEXTS,
     METHOD_TEXTS,
     collect_bibtex,
@@ -14,7 +14,7 @@ from fiesta_allennlp.reports.paper import (
     compose_paragraph,
 )
 from fiesta_allennlp.reports.record import Report
-from fiesta_allennlp.reports.report import render_html, report
+from fiesta_allennlp.reports.report_files import render_html, report
 from fiesta_allennlp.version import __version__
 from tests.reports.made_up import TABLE, TOP_TWO, by_documents, just_begun, made_up, of_table, with_failures
 from tests.score_tables import split_rows

@@ -5,8 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from fiesta_allennlp.choosing.probability import logit, prob_best
-from fiesta_allennlp.choosing.probability.independent_t import LOGIT_CLIP
+from fiesta_allennlp.choosing.probability.prob_best import LOGIT_CLIP, logit, prob_best
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
 
 TOLERANCE = 1e-7

@@ -1,6 +1,7 @@
-"""The runs that failed: which finished ones count as failed by `--min-score`, whether a failure ends the selection, and
-when a run starts again."""
+"""What becomes of runs that were killed or failed: which of them had finished, whether a failure ends the selection,
+when a run starts again, and which finished runs count as failed by `--min-score`."""
 
+import logging
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -10,12 +11,24 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from fiesta_allennlp.core.errors import DataError, StoreError
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Outcome, Request
+from fiesta_allennlp.running.executor import Evaluator
+
+logger = logging.getLogger(__name__)
 
 RETRY_PAUSES = (10.0, 60.0, 300.0, 1800.0)
 """Seconds before the second try, the third and so on; the last one again and again."""
 
 MAX_PAUSES_AT_START = 2
 """The number of pauses while no run has ever finished: a mistake is more probable then than a lack that passes."""
+
+
+def find_finished_run(evaluator: Evaluator, request: Request, directory: Path) -> Optional[Evaluation]:
+    """Return the result of a run in `directory` whose command or process was killed after it had finished; None if it
+    had not."""
+    evaluation = evaluator.salvage(request, directory)
+    if evaluation is not None:
+        logger.info("%s had finished before it was killed; recording its score", request.name)
+    return evaluation
 
 
 def raise_if_fatal(failure: Failure, root: Path) -> None:

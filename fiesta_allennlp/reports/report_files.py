@@ -12,7 +12,7 @@ from fiesta_allennlp.core.files import atomic_replacement, to_csv_cell
 from fiesta_allennlp.core.options import check_setting_names, list_to_tuple
 from fiesta_allennlp.core.texts import interval_text, number_text
 from fiesta_allennlp.reports.confirmation_report import confirmation_table
-from fiesta_allennlp.reports.paper import build_checklist, collect_bibtex, compose_appendix, compose_paragraph
+from fiesta_allennlp.reports.paragraph import build_checklist, collect_bibtex, compose_appendix, compose_paragraph
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report_settings import ReportSettings
 from fiesta_allennlp.reports.report_sources import read_selection, read_table, restrict_to_pair
