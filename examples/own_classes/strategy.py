@@ -14,7 +14,7 @@ from fiesta_allennlp.core.records import History
 from fiesta_allennlp.tables.simulation.planning import ScorePreset
 
 
-@Strategy.register("epsilon_greedy")
+@Strategy.register("my_epsilon_greedy")
 class EpsilonGreedy(PosteriorSampling):
     """Runs the candidate that is most probably best, and with probability `epsilon` another one."""
 
@@ -30,4 +30,4 @@ class EpsilonGreedy(PosteriorSampling):
 
 
 scores = ScorePreset("models", {"cnn": 0.78, "lstm": 0.80, "bert": 0.82})
-print(replay(scores, strategy={"type": "epsilon_greedy", "epsilon": 0.3}, repetitions=5, seed=1))
+print(replay(scores, strategy={"type": "my_epsilon_greedy", "epsilon": 0.3}, repetitions=5, seed=1))

@@ -49,7 +49,8 @@ def build_executor(settings: Settings, directory: RunDirectory, *, packages: Seq
         advice = "If it is registered by a package of yours, name that with --include-package."
         names = errors.join_some(Executor.available())
         raise errors.ConfigError(f"--executor must be one of {names} but got '{name}'. {advice}")
-    parameters = inspect.signature(executor_class).parameters
+    bases = [base for base in executor_class.__mro__ if "__init__" in vars(base)]  # a subclass may pass `**common` on
+    parameters = {name for base in bases for name in inspect.signature(base).parameters}
     values = {key: option_value(text) for key, text in options.items()}
     params: Dict[str, Any] = {"type": name, **({"options": options} if "options" in parameters else values)}
     if settings.cuda_devices is not None:
