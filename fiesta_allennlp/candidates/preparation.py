@@ -1,6 +1,5 @@
 """What precedes the first run: the executor, the checks of candidates, which build each once, and the metric."""
 
-import inspect
 import json
 import os
 from dataclasses import replace
@@ -20,7 +19,7 @@ from fiesta_allennlp.core.console import candidate_counter
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.metrics import METRIC, check_metric_sign
 from fiesta_allennlp.core.records import Candidate
-from fiesta_allennlp.core.registry import build
+from fiesta_allennlp.core.registry import build, constructor_parameters
 from fiesta_allennlp.core.texts import count_text
 from fiesta_allennlp.running.executor import Executor, option_value
 from fiesta_allennlp.running.machine import DEVICES_VARIABLE, is_gpu, visible_gpus
@@ -49,8 +48,7 @@ def build_executor(settings: Settings, directory: RunDirectory, *, packages: Seq
         advice = "If it is registered by a package of yours, name that with --include-package."
         names = errors.join_some(Executor.available())
         raise errors.ConfigError(f"--executor must be one of {names} but got '{name}'. {advice}")
-    bases = [base for base in executor_class.__mro__ if "__init__" in vars(base)]  # a subclass may pass `**common` on
-    parameters = {name for base in bases for name in inspect.signature(base).parameters}
+    parameters, _ = constructor_parameters(executor_class)
     values = {key: option_value(text) for key, text in options.items()}
     params: Dict[str, Any] = {"type": name, **({"options": options} if "options" in parameters else values)}
     if settings.cuda_devices is not None:

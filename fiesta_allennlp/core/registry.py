@@ -127,7 +127,7 @@ def build(base: type[Registered], mapping: Mapping[str, Any], **ready_arguments:
     """
     values = dict(mapping)
     built_class = base.by_name(values.pop("type", base.default))
-    parameters, has_kwargs = _constructor_parameters(built_class)
+    parameters, has_kwargs = constructor_parameters(built_class)
     if unknown := [] if has_kwargs else [key for key in values if key not in parameters]:
         valid_keys = [name for name in parameters if name not in ready_arguments]
         errors.check_known_keys(unknown, built_class.__name__, valid_keys)
@@ -182,7 +182,7 @@ def _import_failure_reason(name: str, error: Exception) -> str:
     return f"{reason} Install it, for example with `pip install {package}`." if is_dependency else reason
 
 
-def _constructor_parameters(built_class: type) -> tuple[dict[str, inspect.Parameter], bool]:
+def constructor_parameters(built_class: type) -> tuple[dict[str, inspect.Parameter], bool]:
     """Return the parameters of a constructor, and of those above it that get its `**kwargs`; and whether the last one
     takes even more keys."""
     parameters: dict[str, inspect.Parameter] = {}

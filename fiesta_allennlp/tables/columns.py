@@ -225,10 +225,9 @@ class Roles:
         return tuple(self._column(name.strip()) for name in (header.split("+") if is_joined else [header]))
 
 
-def cell_score(text: str, *, has_words: bool = True) -> Optional[float]:
-    """Return the score in a cell, a number or, in a column that `has_words`, one such as `true`; None if it has
-    none."""
-    return SCORE_WORDS.get(text.casefold(), cell_number(text)) if has_words else cell_number(text)
+def cell_score(text: str) -> Optional[float]:
+    """Return the score in a cell, a number or a word such as `true`; None if it has none."""
+    return SCORE_WORDS.get(text.casefold(), cell_number(text))
 
 
 def _columns_of(records: Sequence[Record]) -> List[str]:

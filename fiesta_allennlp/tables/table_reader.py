@@ -108,12 +108,13 @@ def _read_rows(roles: Roles, settings: Any) -> List[RunRow]:
     texts = [text for record in records if (text := roles.cell(record, "score")) and text.casefold() != FAILED]
     has_percent = bool(texts) and all(text.endswith("%") for text in texts)
     has_words = all(cell_score(text) in (0, 1) for text in texts)
+    read_score = cell_score if has_words else table_files.cell_number
     rows: List[RunRow] = []
     for record, state in zip(records, _read_states(records, roles, settings.finished), strict=True):
         candidate, task, split, seed = (escape_invisible(roles.text(record, role)) for role in NAMES)
-        outcome = _read_outcome(record, roles, state, has_percent=has_percent, has_words=has_words)
-        metric, seconds = roles.text(record, "metric"), _read_seconds(record, roles)
-        rows.append(RunRow(candidate, task, split, seed, outcome, metric, seconds, record))
+        score = read_score(roles.cell(record, "score").rstrip("%" if has_percent else ""))
+        outcome, seconds = _read_outcome(record, roles, state, score), _read_seconds(record, roles)
+        rows.append(RunRow(candidate, task, split, seed, outcome, roles.text(record, "metric"), seconds, record))
     return rows
 
 
@@ -140,9 +141,7 @@ def _read_states(records: Sequence[table_files.Record], roles: Roles, finished: 
     return [meanings[word.casefold()] if word else None for word in words]
 
 
-def _read_outcome(
-    record: table_files.Record, roles: Roles, state: Optional[str], *, has_percent: bool, has_words: bool
-) -> Outcome:
+def _read_outcome(record: table_files.Record, roles: Roles, state: Optional[str], score: Optional[float]) -> Outcome:
     """Return the score of a run, the reason why it has none, or None if it has not finished."""
     text, reason = roles.cell(record, "score"), escape_invisible(roles.text(record, "error"))
     if state == RUNNING:
@@ -151,7 +150,6 @@ def _read_outcome(
         return reason or FAILED
     if not text:
         return None if state is None else "finished without a score"
-    score = cell_score(text.rstrip("%") if has_percent else text, has_words=has_words)
     if score is not None and abs(score) <= MAX_SCORE:
         return score
     if pointed := table_files.decimal_point(text):
