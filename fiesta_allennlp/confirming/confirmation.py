@@ -108,6 +108,34 @@ class Confirmation(Printable):
             comparisons = tuple(replace(comparison, verdict="not confirmed") for comparison in comparisons)
         return cls(result, num_runs, comparisons)
 
+    @classmethod
+    def read(cls, directory: RunDirectory) -> "Optional[Confirmation]":
+        """Return the confirmation that is itself in a directory; None if it has not begun its first run. Nothing is
+        locked or changed."""
+        with open_for_reading(directory) as store:
+            meta = store.meta()
+            if not meta.is_started:
+                return None
+            settings = meta.to_settings(Settings)
+            history = store.history(max_failures=settings.max_failures)
+        running = is_at_work(directory, meta.environments)
+        result = Result.from_decision(
+            history,
+            Decision(best=None, questions=tuple(find_questions(history, settings.allow))),
+            settings.scored_by,
+            strategy=settings.strategy_params(),
+            splits=settings.splits,
+            seed=str(meta.seed),
+            running=running,
+            directory=directory.root,
+        )
+        return cls.from_result(result)
+
+    @classmethod
+    def read_all(cls, directory: RunDirectory) -> "Tuple[Confirmation, ...]":
+        """Return the confirmations in the directory of a selection, in order, without one that has not begun."""
+        return tuple(filter(None, (cls.read(directory.confirmation(n)) for n in directory.confirmation_numbers)))
+
     @property
     def winner(self) -> str:
         return self.result.candidates[0].name
@@ -178,35 +206,6 @@ def compare_with_rivals(result: Result, num_runs: int) -> Tuple[FreshComparison,
             lead_in_sds=sign * test.difference / sd if sd else None,
         )
     return tuple(comparisons)
-
-
-def read_confirmations(directory: RunDirectory) -> Tuple[Confirmation, ...]:
-    """Return the confirmations in the directory of a selection, in order. One that has not begun its first run is left
-    out. Nothing is locked or changed."""
-    confirmations = (read_confirmation(directory.confirmation(number)) for number in directory.confirmation_numbers)
-    return tuple(confirmation for confirmation in confirmations if confirmation is not None)
-
-
-def read_confirmation(directory: RunDirectory) -> Optional[Confirmation]:
-    """Return the confirmation that is itself in a directory; None if it has not begun its first run."""
-    with open_for_reading(directory) as store:
-        meta = store.meta()
-        if not meta.is_started:
-            return None
-        settings = meta.to_settings(Settings)
-        history = store.history(max_failures=settings.max_failures)
-    running = is_at_work(directory, meta.environments)
-    result = Result.from_decision(
-        history,
-        Decision(best=None, questions=tuple(find_questions(history, settings.allow))),
-        settings.scored_by,
-        strategy=settings.strategy_params(),
-        splits=settings.splits,
-        seed=str(meta.seed),
-        running=running,
-        directory=directory.root,
-    )
-    return Confirmation.from_result(result)
 
 
 @dataclass(frozen=True)
@@ -281,7 +280,7 @@ class FinishedSelection:
         display: Display,
     ) -> RunDirectory:
         """Make the fresh runs of a plan in a directory of their own, and return it."""
-        confirmations = read_confirmations(self.directory)
+        confirmations = Confirmation.read_all(self.directory)
         if confirmations and not confirmations[-1].is_over:
             command = f"{full_command('confirm')} {self.directory.root} --recover"
             raise StoreError(f"{confirmations[-1].result.directory} is not finished. Continue it: {command}")
@@ -299,6 +298,22 @@ class FinishedSelection:
         run_selection(
             ConfirmationSelection, settings, directory.root, console=console, display=display, beginning=beginning
         )
+        return directory
+
+    @staticmethod
+    def resume(
+        options: ConfirmSettings, resources: Mapping[str, Any], console: Console, display: Display
+    ) -> RunDirectory:
+        """Continue the latest confirmation of the selection in a directory, and return its own directory."""
+        for name in ("runs", "against", "seed"):
+            if getattr(options, name):
+                raise ConfigError(f"{flag(name)} was fixed when the confirmation began. Remove it, or --recover.")
+        root = options.directory
+        numbers = _check_directory(root).confirmation_numbers
+        if not numbers:
+            raise StoreError(f"{root} has no confirmation to continue. Begin one: {full_command('confirm')} {root}")
+        directory = RunDirectory(root).confirmation(numbers[-1])
+        run_selection(ConfirmationSelection, resources, directory.root, console=console, display=display, recover=True)
         return directory
 
     def settings_for(self, plan: ConfirmationPlan, *, seed: Optional[int], resources: Mapping[str, Any]) -> Settings:
@@ -351,19 +366,3 @@ class ConfirmationSelection(TrainingSelection):
         super().conclude(history, result)
         content = Confirmation.from_result(result).content()
         write_json_file(self.directory.confirmation_json, content, indent=2, allow_nan=False)
-
-
-def resume_confirmation(
-    options: ConfirmSettings, resources: Mapping[str, Any], console: Console, display: Display
-) -> RunDirectory:
-    """Continue the latest confirmation of the selection in a directory, and return its own directory."""
-    for name in ("runs", "against", "seed"):
-        if getattr(options, name):
-            raise ConfigError(f"{flag(name)} was fixed when the confirmation began. Remove it, or --recover.")
-    root = options.directory
-    numbers = _check_directory(root).confirmation_numbers
-    if not numbers:
-        raise StoreError(f"{root} has no confirmation to continue. Begin one: {full_command('confirm')} {root}")
-    directory = RunDirectory(root).confirmation(numbers[-1])
-    run_selection(ConfirmationSelection, resources, directory.root, console=console, display=display, recover=True)
-    return directory

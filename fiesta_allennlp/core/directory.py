@@ -145,9 +145,8 @@ def refuse_place(path: Path, option: str, *, new: Optional[RunDirectory] = None)
     place = path.resolve()
     for directory in map(RunDirectory, place.parents):
         name = place.relative_to(directory.root).parts[0]
-        is_own = name in (*CONTENTS, directory.lock.name, directory.answers.name) or CONFIRMATION_PATTERN.fullmatch(
-            name
-        )
+        names = *CONTENTS, directory.lock.name, directory.answers.name
+        is_own = name in names or CONFIRMATION_PATTERN.fullmatch(name)
         if is_own and (directory.lock.exists() or (new is not None and directory.root == new.root.resolve())):
             raise ConfigError(f"{option} {path} is among the files of the selection in {directory.root}. Change it.")
 

@@ -16,9 +16,8 @@ from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build
-from fiesta_allennlp.documents.document_file import DocumentFacts
+from fiesta_allennlp.documents.annotated_documents import UNKNOWN_PREFIX, DocumentFacts, Task
 from fiesta_allennlp.documents.document_settings import DocumentSettings
-from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
 from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.result import Result, Words

@@ -25,12 +25,11 @@ from fiesta_allennlp.core.registry import build, build_with_packages
 from fiesta_allennlp.core.seeding import document_order
 from fiesta_allennlp.core.texts import check_names, split_name
 from fiesta_allennlp.documents import command_system  # noqa: F401  # it registers itself
+from fiesta_allennlp.documents.annotated_documents import DocumentFile, Task, parse_field_names, read_documents
 from fiesta_allennlp.documents.choice import DocumentsSetup, build_task
-from fiesta_allennlp.documents.document_file import DocumentFile, parse_field_names, read_documents
 from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.documents.queries import AnswerStore, CachedSystem, DocumentQueries, ThreadExecutor, read_charges
 from fiesta_allennlp.documents.system import System
-from fiesta_allennlp.documents.tasks import Task
 from fiesta_allennlp.running.machine import num_cores
 from fiesta_allennlp.selecting.loop import Display, SelectionLoop
 from fiesta_allennlp.selecting.results.result import Result

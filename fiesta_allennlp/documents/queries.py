@@ -20,9 +20,8 @@ from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError, describe
 from fiesta_allennlp.core.files import shorten
 from fiesta_allennlp.core.records import COUNT_PREFIX, Evaluation, Outcome, Request
-from fiesta_allennlp.documents.document_file import Document
+from fiesta_allennlp.documents.annotated_documents import UNKNOWN_PREFIX, Document, Task
 from fiesta_allennlp.documents.system import STOP_REASON, System, Unanswered
-from fiesta_allennlp.documents.tasks import UNKNOWN_PREFIX, Task
 from fiesta_allennlp.running.executor import ActiveRun, Evaluator, Executor
 from fiesta_allennlp.running.machine import origin_here
 from fiesta_allennlp.running.processes import STOP_TIMEOUT_SECONDS

@@ -12,8 +12,7 @@ from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence
 from fiesta_allennlp.core.errors import ConfigError, DataError, FiestaError, did_you_mean, join_some
 from fiesta_allennlp.core.files import shorten, shown_value
 from fiesta_allennlp.core.registry import Registrable
-from fiesta_allennlp.documents.document_file import Document, DocumentFile, read_by_id
-from fiesta_allennlp.documents.tasks import Task
+from fiesta_allennlp.documents.annotated_documents import Document, DocumentFile, Task, read_by_id
 
 QUERY_UNITS = ("document", "item")
 

@@ -5,14 +5,7 @@ from typing import Any, Iterator, Mapping, Sequence
 from rich.console import Console
 
 from fiesta_allennlp.confirming.confirm_settings import ConfirmSettings, check_resources
-from fiesta_allennlp.confirming.confirmation import (
-    Confirmation,
-    ConfirmationPlan,
-    FinishedSelection,
-    FreshComparison,
-    read_confirmation,
-    resume_confirmation,
-)
+from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan, FinishedSelection, FreshComparison
 from fiesta_allennlp.core import texts
 from fiesta_allennlp.core.choice_settings import POWER
 from fiesta_allennlp.core.errors import StoreError
@@ -144,13 +137,13 @@ def confirm(
     `resources` are settings of `fiesta select` about resources, which replace those of the selection."""
     check_resources(resources)
     if recover:
-        directory = resume_confirmation(settings, resources, console, display)
+        directory = FinishedSelection.resume(settings, resources, console, display)
     else:
         selection = FinishedSelection.read(settings.directory, resources.get("allow", ()))
         plan = selection.plan(settings)
         console.print(*plan_in_words(plan))
         directory = selection.begin(plan, seed=settings.seed, resources=resources, console=console, display=display)
-    confirmation = read_confirmation(directory)
+    confirmation = Confirmation.read(directory)
     if confirmation is None:
         raise StoreError(f"{directory.root}: the confirmation has not begun its first run.")
     return confirmation

@@ -17,15 +17,7 @@ from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.reports.report_settings import ReportSettings
 from fiesta_allennlp.reports.report_sources import read_selection, read_table, restrict_to_pair
 from fiesta_allennlp.reports.words import failures_in_words, template_environment
-from fiesta_allennlp.selecting.results.candidate_table import (
-    CSV,
-    HTML,
-    LATEX,
-    Columns,
-    Table,
-    candidate_table,
-    candidate_values,
-)
+from fiesta_allennlp.selecting.results.candidate_table import CSV, HTML, LATEX, Table, candidate_table, candidate_values
 from fiesta_allennlp.selecting.results.verdict import task_table
 from fiesta_allennlp.tables.table_settings import split_table_argument
 
@@ -198,7 +190,7 @@ def render_html(report: Report, pictures: Mapping[str, Any]) -> str:
     )
 
 
-def difference_columns(decimals: int) -> Columns:
+def difference_columns(decimals: int) -> Dict[str, Any]:
     """Return the columns of the comparisons."""
     return {
         "against": lambda comparison: comparison.second,

@@ -12,7 +12,7 @@ from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.training_selection import training_result
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.strategy import Decision, Margin, analyse, build_strategy
-from fiesta_allennlp.confirming.confirmation import read_confirmation, read_confirmations
+from fiesta_allennlp.confirming.confirmation import Confirmation
 from fiesta_allennlp.core.choice_settings import BELIEF, CONFIDENCE, MAX_FAILURES, OFFICIAL, to_config
 from fiesta_allennlp.core.directory import RunDirectory, is_at_work
 from fiesta_allennlp.core.errors import ConfigError, StoreError, did_you_mean, full_command, join_some
@@ -67,9 +67,9 @@ def read_directory(root: Path) -> Report:
         meta=meta,
         stored_candidates=candidates,
         settings=settings,
-        confirmations=tuple(filter(None, [read_confirmation(directory)]))
+        confirmations=tuple(filter(None, [Confirmation.read(directory)]))
         if is_confirmation
-        else read_confirmations(directory),
+        else Confirmation.read_all(directory),
     )
 
 
@@ -88,8 +88,8 @@ def _judging_of_runs(meta: Meta, candidates: Sequence[Candidate], directory: Run
 
 
 def _judging_of_documents(meta: Meta, candidates: Sequence[Candidate], directory: RunDirectory) -> Judging:
+    from fiesta_allennlp.documents.annotated_documents import DocumentFacts
     from fiesta_allennlp.documents.choice import DocumentsSetup, build_task
-    from fiesta_allennlp.documents.document_file import DocumentFacts
     from fiesta_allennlp.documents.document_settings import DocumentSettings
     from fiesta_allennlp.documents.queries import read_charges
 

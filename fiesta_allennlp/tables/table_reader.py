@@ -67,9 +67,8 @@ def read_run_table(path: Path, settings: Any, content: table_files.Content = Non
         metric = _determine_metric(rows, roles, settings, str(path))
     except TableError as error:
         raise error.with_commands(settings) from error
-    name = join_some(
-        [table_files.STANDARD_INPUT_NAME if path == table_files.STANDARD_INPUT else path for path in paths]
-    )
+    shown_names = {table_files.STANDARD_INPUT: table_files.STANDARD_INPUT_NAME}
+    name = join_some([shown_names.get(path, path) for path in paths])
     files = {record.file: None for record in records if record.file != table_files.STANDARD_INPUT_NAME}
     if settings.scale not in (None, UNSCALED):
         files[settings.scale.removeprefix(SD_FILE)] = None

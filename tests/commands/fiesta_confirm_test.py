@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Tuple
 import pytest
 
 from fiesta_allennlp import confirm, report, select
-from fiesta_allennlp.confirming.confirmation import Confirmation, read_confirmations
+from fiesta_allennlp.confirming.confirmation import Confirmation
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import FiestaError
 from fiesta_allennlp.reports.paragraph import compose_paragraph
@@ -61,7 +61,7 @@ def confirmation_of(run: Path, number: int = 1) -> Path:
 
 
 def confirmations_of(run: Path) -> List[Confirmation]:
-    return list(read_confirmations(RunDirectory(run)))
+    return list(Confirmation.read_all(RunDirectory(run)))
 
 
 def states_of(status: Call, run: Path) -> Tuple[bool, List[bool]]:

@@ -13,7 +13,7 @@ import pytest
 
 from fiesta_allennlp.core.errors import StoreError
 from fiesta_allennlp.core.records import Request
-from fiesta_allennlp.documents.document_file import Document, Item
+from fiesta_allennlp.documents.annotated_documents import Classification, Document, Item, Spans, Task
 from fiesta_allennlp.documents.queries import (
     Answer,
     AnswerStore,
@@ -23,7 +23,6 @@ from fiesta_allennlp.documents.queries import (
     sha256_key,
 )
 from fiesta_allennlp.documents.system import OutOfTime, System, Unanswered
-from fiesta_allennlp.documents.tasks import Classification, Spans, Task
 
 
 class Scripted(System):

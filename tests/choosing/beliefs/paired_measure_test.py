@@ -11,7 +11,7 @@ from fiesta_allennlp.choosing.beliefs import PairedMeasure
 from fiesta_allennlp.choosing.beliefs.paired_measure import PseudoScores, pseudo_scores
 from fiesta_allennlp.core.errors import ScoreError
 from fiesta_allennlp.core.records import History
-from fiesta_allennlp.documents.tasks import Classification
+from fiesta_allennlp.documents.annotated_documents import Classification
 from tests.choosing.beliefs.dirichlet_f_measure_test import BINARY, counted
 
 LABELS = ("x", "y", "z")

@@ -7,8 +7,7 @@ from typing import Any, Callable, Dict, List
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError, DataError
-from fiesta_allennlp.documents.document_file import parse_field_names, read_documents
-from fiesta_allennlp.documents.tasks import Classification, Spans
+from fiesta_allennlp.documents.annotated_documents import Classification, Spans, parse_field_names, read_documents
 
 A, B = {"id": "a", "text": "one", "label": "x"}, {"id": "b", "text": "two", "label": "y"}
 
