@@ -158,9 +158,8 @@ def non_adaptive_fc(
     """
     _check_samples(samples)
     problem, slots = _Problem(data, model_functions, split_function, logit_transform), len(model_functions)
-    return problem.run_to_confidence(
-        choosing.NonAdaptiveFixedConfidence, p_value, max_evaluations, slots=slots, rng=rng
-    )
+    strategy_class = choosing.NonAdaptiveFixedConfidence
+    return problem.run_to_confidence(strategy_class, p_value, max_evaluations, slots=slots, rng=rng)
 
 
 def sequential_halving(

@@ -160,8 +160,7 @@ def simulate(
     settings: Union[PlanSettings, ReplaySettings], console: Console, source: Optional[ScoreSource] = None
 ) -> Simulation:
     """Simulate a selection to plan it, or over existing scores, with a bar on a terminal."""
-    if isinstance(settings, PlanSettings):
-        with repetition_bar(console, MIN_REPEATS) as advance:
+    with repetition_bar(console, settings.repetitions or MIN_REPEATS) as advance:
+        if isinstance(settings, PlanSettings):
             return plan(settings, on_repetitions=advance)
-    with repetition_bar(console, settings.repetitions) as advance:
         return replay(settings, source=source, on_repetitions=advance)

@@ -58,7 +58,7 @@ def read_directory(root: Path) -> Report:
     if decision.stopped_by is None and not is_at_work(directory, meta.environments):
         decision = replace(decision, stopped_by=_find_stop_reason(root, history))
     result = make_result(history, decision)
-    is_confirmation = meta.kind == "confirmation"
+    own = [Confirmation.read(directory)] if meta.kind == "confirmation" else Confirmation.read_all(directory)
     return Report(
         source=str(root),
         result=replace(result, running=result.stopped_by is None, directory=root),
@@ -67,9 +67,7 @@ def read_directory(root: Path) -> Report:
         meta=meta,
         stored_candidates=candidates,
         settings=settings,
-        confirmations=tuple(filter(None, [Confirmation.read(directory)]))
-        if is_confirmation
-        else Confirmation.read_all(directory),
+        confirmations=tuple(filter(None, own)),
     )
 
 
@@ -124,7 +122,7 @@ def read_table(path: Path, settings: ReportSettings, content: Any = None) -> Rep
     rows = read_run_table(path, settings, content)
     rows.refuse_single()
     history = _table_history(rows, settings)
-    strategy = _table_strategy(str(path), history, settings)
+    strategy = _table_strategy(history, settings)
     recommendation = strategy.recommend(history)
     decision = replace(
         analyse(history, strategy.belief, margin=Margin.parse(settings.margin or 0.0)),
@@ -164,7 +162,7 @@ def _table_history(rows: Any, settings: ReportSettings) -> History:
     return replace(history, withdrawn=history.withdrawn | (failed_names - scored_names))
 
 
-def _table_strategy(source: str, history: History, settings: ReportSettings) -> Strategy:
+def _table_strategy(history: History, settings: ReportSettings) -> Strategy:
     """Return the strategy of `fiesta next`, checked for these runs."""
     from fiesta_allennlp.tables.next_runs import check_tasks
 
@@ -173,20 +171,10 @@ def _table_strategy(source: str, history: History, settings: ReportSettings) -> 
         strategy = build(Strategy, {**NextSettings(margin=settings.margin).strategy_params(), "belief": belief})
     except ConfigError as error:
         raise ConfigError(f"--belief {belief['type']}: {error}") from error
-    for name in settings.done:
-        check_name(source, history, name)
     if len(history.active) > 1:
         strategy.without_further_runs(settings.done, history)
     check_tasks(settings, strategy, history)
     return strategy
-
-
-def check_name(source: str, history: History, name: str) -> None:
-    """Refuse the name of an unknown candidate."""
-    names = history.candidates
-    if name not in names:
-        suggestion = did_you_mean(name, names, max_names=2)
-        raise ConfigError(f"{source}: unknown candidate '{name}'.{suggestion} Candidates: {join_some(names)}.")
 
 
 PAIR_FACTS = ("target", "belief", "strategy", "splits", "score", "min_score", "sets")
@@ -202,8 +190,11 @@ def restrict_to_pair(report: Report, names: Sequence[str]) -> Report:
             f"--compare does not support several tasks, or selections made with {full_command('documents')}. Without "
             "--compare, the report covers everybody, with P(best)."
         )
+    candidates = report.history.candidates
     for name in names:
-        check_name(report.source, report.history, name)
+        if name not in candidates:
+            hint = f"{did_you_mean(name, candidates, max_names=2)} Candidates: {join_some(candidates)}."
+            raise ConfigError(f"{report.source}: unknown candidate '{name}'.{hint}")
     if names[0] == names[1]:
         raise ConfigError(f"--compare: '{names[0]}' is named twice. Name two different candidates.")
     history = History(

@@ -187,9 +187,8 @@ def single_runs_in_words(result: Result) -> str:
     """State how often single runs would have named another candidate than `leading`; empty if that is unknown."""
     if result.single_runs_wrong is None:
         return ""
-    return (
-        f"One run of each would have named another {result.words.candidate} in {result.single_runs_wrong:.0%} of cases."
-    )
+    share = f"{result.single_runs_wrong:.0%} of cases"
+    return f"One run of each would have named another {result.words.candidate} in {share}."
 
 
 def changes_in_words(meta: Optional[Meta], words: Words) -> Iterator[str]:
@@ -233,8 +232,7 @@ def describe_scored_data(sets: Collection[str], *, is_official: bool, scored: st
 
 def missed_runs_text(candidate: Any) -> str:
     """Name the runs of a `CandidateResult` that missed `--min-score`."""
-    names = [failed_run.run for failed_run in candidate.failed_runs if failed_run.kind == "score"]
-    return join_some(names)
+    return join_some([failed_run.run for failed_run in candidate.failed_runs if failed_run.kind == "score"])
 
 
 def time_forecast_text(forecast: TimeForecast) -> str:
