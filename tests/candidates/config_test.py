@@ -24,7 +24,6 @@ from fiesta_allennlp.candidates.config import (
 from fiesta_allennlp.candidates.pool import Division
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError, DataChangedError
-from fiesta_allennlp.core.files import apply_overrides, read_jsonnet
 from fiesta_allennlp.core.records import Request
 from tests.conftest import classifier_config
 
@@ -81,20 +80,6 @@ def test_vectors_are_replaced_wherever_they_are_named(reviews: Path) -> None:
     assert made["vocabulary"]["pretrained_files"] == {"tokens": "few.txt"}
     for vocabulary in ({"type": "from_files", "directory": "v"}, {"min_pretrained_embeddings": {"tokens": 10}}):
         assert vector_files({**config, "vocabulary": vocabulary}) == {}, "words may come from elsewhere"
-
-
-def test_overrides_go_into_lists_and_keys_with_dots_and_change_a_copy() -> None:
-    config = {"a": [1, {"b.c": {"d": 2}}], "e": 3}
-    changed = {"a": [5, {"b.c": {"d": 4}}], "e": 3, "new": 6}
-    assert apply_overrides(config, {"a.1.b.c.d": 4, "a.0": 5, "new": 6}) == changed
-    assert config == {"a": [1, {"b.c": {"d": 2}}], "e": 3}
-    for path, missing in (("f.g", "f"), ("a.2", "2")):
-        with pytest.raises(ConfigError, match=f"override '{path}': no key '{missing}'"):
-            apply_overrides(config, {path: 1})
-    with pytest.raises(ConfigError, match=r"^here: .*'modle'. Did you mean 'model'\?"):
-        read_jsonnet('{"model": {}}', overrides='{"modle.dropout": 0}', label="here")
-    with pytest.raises(ConfigError, match="overrides must be"):
-        read_jsonnet("{}", overrides="[5]", label="here")
 
 
 @pytest.mark.parametrize(
