@@ -62,7 +62,7 @@ def test_the_calls_of_the_paper_take_its_arguments_by_position(call: Callable[..
     assert (len(confidence_scores), len(proportions), num_evaluations) == (3, 3, 9)
     assert scores == [list(values) for values in CLEAR]
     assert confidence_scores == call(DATA, scripted(*CLEAR), split, 0.05, samples=1).confidence_scores, "it is exact"
-    with pytest.raises(ValueError, match="samples must be at least 1"):
+    with pytest.raises(ValueError, match="samples must be"):
         call(DATA, scripted(*CLEAR), split, 0.05, samples=0)
     with pytest.raises(TypeError, match="positional"):
         call(DATA, scripted(*CLEAR), split, 0.05, False, 10_000, 50)
@@ -142,7 +142,7 @@ def test_every_evaluation_has_a_split_of_its_own(call: Callable[..., Any]) -> No
         (CLEAR, {"p_value": math.nan}, "p_value"),
         (([0.5], [math.nan]), {}, r"model_functions\[1\] returned nan in evaluation 1"),
         (([0.5], [61.5]), {"logit_transform": True}, r"model_functions\[1\]. has 61.5"),
-        (([0.5],), {}, "at least 2 candidates but got 1"),
+        (([0.5],), {}, "at least 2 candidates"),
         (CLEAR, {"max_evaluations": 0}, "max_evaluations must be at least 9"),
     ],
 )
@@ -163,4 +163,4 @@ def test_the_example_of_the_documentation_runs(capsys: pytest.CaptureFixture[str
     names: Dict[str, Any] = {}
     exec(compile(example, "docs/api/calls.md", "exec"), names)
     assert sum(names["confidence_scores"]) == pytest.approx(1)
-    assert "is the best of 60 evaluations" in capsys.readouterr().out
+    assert "best of 60 evaluations" in capsys.readouterr().out

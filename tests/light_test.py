@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -69,24 +70,18 @@ UNKNOWN = "error: unrecognized arguments:"
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("select --metrik x", f"{UNKNOWN} --metrik. Did you mean '--metric'? See "),
-        (
-            "next x.csv --max-hours 8",
-            f"{UNKNOWN} --max-hours 8. Did you mean 'fiesta plan FILE --max-hours N'?",
-        ),
-        (
-            "replay x.csv --candidates a,b",
-            f"{UNKNOWN} --candidates a,b. Did you mean '--where candidate=A,B'?",
-        ),
+        ("select --metrik x", f"{UNKNOWN} --metrik.* '--metric'"),
+        ("next x.csv --max-hours 8", f"{UNKNOWN} --max-hours 8.* 'fiesta plan FILE --max-hours N'"),
+        ("replay x.csv --candidates a,b", f"{UNKNOWN} --candidates a,b.* '--where candidate=A,B'"),
         ("select a.jsonnet", "error: -s is missing"),
-        ("selct -s x", "error: 'selct' is an unknown command. Did you mean 'select'?"),
-        ("zzz", "error: 'zzz' is an unknown command."),
+        ("selct -s x", "error: 'selct' .*'select'"),
+        ("zzz", "error: 'zzz' is an unknown"),
     ],
 )
 def test_a_usage_error_has_a_status_and_one_message(typed: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     with patch("sys.argv", ["fiesta", *typed.split()]), pytest.raises(SystemExit) as stopped:
         main()
-    assert stopped.value.code == 2 and capsys.readouterr().err.startswith(said)
+    assert stopped.value.code == 2 and re.match(said, capsys.readouterr().err)
 
 
 def test_documents_have_no_limit_for_each_system(capsys: pytest.CaptureFixture[str]) -> None:

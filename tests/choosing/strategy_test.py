@@ -127,9 +127,9 @@ def proposal(*, missing: Any = None, chosen: Any = (), posterior: Any = None) ->
 @pytest.mark.parametrize(
     ("returned", "message"),
     [
-        ({"missing": ["a", "x"]}, "Rule.missing_runs must be candidates, a, b, c, but one is 'x'"),
-        ({"chosen": "a"}, 'Sampling.choose must be a list but got "a"'),
-        ({"posterior": [0.5]}, r"Known.posterior must be a Posterior but got \[0.5\]"),
+        ({"missing": ["a", "x"]}, "Rule.missing_runs must .*a, b, c, .*'x'"),
+        ({"chosen": "a"}, 'Sampling.choose must .*list.*"a"'),
+        ({"posterior": [0.5]}, r"Known.posterior must .*Posterior.*\[0.5\]"),
     ],
 )
 def test_a_wrong_value_is_named(returned: Any, message: str) -> None:

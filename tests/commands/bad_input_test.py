@@ -33,12 +33,12 @@ def refused(trained: List[str], call: Call, run: Path) -> Callable[..., str]:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([*ACCURACY, "--group-by", "author"], r"candidate 'able'.*--group-by author: an instance has no such metadata"),
+        ([*ACCURACY, "--group-by", "author"], r"candidate 'able'.*--group-by author: "),
         ([*ACCURACY, "--overrides", '{"model.type": "basic_clasifier"}'], r"'able'.*'basic_classifier'"),
         (["--metric", "macro_f1"], r"candidate 'able'.*'macro_f1'.*accuracy, loss"),
         (["--metric", "-loss"], r"--metric: expected one argument.*--OPTION=-VALUE"),
         (["--recover", "--force"], "--recover .*--force"),
-        (["--allow", "all"], "^error: --allow must be one of unseeded, pretrained, removed, units but got 'all'"),
+        (["--allow", "all"], "^error: --allow must .*unseeded, pretrained, removed, units .*'all'"),
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, list) else "",
 )
@@ -58,7 +58,7 @@ def test_a_long_command_is_no_file_and_a_long_path_ends_in_one_line(reviews: Pat
     assert "train.py" in call.refused(command, "b=b.py {train} {test} {seed}", *options)
     assert "Shorten it with NAME=PATH" in call.refused("n" * 300 + "=" + command, *options)
     for name in ("report", "plan"):
-        call.command(name).refused("n" * 300, said="error: n*: File name too long.")
+        call.command(name).refused("n" * 300, said="error: n*: File name")
 
 
 @pytest.mark.parametrize("name", ["next", "plan", "replay", "report"])
@@ -80,7 +80,7 @@ def test_a_refused_resumption_changes_nothing(selections: Selections, candidates
         selections.refused(*given, "--recover", said=message)
     config = Path(able).read_text()
     Path(able).write_text(config.replace("stdout", "{directory}/m.json"))
-    selections.refused("--recover", said="candidate 'able'.*'metrics' was \"stdout\" and is now")
+    selections.refused("--recover", said="candidate 'able'.*'metrics' was \"stdout\"")
     assert (run / "evaluations.csv").read_text() == before
     Path(able).write_text(config)
     selections.resume("--seed", 4, "--confidence", 0.99999999, "--max-evaluations", 9)

@@ -94,4 +94,4 @@ def test_a_broken_plugin_is_named(tmp_path: Path, configs: List[str]) -> None:
     install_plugin(tmp_path / "broken", "no_such_module")
     typed = ("select", *configs, "--metric", "m", "-s", "run")
     said = fiesta(*typed, cwd=tmp_path, status=2, python_path=str(tmp_path / "broken"))
-    assert "the plugin functions of the package functions fails: No module named 'no_such_module'" in said
+    assert "the plugin functions" in said and "'no_such_module'" in said

@@ -53,9 +53,7 @@ def test_a_full_disk_is_told_and_costs_nothing_that_finished(selections: Selecti
     assert status == 2, output
     assert "disk" in output and "--recover" in output and "Traceback" not in output and "Logging error" not in output
     filler.unlink()
-    assert "The last session ended with an error: the disk is full: " in selections.call.command("status").done(
-        on_disk.run
-    )
+    assert "error: the disk is full: " in selections.call.command("status").done(on_disk.run)
     history = history_of(on_disk.run)
     assert history.failures == (), "a full disk is no candidate's failure"
     assert finished <= {(e.request.candidate, str(e.request.replicate), str(e.score)) for e in history.evaluations}

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -89,4 +90,4 @@ def test_a_signal_during_the_imports_ends_a_command_with_one_line(tmp_path: Path
     assert process.stdout is not None and process.stdout.readline() == "importing\n"
     process.send_signal(ending)
     output, _ = process.communicate(timeout=50)
-    assert (process.returncode, output) == (130, "Interrupted before the command began.\n")
+    assert process.returncode == 130 and re.fullmatch("Interrupted before .*\n", output)

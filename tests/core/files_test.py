@@ -7,6 +7,7 @@ import pytest
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.files import (
     CHUNK_BYTES,
+    apply_overrides,
     atomic_replacement,
     delete,
     from_csv_cell,
@@ -119,7 +120,22 @@ def test_overrides_with_a_plus_add_to_the_config(overrides: str, place: str, val
     assert read_jsonnet(CONFIG, overrides=overrides, label="t")[place] == value
 
 
-def test_an_override_below_a_string_says_how_to_replace_it() -> None:
-    message = "'trainer.optimizer' is \"adam\", not an object. Override it"
-    with pytest.raises(ConfigError, match=message):
-        read_jsonnet(CONFIG, overrides="{'trainer.optimizer.lr': 0.1}", label="t")
+def test_overrides_go_into_lists_and_keys_with_dots_and_change_a_copy() -> None:
+    config = {"a": [1, {"b.c": {"d": 2}}], "e": 3}
+    changed = {"a": [5, {"b.c": {"d": 4}}], "e": 3, "new": 6}
+    assert apply_overrides(config, {"a.1.b.c.d": 4, "a.0": 5, "new": 6}) == changed
+    assert config == {"a": [1, {"b.c": {"d": 2}}], "e": 3}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ("{'trainer.optimizer.lr': 0}", "'trainer.optimizer.lr': 'trainer.optimizer' is \"adam\".* Override it"),
+        ("{'modle.dropout': 0}", "'modle.dropout': no key 'modle'.* 'model'"),
+        ("{'model.sizes.1': 0}", "'model.sizes.1': no key '1'"),
+        ("[5]", "overrides must be"),
+    ],
+)
+def test_overrides_without_a_place_are_refused(overrides: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=f"^here: .*{message}"):
+        read_jsonnet(CONFIG, overrides=overrides, label="here")

@@ -61,22 +61,21 @@ VAN = {"type": "van", "load": 1, "engine": {}}
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"type": "vna"}, "Did you mean 'van'?"),
+        ({"type": "vna"}, "mean 'van'"),
         ({"type": ["van"]}, "'type'"),
-        ({"laod": 1}, "Did you mean 'load'?"),
-        ({"load": True}, "load must be a number but got true"),
-        ({"load": float("inf")}, "load must be a number but got Infinity"),
-        ({"seats": 2.5}, "seats must be a whole number but got 2.5"),
-        ({"names": "ab"}, 'names must be a list but got "ab"'),
-        ({"names": [1]}, "names must be a string but got 1"),
-        ({"doors": {"left": "x"}}, 'doors.left must be a whole number but got "x"'),
+        ({"laod": 1}, "mean 'load'"),
+        ({"load": True}, "load must .*number.* true"),
+        ({"load": float("inf")}, "load must .*number.* Infinity"),
+        ({"seats": 2.5}, "seats must .*whole number.* 2.5"),
+        ({"names": "ab"}, 'names must .*list.* "ab"'),
+        ({"names": [1]}, "names must .*string.* 1"),
+        ({"doors": {"left": "x"}}, 'doors.left must .*whole number.* "x"'),
         ({"engine": {"type": "subprocess.Popen", "args": ["true"]}}, "'subprocess.Popen'"),
     ],
 )
 def test_what_is_wrong_is_named(change: Dict[str, Any], told: str) -> None:
-    with pytest.raises(ConfigError) as raised:
+    with pytest.raises(ConfigError, match=told):
         build(Car, {**VAN, **change})
-    assert told in str(raised.value)
     with pytest.raises(ConfigError, match="'load'"):
         build(Car, {"type": "van", "engine": {}})
 

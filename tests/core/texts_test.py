@@ -63,14 +63,14 @@ def test_a_name_with_a_slash_has_one_directory_of_its_own(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("", "'=x': a name must not be empty"),
+        ("", "'=x': .*empty"),
         ("a:b", "'a:b=x'"),
         ("a\nb", r"system 'a\\nb=x'"),
         ("a\u202eb", r"'a\\u202eb=x'"),
         ("a\udcff", r"'a\\udcff=x'"),
         (".", "system '.=x'"),
         ("a\u00a0", "system 'a\u00a0=x'"),
-        ("n" * 111, "must not be longer than 110 bytes"),
+        ("n" * 111, "longer than 110 bytes"),
     ],
 )
 def test_a_name_that_breaks_paths_or_output_is_refused(name: str, message: str) -> None:

@@ -46,15 +46,15 @@ def test_items_and_other_names(write: Any) -> None:
     ("lines", "named"),
     [
         ([], "no documents"),
-        ([A, {**B, "id": "a"}], "line 2: the id 'a' appears twice, first on line 1"),
+        ([A, {**B, "id": "a"}], "line 2: .*'a' appears .*line 1"),
         ([A, {"text": "two", "label": "y"}], "line 2: .* --fields id=FIELD"),
         ([A, {"id": "b", "labels": "y"}], "line 2 .*'label'.* labels.* --fields label=FIELD"),
         ([A, {**B, "label": 1.5}], "line 2: 'label': .* is 1.5"),
         ([A, {**B, "label": ""}], """line 2: 'label': .* is ""."""),
         ([A, {**B, "label": " "}], """line 2: 'label': .* is " "."""),
         ([A, {"id": "b", "items": []}], r"line 2: 'items' .* is \[\]"),
-        ([A, {"id": "b", "items": [B, {"text": "z"}]}], "line 2, item 2 has no gold"),
-        ([A, {**B, "label": "x"}], "all 2 items have the label 'x'"),
+        ([A, {"id": "b", "items": [B, {"text": "z"}]}], "line 2, item 2 .*gold"),
+        ([A, {**B, "label": "x"}], "all 2 .*'x'"),
         ([A, {**B, "label": "x>y"}], "'x>y'"),
         ([A, {**B, "label": " ? "}], r"'\?'"),
     ],
@@ -79,10 +79,10 @@ def test_a_file_that_cannot_be_read_as_objects(tmp_path: Path, line: bytes) -> N
     ("gold", "named"),
     [
         ({"tags": "O O"}, 'line 1: .tags.: .* is "O O"'),
-        ({"spans": "none"}, "line 1: 'spans': spans must be a list"),
-        ({"spans": [[3, 1, "P"]]}, "line 1: 'spans': a span must be"),
-        ({"spans": [], "tags": []}, "more than one .*'tags' or 'spans'"),
-        ({"spans": []}, "no item has a span"),
+        ({"spans": "none"}, "line 1: 'spans': .*list"),
+        ({"spans": [[3, 1, "P"]]}, "line 1: 'spans': a span"),
+        ({"spans": [], "tags": []}, "'tags' or 'spans'"),
+        ({"spans": []}, "no item .*span"),
     ],
 )
 def test_bad_spans(write: Any, gold: Any, named: str) -> None:

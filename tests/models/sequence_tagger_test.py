@@ -144,10 +144,10 @@ def test_wrong_settings_and_impossible_tags_are_refused(workbench):
     ):
         with pytest.raises(ConfigurationError, match=named):
             workbench.model("softmax_sequence_tagger", **options)
-    with pytest.raises(ConfigurationError, match="the data contain the tag '[LU]-"):
+    with pytest.raises(ConfigurationError, match="tag '[LU]-"):
         made("BIOUL").model("softmax_sequence_tagger", label_encoding="BIO")
     other, constrained = made(None), {"label_encoding": "BIO"}
-    with pytest.raises(ConfigurationError, match="BIO, which does not allow 'I-[A-Z]+' after 'O'"):
+    with pytest.raises(ConfigurationError, match="BIO, .*'I-[A-Z]+' after 'O'"):
         other.model("crf_sequence_tagger", **constrained)(**other.tensors())
     free = other.model("crf_sequence_tagger", constrain_decoding=False, **constrained)
     assert torch.isfinite(free(**other.tensors())["loss"])

@@ -90,10 +90,10 @@ def test_sentences_between_document_lines_are_one_document_and_without_those_equ
 @pytest.mark.parametrize(
     ("text", "options", "named"),
     [
-        ("Ann O\n\nBo O\nLee I-PER\n", {}, "line 4, word 'Lee': BIO .* 'I-PER' after 'O'"),
-        ("Ann B-PER\n\nLee O\n", {"encoding": "BIOUL"}, "line 1, word 'Ann': BIOUL .* 'B-PER' at the end"),
+        ("Ann O\n\nBo O\nLee I-PER\n", {}, "line 4, .*'Lee': BIO .* 'I-PER' after 'O'"),
+        ("Ann B-PER\n\nLee O\n", {"encoding": "BIOUL"}, "line 1, .*'Ann': BIOUL .* 'B-PER' at the end"),
         ("Ann O\nLee\n", {}, r"line 2: expected 2, .* found 1: \['Lee'\]"),
-        ("Ann O\n", {"tag_column": 3}, "line 1: expected at least 4 columns but found 2"),
+        ("Ann O\n", {"tag_column": 3}, "line 1: .* 4 columns .* 2"),
         ("Ann\tO\n\tO\n", {"separator": "\t"}, "line 2: empty"),
         ("\n \n", {}, "no sentences"),
         (b"Ann O\nB\xe9 O\n", {}, "line 2: not UTF-8"),
@@ -145,9 +145,9 @@ def test_spans_and_tags_by_hand(encoding):
 @pytest.mark.parametrize(
     ("tags", "encoding", "position", "named"),
     [
-        ("I-PER", "BIO", 0, "'I-PER' at the beginning of a sentence"),
+        ("I-PER", "BIO", 0, "'I-PER' at the beginning"),
         ("B-PER O", "BIOUL", 1, "'O' after 'B-PER'"),
-        ("O S-PER", "BIOUL", 1, "'S-PER' is not a valid BIOUL tag"),
+        ("O S-PER", "BIOUL", 1, "'S-PER' is not"),
         ("O O-PER", "IOB1", 1, "'O-PER'"),
     ],
 )

@@ -90,7 +90,7 @@ def test_padding_neighbours_and_fields_that_are_not_read_do_not_change_the_answe
 def test_encoders_of_another_width_are_refused(workbench, name, encoder):
     is_average = ENCODERS[name][encoder]["type"] == "boe"
     other = {"type": "boe", "embedding_dim": 5} if is_average else {**LSTM, "input_size": 5}
-    with pytest.raises(ConfigurationError, match=rf"must match {encoder} input, but got \d and 5 instead"):
+    with pytest.raises(ConfigurationError, match=rf"{encoder} input, .*\d and 5"):
         workbench.model(name, **{encoder: other})
 
 

@@ -56,20 +56,20 @@ def test_there_is_no_paragraph_without_a_result(made: Report) -> None:
                 f"fiesta-allennlp {__version__}",
                 "2 models (model_0, model_1) by macro_f1",
                 "official test set included",
-                "top-two sampling (Russo, 2016; Jourdan et al., 2022), until P(best) reaches 0.95.",
-                "After 16 runs, model_0 was selected with probability ",
-                "10 runs); the runner-up was model_1 (mean 0.6",
+                "(Russo, 2016; Jourdan et al., 2022), until P(best) reaches 0.95.",
+                "After 16 runs, model_0 was selected",
+                "runner-up was model_1 (mean 0.6",
                 "6 runs; mean difference +0.",
                 "No fresh runs confirm",
             ),
         ),
-        ({"score": "validation"}, ("on the validation sets of random splits,",)),
-        ({"splits": "official"}, ("on the official test set,",)),
-        ({"metric": "-loss"}, ("by loss (lower is better)",)),
-        ({"strategy": HALVING, "stopped_by": "budget"}, ("sequential halving", "with a budget of 20 runs.")),
-        ({"margin": 0.01}, ("until P(within 0.01 of the best) reaches 0.95",)),
-        (TABLE, ("over 30 runs [say how they were chosen].",)),
-        ({"stopped_by": "max_evaluations"}, ("model_0 led, and the comparison was open, with probability",)),
+        ({"score": "validation"}, ("the validation sets of",)),
+        ({"splits": "official"}, ("the official test set,",)),
+        ({"metric": "-loss"}, ("by loss (lower",)),
+        ({"strategy": HALVING, "stopped_by": "budget"}, ("sequential halving", "budget of 20 runs")),
+        ({"margin": 0.01}, ("P(within 0.01 of the best)",)),
+        (TABLE, ("over 30 runs [say",)),
+        ({"stopped_by": "max_evaluations"}, ("model_0 led, ", "was open")),
     ],
 )
 def test_a_paragraph_has_the_facts(facts: Dict[str, Any], told: Tuple[str, ...]) -> None:
@@ -80,14 +80,11 @@ def test_a_paragraph_has_the_facts(facts: Dict[str, Any], told: Tuple[str, ...])
 @pytest.mark.parametrize(
     ("made", "told"),
     [
-        (made_up(2), "Every model began with 3 runs; P(best) comes from moderated_t"),
-        (
-            made_up(2, strategy=PAPER, belief=PAPER["belief"]),
-            "independent normal models of the scores (Moss et al., 2019)",
-        ),
+        (made_up(2), "3 runs; P(best) comes from moderated_t"),
+        (made_up(2, strategy=PAPER, belief=PAPER["belief"]), "(Moss et al., 2019)"),
         (made_up(2, strategy={**TOP_TWO, "stop": {"type": "glr"}}), "the end by glr."),
-        (made_up(2, splits="official"), "It refers to new seeds on this split."),
-        (by_documents(), "further documents of the same kind"),
+        (made_up(2, splits="official"), "new seeds on this split"),
+        (by_documents(), "further documents"),
     ],
 )
 def test_the_appendix_has_the_rest(made: Report, told: str) -> None:
@@ -101,13 +98,13 @@ def test_the_paragraph_names_who_was_left_out() -> None:
 def test_a_selection_says_what_was_set_beforehand_or_changed(tmp_path: Path) -> None:
     scores = {"a": [0.8, 0.81, 0.83], "b": [0.7, 0.72, 0.71]}
     write_selection(tmp_path / "run", scores).close()
-    assert "The options that decide were set before the selection began." in appendix(report(tmp_path / "run"))
+    assert "options that decide were" in appendix(report(tmp_path / "run"))
     change = {"option": "margin", "before": 0.0, "now": 0.1, "num_done": 4}
     write_selection(tmp_path / "changed", scores, meta={"changes": [change]}).close()
     made = report(tmp_path / "changed")
     told = "--margin was changed from 0.0 to 0.1 after 4 runs."
     assert told in appendix(made) and told in compose_paragraph(made)
-    assert "before the selection began" not in appendix(made)
+    assert "options that decide were" not in appendix(made)
 
 
 def test_a_least_score_of_a_report_names_its_runs() -> None:

@@ -122,7 +122,7 @@ def test_captions_are_alternative_texts_and_names_are_escaped(pages: Dict[str, s
     page = Page(pages["two"])
     captions = [image["alt"] for image in page.all("img")]
     assert len(captions) == 3 and all(caption in page.words for caption in captions)
-    assert "Test macro_f1 of every candidate, the leader first, then by the better mean" in page.text
+    assert "Test macro_f1 of every candidate" in page.text
     assert "<script" not in pages["ugly"] and 'best" <b>' not in pages["ugly"]
     assert set(UGLY_NAMES) <= set(Page(pages["ugly"]).words)
 

@@ -1,5 +1,6 @@
 """Sentences about the results of selections."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, Optional
@@ -29,9 +30,8 @@ def in_lines(result: DocumentsResult) -> str:
 
 def test_a_selection_whose_documents_ran_out_says_so() -> None:
     a = entry("a", 1.0, num_evaluations=2)
-    assert "a leads, by accuracy, after 2 answered documents of 2 systems, and no document is left" in in_lines(
-        ended("a", a, entry("b", 0.5))
-    )
+    text = in_lines(ended("a", a, entry("b", 0.5)))
+    assert "a leads, by accuracy, after 2" in text and "no document is left" in text
 
 
 def test_an_open_selection_offers_the_set_first() -> None:
@@ -48,13 +48,12 @@ def test_an_open_selection_says_what_is_missing() -> None:
         return in_lines(replace(ended("a", a, entry("b", 0.7)), stopped_by="max_evaluations", **facts))
 
     assert "--max-evaluations was reached." in words()
-    assert "P(best) is below the target 0.95: a margin or more runs can change that." in words()
-    assert "The stopping rule is not met: a margin or more runs can change that." in words(0.96)
+    assert "P(best) is below the target 0.95: " in words()
+    assert "stopping rule is not met: a margin" in words(0.96)
     missing = words(0.96, lacking={"b": 2, "a": 1})
-    assert "before a can win, b needs at least 2 more runs and a needs at least 1 more run." in missing
-    assert "can change that" not in missing
+    assert re.search("b needs at least 2 .*a needs at least 1 ", missing) and "a margin" not in missing
     given_up = words(gave_up=True)
-    assert "leaves too few runs to decide." in given_up and "would probably not have decided it." in given_up
+    assert "too few runs" in given_up and "not have decided" in given_up
 
 
 def test_a_budget_on_official_splits_says_who_is_ahead(tmp_path: Path) -> None:
@@ -62,6 +61,6 @@ def test_a_budget_on_official_splits_says_who_is_ahead(tmp_path: Path) -> None:
     choice: Dict[str, Any] = {"confidence": None, "max_evaluations": None, "strategy": "non_adaptive_fb"}
     write_selection(tmp_path, scores, splits="official", budget=14, **choice).close()
     told = " ".join(report(tmp_path).decision)
-    assert "a leads b by 0.2 (standard error 0.032, t 6.19 with " in told
+    assert re.search(r"a leads b by 0\.2 .*0\.032, t 6\.19 ", told)
     assert report(tmp_path).decision[1] in " ".join(read_status(tmp_path).sentences)
     assert [candidate.name for candidate in report(tmp_path).result.ranked] == ["a", "b", "c"]

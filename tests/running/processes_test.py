@@ -67,7 +67,7 @@ def test_a_failure_has_its_reason_and_its_log_and_no_attempt_leaves_anything_to_
     assert failure.kind == "error" and re.fullmatch(r"ValueError: no such luck \(.*light.py, line \d+\)", failure.error)
     assert failure.log_path == "failures/a-0.1.log" and not stale.exists()
     log = (directory.root / failure.log_path).read_text()
-    assert "this is the log of a-0" in log and "Traceback" in log
+    assert "log of a-0" in log and "Traceback" in log
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_what_lies_in_the_place_of_a_run_is_replaced(
 def test_a_run_that_has_no_place_ends_the_selection_in_one_line(make: Make, directory: RunDirectory) -> None:
     directory.root.mkdir()
     (directory.root / "evaluations").touch()
-    with pytest.raises(StoreError, match=r"a-0 cannot be started: .*Not a directory.*--recover"):
+    with pytest.raises(StoreError, match="a-0 cannot be started.*Not a directory.*--recover"):
         given(make(), "score")
 
 
@@ -284,5 +284,5 @@ def test_tasks_run_apart_keep_their_names_and_errors_and_begin_again_if_killed_b
     assert isinstance(results["y"], ForeignError)
     assert re.fullmatch(rf"UnknownToParentError: negative: -1 \({__file__}, line \d+\)", str(results["y"]))
     assert "negative" in logs["y"].read_text()
-    assert str(results["always killed"]).startswith("the process died: killed by signal 9")
+    assert "killed by signal 9" in str(results["always killed"])
     assert (tmp_path / "always killed").read_text() == "xxx"

@@ -37,7 +37,7 @@ def make(cluster: Any, build: Build, directory: RunDirectory) -> Make:
 
 def test_scores_and_failures_come_with_their_files(make: Make, directory: RunDirectory) -> None:
     assert scores(given(make(workers=2), "score", "stay light").completed()) == [0, 1]
-    assert "this is the log of a-1" in directory.evaluation_log("a-1").read_text()
+    assert "log of a-1" in directory.evaluation_log("a-1").read_text()
     for what, kind, words in (
         ("die", "killed", "signal 9"),
         ("find other data", "data", "train.jsonl is gone"),
@@ -47,7 +47,7 @@ def test_scores_and_failures_come_with_their_files(make: Make, directory: RunDir
     ):
         failure = failure_of(make(), Light(what))
         assert failure.kind == kind and words in failure.error
-        assert "this is the log of a-0" in (directory.root / str(failure.log_path)).read_text()
+        assert "log of a-0" in (directory.root / str(failure.log_path)).read_text()
     until_ended(pids_in(directory.evaluation("a-0") / "child", 2))
     assert not list(directory.jobs.iterdir())
 
@@ -84,7 +84,7 @@ def test_a_node_that_does_not_see_the_run_directory_ends_the_selection(
 
     executor = make()
     monkeypatch.setattr(Attempt, "hand_to", hand_to_and_hide)
-    with pytest.raises(FiestaError, match="node .* does not see .*a-0/.*nodes must share it"):
+    with pytest.raises(FiestaError, match="node .*a-0/.*must share"):
         list(given(executor, "score").completed())
 
 
@@ -126,7 +126,7 @@ def test_an_abandoned_evaluation_ends_and_frees_its_slot(make: Make, tmp_path: P
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"num_gpus": "2"}, "no node of the Ray cluster has room for a run, which needs 1 CPU, 2 GPU"),
+        ({"num_gpus": "2"}, "no node .* 1 CPU, 2 GPU"),
         ({"colour": "blue"}, "Invalid option keyword colour"),
         ({"num_cpus": "many"}, "num_cpus"),
         ({"max_retries": "3"}, "--executor-option max_retries: the selection gives"),

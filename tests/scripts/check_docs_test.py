@@ -1,5 +1,6 @@
 """The pages are in order, and the check would notice if they were not."""
 
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import Callable, List
@@ -49,23 +50,23 @@ def test_links_anchors_and_commands_of_all_pages_and_the_reference_is_up_to_date
     [
         ("[a](other.md) [b](other.md#a-heading-of-code-and-more) [c](https://x.y/z)", []),
         ("![a](pictures/x.png)", ["README.md: there is no pictures/x.png"]),
-        ("# Here\n[a](#here) [b](#there)", ["README.md: the page has no heading #there"]),
+        ("# Here\n[a](#here) [b](#there)", ["README.md: .* #there"]),
         ("```bash\nallennlp fiesta-replay tie --budget 3 | head\n```", []),
         ("```bash\npython -m fiesta_allennlp select a b \\\n    --workers x\n```", ["README.md:1: "]),
-        ("```bash\nfiesta rply tie\n```", ["README.md:1: unknown command fiesta rply"]),
+        ("```bash\nfiesta rply tie\n```", ["README.md:1: .*fiesta rply"]),
         ("<!-- not run: x -->\n```bash\nallennlp fiesta-replay --x\n```", ["README.md:2: "]),
         ("```text\nallennlp fiesta-replay --x\n```", []),
-        ("<!-- pairs -->\n| 7 |\n<!-- end -->", ["README.md: not the tables that pairs makes"]),
-        ("<!-- paper: default -->\n<!-- end -->", ["README.md: not the tables that reproduce_paper makes"]),
+        ("<!-- pairs -->\n| 7 |\n<!-- end -->", ["README.md: .*that pairs makes"]),
+        ("<!-- paper: default -->\n<!-- end -->", ["README.md: .*that reproduce_paper makes"]),
         ("```bash\npython scripts/nothing.py\n```", ["README.md:1: there is no scripts/nothing.py"]),
-        ("<!-- ends: foo -->\n| a |\n<!-- end -->", ["README.md: no script makes the table 'ends: foo'"]),
+        ("<!-- ends: foo -->\n| a |\n<!-- end -->", ["README.md: no script .*'ends: foo'"]),
     ],
 )
 def test_what_is_wrong_is_found(page: Callable[[str], Path], text: str, wrong: List[str]) -> None:
     page(text)
     found = check_docs.problems()
     assert len(found) == len(wrong)
-    assert all(problem.startswith(start) for problem, start in zip(found, wrong, strict=True))
+    assert all(re.match(start, problem) for problem, start in zip(found, wrong, strict=True))
 
 
 def test_tables_of_another_rule_are_refused(

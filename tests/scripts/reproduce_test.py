@@ -37,7 +37,7 @@ def test_the_paper_is_reproduced_beside_its_numbers(
     assert procedures and all(row[0] in {cells[0] for cells in cells_of(written)} for row in procedures)
     assert script.TABLES.fill(written) == written
     monkeypatch.setattr(import_module("common"), "final_rule", lambda: "another")
-    with pytest.raises(ValueError, match="reproduce_paper.csv has no line of default, 1, 0.8 whose rule is in"):
+    with pytest.raises(ValueError, match="reproduce_paper.csv .*default, 1, 0.8 "):
         script.TABLES.fill("<!-- paper: default -->\n<!-- end -->\n")
 
 
@@ -62,8 +62,8 @@ def test_the_figure_of_a_small_file_and_selections_over_synthetic_ones(
     printed = run_script("reproduce_fiesta_ner", path, "--output", tmp_path / "out")
     rows = cells_of(printed)
     assert ["0", "0.9420", "0.9460", "+0.0040"] in rows and ["all", "0.9347", "0.9444", "+0.0097"] in rows
-    assert "lstm leads on 3 of 4 splits by the mean of their runs" in printed
-    assert "Runs that did not converge: 1 of cnn, 0 of lstm." in printed
+    assert "lstm leads on 3 of 4" in printed
+    assert "converge: 1 of cnn, 0 of lstm." in printed
     assert (tmp_path / "out" / "figure1.png").read_bytes().startswith(b"\x89PNG")
     printed = run_script("reproduce_fiesta_ner", "--synthetic", 1, "--output", tmp_path, "--repetitions", 2)
     lines = import_module("common").read_rows(tmp_path / "reproduce_fiesta_ner.csv", script.Measured)

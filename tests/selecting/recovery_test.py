@@ -1,3 +1,4 @@
+import re
 import sqlite3
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -120,7 +121,7 @@ def test_tables_judge_alike(tmp_path: Path, minimise: bool) -> None:
     assert dict(build_checklist(made))["min score"] == f"{sign * 0.5:g}"
     planned = plan(path, repetitions=2, **given)
     assert planned.simulator.true_means["t5"] == pytest.approx(sign * 0.86, abs=0.01)
-    assert "1 of 20 runs of the pilot missed --min-score" in planned.source.notes[-1]
+    assert re.search("1 of 20 runs .* --min-score", planned.source.notes[-1])
     replayed = replay(path, repetitions=3, with_replacement=True, splits="independent", seed=1, **given)
     assert replayed.default.correct == 1 and replayed.best == "t5"
     assert {c.name: c.true_mean for c in replayed.candidates}["t5"] == pytest.approx(sign * 0.86)
@@ -128,7 +129,7 @@ def test_tables_judge_alike(tmp_path: Path, minimise: bool) -> None:
 
 def test_a_candidate_that_never_works_ends_a_replay(tmp_path: Path) -> None:
     path = tables(tmp_path, [*ROWS, {"candidate": "low", "split": 0, "seed": 0, "score": 0.1}])
-    with pytest.raises(DataError, match="all scores of 'low' miss --min-score 0.5"):
+    with pytest.raises(DataError, match="'low' miss --min-score 0.5"):
         replay(path, min_score=0.5, splits="independent")
     # once the few scores that work are drawn, the others only fail, and the candidate drops out
     mostly = [*ROWS, *({"candidate": "low", "split": k, "seed": k, "score": 0.1 if k else 0.9} for k in range(40))]

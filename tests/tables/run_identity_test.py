@@ -1,5 +1,6 @@
 """What a run is: honest tables are read, mixtures are refused, and the commands of an error place what differs."""
 
+import re
 from itertools import product
 from pathlib import Path
 from typing import Any, Dict, List
@@ -86,14 +87,14 @@ def two_tasks() -> Rows:
 def test_the_factors_with_the_fewest_values_come_first_and_names_of_runs_never() -> None:
     with pytest.raises(DataError) as error:
         read(two_tasks(), columns={"candidate": "model"})
-    assert str(error.value) == (
-        "rows: these columns differ within a candidate, but nothing says what they are: data (mrpc, sst2); s (0, 1, "
-        "2). Put them into the split or the candidate, keep one value, or ignore them."
-        "\n    columns={'candidate': 'model+s', 'split': 'data'}"
-        "\n    columns={'candidate': 'model+s', 'task': 'data'}"
-        "\n    where=('data=mrpc',)"
-        "\n    ignore=('data', 's')"
-    )
+    cause, *remedies = str(error.value).split("\n    ")
+    assert cause.startswith("rows: these columns differ") and ": data (mrpc, sst2); s (0, 1, 2). " in cause
+    assert remedies == [
+        "columns={'candidate': 'model+s', 'split': 'data'}",
+        "columns={'candidate': 'model+s', 'task': 'data'}",
+        "where=('data=mrpc',)",
+        "ignore=('data', 's')",
+    ]
     kept = read(two_tasks(), columns={"candidate": "model", "seed": "s"}, where=("data=sst2",))
     assert kept.runs == {"bert": 3, "roberta": 3}
     assert read(two_tasks(), columns={"candidate": "model", "seed": "s", "split": "data"}).num_repeats == 3
@@ -102,18 +103,16 @@ def test_the_factors_with_the_fewest_values_come_first_and_names_of_runs_never()
 def test_a_run_that_was_made_twice_has_a_place_for_its_name_or_is_refused() -> None:
     rows = [row for row in two_tasks() if row["data"] == "sst2"]
     columns = {"candidate": "model", "seed": "s"}
-    with pytest.raises(
-        DataError, match=r"seed 0 already has a score in rows, row 1. They differ in Name \(bert-sst2-0, "
-    ):
+    with pytest.raises(DataError, match=r"seed 0 already .* rows, row 1\. .*Name \(bert-sst2-0, "):
         read([*rows, {**rows[0], "Name": "again"}], columns=columns)
     Path("t.csv").write_text("candidate,seed,score\na,1,.5\nb,1,.6\na,1,.5\n")
     pasted = paste("fiesta next t.csv")
-    assert "t.csv, line 4: the same row as in t.csv, line 2. Remove it." in pasted.error
+    assert re.search(r"t\.csv, line 4: the same row .*t\.csv, line 2\. Remove", pasted.error)
     Path("t.json").write_text(
         '[{"candidate": "a", "seed": 1, "score": 0.5},\n{"candidate": "a", "seed": 1, "score": 0.5}]'
     )
     pasted = paste("fiesta next t.json")
-    assert "row 2: the same row as in" in pasted.error
+    assert "row 2: the same row" in pasted.error
 
 
 def test_a_row_without_a_score_does_not_differ() -> None:
@@ -136,7 +135,7 @@ def test_repeats_of_a_split_without_seeds_are_runs_of_one_unit() -> None:
     assert (table.num_splits, table.num_repeats, table.knows_seeds) == (2, 3, False)
     history = table.history()
     assert history.split_seeds("a").tolist() == [0, 0, 0, 1, 1, 1] == history.split_seeds("b").tolist()
-    assert "each row is a run with a new seed" in read([{**row, "split": ""} for row in rows]).lines[1]
+    assert "each row is a run" in read([{**row, "split": ""} for row in rows]).lines[1]
 
 
 def test_one_split_is_no_unit() -> None:
@@ -158,9 +157,7 @@ def test_a_summary_among_numbers_is_refused_and_names_alone_are_not(role: str) -
 
 def test_units_are_compared_and_allowed() -> None:
     rows = score_rows({"a": [80, 80.01, 80.02], "b": [0.8, 0.81, 0.82]})
-    with pytest.raises(
-        DataError, match=r"row 1: the score is 80, but in rows, row 4 it is 0.8: percents among fractions\?"
-    ):
+    with pytest.raises(DataError, match=r"row 1: .* 80, .* rows, row 4 .* 0\.8: percents among fractions\?"):
         read(rows)
     assert read(rows, allow=("units",)).highest == 80.02
     with pytest.raises(DataError, match="percents among fractions"):

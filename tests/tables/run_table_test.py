@@ -1,6 +1,7 @@
 """Tables in the forms that people have, as excerpts of published ones, and tables that contradict themselves."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -84,10 +85,9 @@ OF_BLUM: Dict[str, Any] = {"wide": ["FruitFly", "Shukla"], "where": ["Size=1000"
             OF_WANDB,
             {"bert": [0.86, 0.87, 0.86, 1, 1], "cnn": [0.83, 0.83, 1, 0]},
             [
-                "5 runs of 2 candidates (bert 3, cnn 2), f1 from 0.83 to 0.87, the highest mean wins",
-                "no splits: all runs share one official split, so scores are not paired; 2 failed, 1 not finished, "
-                "1 left out, without a score and a name, split or seed",
-                "columns: candidate = model, seed = params.seed, score = f1, state = State",
+                r"5 runs of 2 candidates \(bert 3, cnn 2\), f1 from 0\.83 to 0\.87, the highest",
+                "official split, .*; 2 failed, 1 not finished, 1 left out",
+                "columns: candidate = model, seed = params.seed, score = f1, state = State$",
             ],
         ),
         (
@@ -96,14 +96,14 @@ OF_BLUM: Dict[str, Any] = {"wide": ["FruitFly", "Shukla"], "where": ["Size=1000"
             {"rf": [0.91, 0.92, 1, 0], "xgb": [0.9, 0.89, 0, 0]},
             [
                 "columns: candidate = framework, task = task, split = fold, seed = seed, score = result, "
-                "metric = metric, error = info"
+                "metric = metric, error = info$"
             ],
         ),
         (
             BLUM,
             OF_BLUM,
             {"FruitFly": [223, 240, 0, 0], "Shukla": [213, 231, 0, 0]},
-            ["2 splits (rows of a wide table) that all share"],
+            [r"2 splits \(rows of a wide table\)"],
         ),
     ],
 )
@@ -113,7 +113,7 @@ def test_published_forms_are_read_as_they_are_and_the_answer_says_so(
     path = write(tmp_path / "t.csv", text)
     answer = next_runs(path, max_failures=9, **settings)
     assert told(answer) == expected
-    assert {line.removeprefix(f"{path}: ") for line in answer.table.lines} >= {*said}
+    assert all(re.search(part, "\n".join(answer.table.lines), re.MULTILINE) for part in said)
     made = report(path, **settings)
     assert made.read_back is not None and made.read_back.data == answer.table.data
     assert {each.name: each.num_evaluations for each in made.result.candidates} == {
@@ -125,13 +125,12 @@ def test_a_file_for_each_candidate_with_a_column_for_each_split(tmp_path: Path, 
     files = [write(tmp_path / f"{name}.csv", text) for name, text in UCR.items()]
     given: Dict[str, Any] = {"score": "{split}", "where": ["folds:=ArrowHead"]}
     found = next_runs(files, confidence=0.9999, **given)
-    assert found.table.lines[0].startswith(f"{files[0]}, {files[1]}: 6 runs of 2 candidates (HC2 3, ROCKET 3), score")
+    assert found.table.lines[0].startswith(f"{files[0]}, {files[1]}: 6 runs")
     assert told(found) == {"HC2": [0.87, 0.88, 0.86, 0, 0], "ROCKET": [0.81, 0.83, 0.82, 0, 0]}
     assert found.history.split_seeds("HC2").tolist() == found.history.split_seeds("ROCKET").tolist() == [0, 1, 2]
     assert found.runs[0].split == "3" and int(found.runs[0].seed) >= 10**5, "the seeds of these runs are unknown"
     made = report(files, output=tmp_path / "out", **given)
     assert made.result.leading == "HC2" and "ROCKET.csv, SHA-256 " in dict(build_checklist(made))["scores"]
-    assert made.decision[0].startswith("HC2 is the best with probability ")
     assert replay(files, **given, repetitions=2, seed=1).best == "HC2"
 
 
@@ -171,10 +170,10 @@ def test_the_same_runs_in_any_form_are_the_same_history(tmp_path: Path) -> None:
 def test_a_missing_score_of_a_data_frame_needs_a_state() -> None:
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"candidate": ["a", "b"], "seed": [1, 1], "score": [0.5, np.nan]})
-    with pytest.raises(DataError, match="row 2: a score must be a number .* 'nan'"):
+    with pytest.raises(DataError, match="row 2: a score must .* 'nan'"):
         next_runs(frame)
     assert told(next_runs(frame.assign(state=["COMPLETE", "RUNNING"]))) == {"a": [0.5, 0, 0], "b": [0, 1]}
-    with pytest.raises(DataError, match="the column 'seed' appears twice"):
+    with pytest.raises(DataError, match="'seed' appears twice"):
         next_runs(frame.set_axis(["candidate", "seed", "seed"], axis=1), columns={"score": "seed"})
 
 
@@ -184,25 +183,25 @@ HEADER = "candidate,seed,score\n"
 @pytest.mark.parametrize(
     ("text", "settings", "named"),
     [
-        ("candidate,seed,SCORE,Score\na,0,1,2\n", {}, "the column 'score' appears twice: 'SCORE' and 'Score'"),
-        (HEADER + "a,0,1\nb,0,1\na,00,1\n", {}, "line 4: candidate 'a', seed 0 already has a score in .*line 2"),
-        (HEADER + "a,0,1_000\nb,0,1\n", {}, "line 2: a score must be a number .* '1_000'"),
-        (HEADER + "a,0,1e308\nb,0,1\n", {}, r"line 2: a score must be a number of at most 1e\+100 .* '1e308'"),
-        (HEADER + "a,0,1\n,1,.3\n", {}, "line 3: 'candidate' is empty. Every row with a score needs candidate, seed"),
+        ("candidate,seed,SCORE,Score\na,0,1,2\n", {}, "'score' appears twice: 'SCORE' and 'Score'"),
+        (HEADER + "a,0,1\nb,0,1\na,00,1\n", {}, "line 4: .*'a', seed 0 already .*line 2"),
+        (HEADER + "a,0,1_000\nb,0,1\n", {}, "line 2: a score must .* '1_000'"),
+        (HEADER + "a,0,1e308\nb,0,1\n", {}, r"line 2: a score must .* 1e\+100 .* '1e308'"),
+        (HEADER + "a,0,1\n,1,.3\n", {}, "line 3: 'candidate' is empty.* candidate, seed"),
         ("candidate,seed,eval_loss\na,0,1\n", {"score": "eval_loss"}, "'eval_loss' has 'loss'(.*\n)+    minimise=True"),
-        ("candidate,seed,score,metric\na,0,1,rmse\n", {}, "line 2: 'rmse' has 'rmse' in its name"),
+        ("candidate,seed,score,metric\na,0,1,rmse\n", {}, "line 2: 'rmse' has 'rmse'"),
         (
             "candidate,seed,score,metric\na,0,1,f1\na,1,1,f1\nb,0,1,acc\nb,1,1,acc\nc,0,1,rec\n",
             {},
-            r"line 4: the metric is acc, but .*line 2 it is f1. .*\n    where=\('metric=f1',\)",
+            r"line 4: the metric is acc, .*line 2 .* f1\. .*\n    where=\('metric=f1',\)",
         ),
-        ("candidate,seed,score,task\na,0,1,x\n", {"where": ["task=z"]}, "no row has --where task=z.* Values .*: x"),
-        ("a,b\n1,2\n", {}, "no column is the candidate. Name it with --columns candidate=COLUMN. Columns: a, b"),
-        (HEADER + "a,0,1\n", {"score": "f1"}, r"the column 'f1' is missing. Columns: .*\n    score='score'"),
+        ("candidate,seed,score,task\na,0,1,x\n", {"where": ["task=z"]}, "no row has --where task=z.*: x"),
+        ("a,b\n1,2\n", {}, "no column is .* --columns candidate=COLUMN. .*: a, b"),
+        (HEADER + "a,0,1\n", {"score": "f1"}, r"'f1' is missing.*\n    score='score'"),
         (
             "candidate,step,score\na,1,.5\na,1,.6\n",
             {"where": ["step=last"]},
-            "line 3: candidate 'a' already has a score in .*line 2. Remove one",
+            "line 3: candidate 'a' already .*line 2. Remove one",
         ),
         (
             "candidate,step,score\na,1,.5\na,x,.5\n",
@@ -225,11 +224,10 @@ def test_what_contradicts_itself_is_refused(tmp_path: Path, text: str, settings:
         ({"columns": {"score": "+loss"}, "minimise": False}, "b"),
     ],
 )
-def test_a_loss_has_the_direction_that_was_typed(tmp_path: Path, settings: Dict[str, Any], best: str) -> None:
-    rows = "".join(f"{name},{seed},{mean + seed / 100}\n" for name, mean in (("a", 1), ("b", 2)) for seed in range(3))
-    path = write(tmp_path / "t.csv", "candidate,seed,loss\n" + rows)
-    settings = {**settings, "columns": settings.get("columns", {"score": "loss"})}
-    assert next_runs(path, **settings).decision.best == report(path, **settings).result.leading == best
+def test_a_loss_has_the_direction_that_was_typed(settings: Dict[str, Any], best: str) -> None:
+    rows = [{"candidate": name, "seed": seed, "loss": ord(name) + seed / 100} for name in "ab" for seed in range(3)]
+    settings = {"columns": {"score": "loss"}, **settings}
+    assert next_runs(rows, **settings).decision.best == report(rows, **settings).result.leading == best
 
 
 def test_one_value_in_each_cell_however_odd(tmp_path: Path) -> None:
@@ -274,27 +272,25 @@ def test_a_score_replaces_other_rows_of_its_run(tmp_path: Path) -> None:
     assert (found.table.num_failed, found.table.num_unfinished) == (0, 1)
 
 
-def test_numbers_that_are_splits_and_seeds_may_be_seeds_of_one_official_split(tmp_path: Path) -> None:
-    scores = {"a": [0.5, 0.6, 0.55], "b": [0.4, 0.6, 0.5]}
-    rows = "".join(f"{name},{k},{k},{score}\n" for name, column in scores.items() for k, score in enumerate(column))
-    path = write(tmp_path / "s.csv", "candidate,split,seed,score\n" + rows)
-    paired, official = report(path), report(path, splits="official")
+SCORES = {"a": [0.5, 0.6, 0.55], "b": [0.4, 0.6, 0.5]}
+
+
+def test_numbers_that_are_splits_and_seeds_may_be_seeds_of_one_official_split() -> None:
+    rows = [{**row, "split": row["seed"]} for row in score_rows(SCORES)]
+    paired, official = report(rows), report(rows, splits="official")
     assert paired.read_back is not None and official.read_back is not None
     assert [made.are_splits_assumed for made in (paired.read_back, official.read_back)] == [True, False]
-    assert paired.read_back.lines[1].endswith(
-        "3 splits (equal to the seeds) that all share. If all runs share one official split: --splits official"
-    )
+    assert re.search(r"3 splits \(equal to the seeds\) .* --splits official$", paired.read_back.lines[1])
     assert [made.comparisons[0].paired for made in (paired, official)] == [True, False]
     assert official.result.on_official_splits and not paired.result.on_official_splits
 
 
 def test_the_runs_of_a_selection_are_read_from_its_own_file(tmp_path: Path) -> None:
-    scores = {"a": [0.5, 0.6, 0.55], "b": [0.4, 0.6, 0.5]}
-    store = write_selection(tmp_path / "run", scores, failures=[("b", 3, "out of memory")])
+    store = write_selection(tmp_path / "run", SCORES, failures=[("b", 3, "out of memory")])
     write_csv(store.rows(), tmp_path / "evaluations.csv")
     store.close()
     answer = next_runs(tmp_path / "evaluations.csv")
-    assert {name: [*answer.history.scores(name)] for name in scores} == scores
+    assert {name: [*answer.history.scores(name)] for name in SCORES} == SCORES
     assert answer.result.splits == "shared"
     assert [failure.request.candidate for failure in answer.history.failures] == ["b"]
 
@@ -336,7 +332,7 @@ def test_a_named_index_of_a_data_frame_is_read() -> None:
     indexed = frame.set_index(["candidate", "seed"])
     expected = {"a": [0.7, 0.6, 0, 0], "b": [0.9, 0.8, 0, 0]}
     assert told(next_runs(indexed)) == told(next_runs(indexed["score"].unstack(), score="{seed}")) == expected
-    with pytest.raises(DataError, match="candidate 'a', seed 1 already has a score"):
+    with pytest.raises(DataError, match="candidate 'a', seed 1 already"):
         next_runs(frame.assign(seed=1).set_index("seed"))
     with pytest.raises(DataError, match="several levels"):
         next_runs(indexed.unstack("candidate"))

@@ -43,9 +43,7 @@ def test_a_pattern_names_the_parts_of_a_path(pattern: str, text: str, parts: Any
 
 
 def test_a_directory_is_answered_with_what_to_do() -> None:
-    with pytest.raises(
-        FiestaError, match=r"^\.: is a directory\. Pass a file, .*fiesta.report \. writes the table of a selection\.$"
-    ):
+    with pytest.raises(FiestaError, match=r"^\.: is a directory\. .*fiesta.report \. "):
         scores(".")
 
 
@@ -53,14 +51,14 @@ def test_a_decimal_comma_is_read_unless_commas_separate_cells() -> None:
     Path("s.csv").write_text("candidate;seed;score\na;1;90,73 %\nb;1;-88,1 %\n")
     assert scores("s.csv") == {"a": [90.73], "b": [-88.1]}
     Path("c.csv").write_text('candidate,seed,score\na,1,"90,73 %"\nb,1,"-88,1 %"\n')
-    with pytest.raises(DataError, match="c.csv, line 2: '90,73 %' has a decimal comma. Write a point: 90.73 %."):
+    with pytest.raises(DataError, match="c.csv, line 2: '90,73 %' .*: 90.73 %."):
         scores("c.csv")
 
 
 def test_commas_that_may_separate_thousands_are_refused() -> None:
     for first, second in (("985.5", "1,012"), ("987", "1,234"), ("985,5", "1.012")):
         Path("k.tsv").write_text(f"candidate\tseed\treward\na\t1\t{first}\nb\t1\t{second}\n")
-        with pytest.raises(DataError, match="k.tsv: the comma of '.*' may separate thousands"):
+        with pytest.raises(DataError, match="k.tsv: the comma of '"):
             scores("k.tsv", score="reward")
     Path("s.csv").write_text("candidate;seed;score\na;1;1\nb;1;0,912\n")
     assert scores("s.csv") == {"a": [1.0], "b": [0.912]}
@@ -81,14 +79,12 @@ def test_words_are_scores_in_a_column_of_words_alone() -> None:
     Path("w.csv").write_text("candidate,seed,score\na,1,pass\na,2,fail\nb,1,1\n")
     assert scores("w.csv") == {"a": [1.0, 0.0], "b": [1.0]}
     Path("w.csv").write_text("candidate,seed,score\na,1,.93\na,2,fail\n")
-    with pytest.raises(DataError, match="line 3: a score must be a number .* 'fail'"):
+    with pytest.raises(DataError, match="line 3: a score must .* 'fail'"):
         scores("w.csv")
 
 
 def test_a_path_that_matches_in_two_ways_is_refused() -> None:
-    with pytest.raises(
-        DataError, match="matches .* in two ways: candidate = bert-base, seed = 1; or candidate = bert, "
-    ):
+    with pytest.raises(DataError, match="two ways: candidate = bert-base, seed = 1; or candidate = bert, "):
         match_pattern("{candidate}-{seed}", "bert-base-1")
 
 
@@ -106,10 +102,10 @@ def test_files_of_one_name_are_answered_with_their_pattern() -> None:
     assert commands_of(pasted.error) == ["fiesta next 'r/{candidate}/{seed}/m.csv' --score f1 --workers 2"]
     assert pasted.table is not None and pasted.table.scores == {"bert": [0.1, 0.2], "cnn": [0.1, 0.2]}
     assert pasted.table.files == tuple(f"r/{name}/{seed}/m.csv" for name in ("bert", "cnn") for seed in (1, 2))
-    with pytest.raises(FiestaError, match=r"r/\{candidate\}/none.csv: no file matches the pattern"):
+    with pytest.raises(FiestaError, match=r"r/\{candidate\}/none.csv: no file"):
         scores("r/{candidate}/none.csv")
     Path("r/cnn/2/m.csv").write_text("f1,seed\n0.2,3\n")
-    with pytest.raises(DataError, match="r/cnn/2/m.csv, line 2: 'seed' is '3', but '2' in the path"):
+    with pytest.raises(DataError, match="r/cnn/2/m.csv, line 2: 'seed' is '3', .*'2'"):
         scores("r/{candidate}/{seed}/m.csv", score="f1")
 
 
@@ -122,7 +118,7 @@ def test_names_of_nested_objects_and_of_named_entries_are_joined_by_dots() -> No
 
 def test_objects_of_lists_say_nothing_but_python_may_pass_candidates() -> None:
     Path("s.json").write_text(json.dumps(SCORES))
-    with pytest.raises(DataError, match=r"s.json: the object has only lists \(a, b\)"):
+    with pytest.raises(DataError, match=r"s.json: .* lists \(a, b\)"):
         scores("s.json")
     table = read_run_table(Path("rows"), NextSettings(), SCORES)
     assert (table.scores, table.has_splits, table.knows_seeds) == (SCORES, False, False)
@@ -133,7 +129,7 @@ def test_a_spreadsheet_has_any_encoding_and_its_decimal_comma(encoding: str) -> 
     Path("s.csv").write_bytes("\r\n".join(ROWS.replace(",", ";").replace(".", "0,").splitlines()).encode(encoding))
     assert scores("s.csv") == SCORES
     Path("s.csv").write_bytes(ROWS.replace("b", "ü").encode("cp1252"))
-    with pytest.raises(DataError, match=r"neither UTF-8 nor UTF-16 text \(byte \d+\). Save it as UTF-8"):
+    with pytest.raises(DataError, match=r"\(byte \d+\)\. Save it as UTF-8"):
         scores("s.csv")
 
 
@@ -145,7 +141,7 @@ def test_the_separator_of_lines_is_the_most_frequent_of_the_header() -> None:
 
 def test_a_line_is_that_on_which_its_record_begins() -> None:
     Path("s.csv").write_text('candidate,note,score\na,"x\ny",.5\n\nb,z,much\n')
-    with pytest.raises(DataError, match="s.csv, line 5: a score must be a number"):
+    with pytest.raises(DataError, match="s.csv, line 5: a score must"):
         scores("s.csv")
     for text, said in (
         (ROWS + "a,3\n", "line 6: the line has 2 cells, but the header has 3"),
@@ -170,7 +166,7 @@ def test_a_pipe_is_read_and_a_url_is_said_to_be_one(monkeypatch: pytest.MonkeyPa
 def test_what_needs_another_package_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("s.xlsx").write_bytes(b"PK\x03\x04")
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(FiestaError, match="s.xlsx needs pandas and openpyxl: pip install pandas openpyxl"):
+    with pytest.raises(FiestaError, match="s.xlsx .*: pip install pandas openpyxl"):
         scores("s.xlsx")
 
 

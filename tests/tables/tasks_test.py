@@ -58,8 +58,8 @@ def test_the_table_of_tasks_names_the_task_that_makes_the_lead() -> None:
     assert (easy.leader, easy.winner_without, hard.leader, hard.winner_without) == ("b", "a", "a", "b")
     assert (hard.share_of_lead or 0) > 1
     text = " ".join(map(str, show(answer)))
-    assert f"The task hard makes {hard.share_of_lead:.2f} of the lead of a." in text
-    assert "Without the task hard, b leads." in text
+    assert f"hard makes {hard.share_of_lead:.2f} of" in text
+    assert "hard, b leads." in text
     table = task_table(answer.result)
     assert [row[0] for row in table.rows] == ["easy", "hard"] and table in show(answer)
     assert answer.result.ranked[0].mean == pytest.approx(np.mean([easy.means["a"], hard.means["a"]]))
@@ -97,14 +97,14 @@ def test_a_task_with_splits_has_its_own_units() -> None:
 
 def test_a_candidate_that_lacks_a_task_is_refused_or_gets_its_runs() -> None:
     rows = make_rows({**MEANS, "c": {"easy": 0.7}})
-    with pytest.raises(DataError, match="candidate 'c' has no run on the task 'hard'") as error:
+    with pytest.raises(DataError, match="'c' has no run .*'hard'") as error:
         next_runs(rows)
     commands = ["where=('task=easy',)", "where=('candidate=a,b',)", "candidates=('c',)"]
     assert [line.strip() for line in str(error.value).splitlines()[1:]] == commands
     answer = next_runs(rows, candidates=["c", "d"], workers=9)
     assert {(run.candidate, run.task) for run in answer.runs} == {("c", "hard"), ("d", "easy"), ("d", "hard")}
     assert len(answer.runs) == 9 and answer.result.tasks == ()
-    with pytest.raises(DataError, match="has no run on the task 'hard'"):
+    with pytest.raises(DataError, match="no run on .*'hard'"):
         report(rows)
 
 
@@ -121,7 +121,7 @@ def test_tasks_of_very_different_noise_need_a_scale(tmp_path: Path) -> None:
     rows = make_rows({name: {"easy": mean, "wild": 20 * mean} for name, mean in (("a", 0.9), ("b", 0.8))}, 5)
     for row in rows:
         row["score"] *= 10 if row["task"] == "wild" else 1
-    with pytest.raises(DataError, match="run-to-run sd of the task 'wild'") as error:
+    with pytest.raises(DataError, match="sd of the task 'wild'") as error:
         next_runs(rows, allow=["units"])
     assert str(error.value).splitlines()[1:] == ["    scale='none'"]
     assert next_runs(rows, scale="none", allow=["units"]).result.leading == "a"
@@ -139,13 +139,13 @@ def test_tasks_of_very_different_noise_need_a_scale(tmp_path: Path) -> None:
 def test_what_is_about_one_task_refuses_several(tmp_path: Path) -> None:
     rows = make_rows(MEANS)
     for options in ({"strategy": "ttts", "belief": "student_t"}, {"stop": "glr"}, {"budget": 90}):
-        with pytest.raises(ConfigError, match="2 tasks need the default posterior"):
+        with pytest.raises(ConfigError, match="2 tasks need"):
             next_runs(rows, **options)
-    with pytest.raises(DataError, match="fiesta replay compares candidates on one task, but there are 2: easy, hard"):
+    with pytest.raises(DataError, match="fiesta replay .* one task, .* 2: easy, hard"):
         replay(rows)
     with pytest.raises(DataError, match="fiesta next rows --where task=NAME --output runs.csv"):
         read_brought_runs(BroughtSettings(), {}, rows)
-    with pytest.raises(ConfigError, match="--compare does not support several tasks"):
+    with pytest.raises(ConfigError, match="--compare does not support"):
         report(rows, compare=["a", "b"])
     one = next_runs(rows, where=["task=hard"])
     assert one.result.tasks == () and one.result.leading == "a"
@@ -191,7 +191,7 @@ def test_the_loop_of_two_real_tasks_ends_with_a_winner(tmp_path: Path, capsys: p
 
 def test_a_candidate_without_further_runs_has_scores_on_every_task() -> None:
     rows = make_rows(MEANS)[:-3]
-    with pytest.raises(ConfigError, match=r"'b' has 1 of the 2 scores required for P\(best\) on every task. Add"):
+    with pytest.raises(ConfigError, match=r"'b' has 1 of the 2 scores .* Add"):
         next_runs(rows, done=["b"])
 
 

@@ -74,7 +74,7 @@ def test_two_readers_that_read_the_same_labels_may_read_other_texts(reviews: Pat
 @pytest.mark.parametrize(
     ("training", "evaluating", "group_by", "message"),
     [
-        ({"skip": 4}, {}, None, r"groups or labels \(54 and 72 instances\).*--splits official"),
+        ({"skip": 4}, {}, None, r"\(54 and 72 instances\).*--splits official"),
         ({}, {"label": "good"}, "none", r"groups or labels \(72 and 72 instances\)"),
         ({"max_instances": 0}, {}, "id", r"\(0 and 72 instances\)"),
     ],
@@ -91,14 +91,14 @@ def test_readers_that_a_random_split_cannot_mix_are_refused(
 
 @pytest.mark.parametrize("division", [OFFICIAL_RATIOS_DIVISION, OFFICIAL])
 def test_a_file_that_is_absent_or_without_instances_is_named(reviews: Path, division: Division) -> None:
-    with pytest.raises(DataError, match=r"'train_data_path': no instances were read. Check \S+train.jsonl"):
+    with pytest.raises(DataError, match=r"'train_data_path': no instances .*train.jsonl"):
         read_pool(config_of(reviews, {"max_instances": 0}, None), None, division=division)
     config = config_of(reviews, {}, None)
     Path(config["test_data_path"]).write_text("")
-    with pytest.raises(DataError, match=r"'test_data_path': no instances were read. Check \S+test.jsonl"):
+    with pytest.raises(DataError, match=r"'test_data_path': no instances .*test.jsonl"):
         read_pool(config, None, division=division)
     Path(config["test_data_path"]).unlink()
-    with pytest.raises(DataError, match=r"'test_data_path' is \S+test.jsonl, which does not exist"):
+    with pytest.raises(DataError, match=r"'test_data_path' is \S+test.jsonl, .*exist"):
         read_pool(config, None, division=division)
 
 
@@ -128,7 +128,7 @@ def test_readers_that_shuffle_differ_unless_they_have_a_seed_of_their_own(review
     for reader, is_same in (({}, False), ({"seed": 3}, True)):
         config = {**classifier_config(reviews), "dataset_reader": {"type": "drawing", **reader}}
         pools = {name: read_pool(config, None)[0] for name in ("one", "other")}
-        with nullcontext() if is_same else pytest.raises(ConfigError, match="groups or labels.*with a fixed seed"):
+        with nullcontext() if is_same else pytest.raises(ConfigError, match="groups or labels.*fixed seed"):
             check_same_pool(pools)
 
 
@@ -197,7 +197,7 @@ class TableReader(DatasetReader):
 
 def test_what_a_reader_raises_is_told_with_how_far_it_came(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1,a\n2,b\nx,b\n")
-    with pytest.raises(ReaderError, match="a.csv, after 2 instances: ValueError: invalid literal for int.*'x'"):
+    with pytest.raises(ReaderError, match="a.csv, after 2 instances: ValueError: .*'x'"):
         read_official_sets(TableReader(), {"train": str(tmp_path / "a.csv")})
     (tmp_path / "b.csv").write_text("4,b\n")
     paths = [str(tmp_path / "b.csv"), "none"]

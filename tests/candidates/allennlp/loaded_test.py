@@ -25,7 +25,7 @@ def test_a_plugin_that_cannot_be_imported_is_told_and_the_others_go_on(
     monkeypatch.setattr(plugins, "import_plugins", fail)
     runpy.run_module("fiesta_allennlp.candidates.allennlp.loaded")
     told = capsys.readouterr().err
-    assert re.search(r"AttributeError: module 'torch' has no attribute 'six' \(\S+loaded_test.py, line \d+\)", told)
+    assert re.search(r"AttributeError: .*'six' \(\S+loaded_test.py, line \d+\)", told)
 
 
 def state_of_a_worker() -> "tuple[bool, bool, bool]":

@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, Sequence
@@ -62,7 +63,7 @@ def test_the_pool_has_the_sizes_and_groups(reviews: Path) -> None:
     two = pool_of(config, division=Division(ratios=(0.5, 0.5), scored="validation"))
     assert two.targets == {"train": 26, "validation": 26} and two.official == {"train": 40, "validation": 12}
     rewrite(reviews, lambda k, row: {"author": str(k) if k < 10 else "many"})
-    with pytest.raises(DataError, match="author = 'many' has 42 instances, but the validation set holds only 12"):
+    with pytest.raises(DataError, match="author = 'many' has 42 .*validation set .*12"):
         pool_of(config, "author")
 
 
@@ -82,10 +83,10 @@ def test_copies_that_a_split_may_tear_apart_are_counted(tmp_path: Path) -> None:
     del stock["test_data_path"]
     for pool in (pool_of(config), stock_pool(stock)):
         (note,) = pool.notes
-        assert note.startswith("4 of 32 records have an exact copy that a split") and "--group-by" in note
+        assert note.startswith("4 of 32 records") and "--group-by" in note
     assert pool_of(config, "text").notes == ()
     (note,) = pool_of(config, division=OFFICIAL).notes
-    assert note.startswith("1 of 32 records have an exact copy in the training set")
+    assert note.startswith("1 of 32 records")
     (tmp_path / "test.jsonl").write_text("\n".join([*rows[22:], rows[5].replace('"b"', '"a"')]))
     assert "2 of 32 records" in "".join(pool_of(config).notes), "another label makes another record"
 
@@ -102,7 +103,7 @@ def test_groups_are_whole_in_the_sets_and_tables_need_one_header(reviews: Path) 
     (reviews / "a.csv").write_text("text,label\nx,y\n")
     (reviews / "b.csv").write_text("label,text\ny,x\n")
     data = {"train": str(reviews / "a.csv"), "test": str(reviews / "b.csv"), "format": "csv"}
-    with pytest.raises(DataError, match="b.csv: the columns differ from .*a.csv"):
+    with pytest.raises(DataError, match="b.csv: the columns .*a.csv"):
         pool_of(program_config(reviews, "", data=data))
 
 
@@ -124,15 +125,15 @@ def test_programs_are_compared_by_their_data(reviews: Path) -> None:
     two = pool_of(program_config(reviews, ""), division=Division(ratios=(0.5, 0.5), scored="validation"))
     for other, message in (
         (own, "splits its data itself. (Pass|Add) .*'data'"),
-        (replace(two, official=pool.official), "sets is train 40, .*test 20 in one and train 26, validation 26 in"),
+        (replace(two, official=pool.official), "train 40, .*test 20 in one and train 26, validation 26 in"),
         (replace(pool, group_by="id"), "group key is None in one and id .*--group-by"),
         (replace(pool, data="e"), "content of the data files .*d in one and e in"),
     ):
-        with pytest.raises(ConfigError, match=f"'one' and 'other' do not read the same data.*{message}"):
+        with pytest.raises(ConfigError, match=f"'one' and 'other' .*{message}"):
             check_same_pool({"one": pool, "other": other})
     configs = {name: replace(pool, fingerprint=f"of {name}") for name in ("one", "other")}
     check_same_pool({"program": pool, "one": configs["one"]})
-    with pytest.raises(ConfigError, match="'one' and 'other' do not read the same data: the groups or labels"):
+    with pytest.raises(ConfigError, match="'one' and 'other' .*: the groups or"):
         check_same_pool({"program": pool, **configs})
 
 
@@ -140,7 +141,7 @@ CONTENTS = {
     "jsonl": b'{"a": 1,  "b":"\xc3\xa9"}\r\n\n{"b": "x", "a": 2}',
     "csv": b'a,b\r\n1,"two\nlines, and ""quotes"""\r\n\r\n2,x\r\n',
     "tsv": b'a\tb\n1\t"never closed\n2\tx\n',
-    "conll": b"Ada B-PER\nspoke O\n\n\nHi O\n",
+    "conll": b"Ada B-PER\nspoke O\n\n\xc2\xa0\nHi O\n",
     "lines": b"__label__a one\n  \n__label__b two\n",
 }
 
@@ -178,15 +179,14 @@ def test_fields_of_records() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("jsonl", b'{"a": 1}\n{"a": \n', "file.jsonl, line 2: not valid JSON"),
-        ("jsonl", b"[1]\n", "line 1: expected a JSON object"),
-        ("jsonl", b'{"a": 1}\n{"a": 1, "a": 2}\n', "file.jsonl, line 2: .* the key 'a' appears twice"),
+        ("jsonl", b'{"a": 1}\n{"a": \n', "file.jsonl, line 2: not valid .* in each line"),
+        ("jsonl", b"[1]\n", "line 1: .*JSON object"),
+        ("jsonl", b'{"a": 1}\n{"a": 1, "a": 2}\n', "file.jsonl, line 2: .*'a' appears twice"),
         ("jsonl", b'{"a": "\xff"}\n', "line 1: not UTF-8"),
-        ("csv", b"a,b\n1,2\n3\n", "line 3: expected 2 fields but found 1"),
-        ("csv", b'a,b\n1,"open\n', "line 2: not a valid row"),
+        ("csv", b"a,b\n1,2\n3\n", "line 3: expected 2 .* 1"),
+        ("csv", b'a,b\n1,"open\n', "line 2: not a valid"),
         ("csv", b"", "is empty"),
-        ("csv", b"id,id,label\n1,2,x\n", "two columns have the name 'id'"),
-        ("jsonl", b'{\n"a": 1\n}\n', "line 1: not valid JSON.* in each line"),
+        ("csv", b"id,id,label\n1,2,x\n", "two columns .*'id'"),
     ],
 )
 def test_a_wrong_record_is_named(name: str, content: bytes, message: str) -> None:
@@ -196,12 +196,12 @@ def test_a_wrong_record_is_named(name: str, content: bytes, message: str) -> Non
 
 def test_groups_are_values_of_a_field_and_each_record_has_one() -> None:
     file = made("jsonl", b'{"doc": [1, 2]}\n{"doc": "b"}\n{"dok": "c"}\n')
-    with pytest.raises(DataError, match="line 3: cannot group by 'doc'.* dok"):
+    with pytest.raises(DataError, match="line 3: .*'doc'.* dok"):
         FORMATS["jsonl"].groups(file, "doc")
-    with pytest.raises(DataError, match="line 3: cannot group by 'doc'"):
+    with pytest.raises(DataError, match="line 3: .*'doc'"):
         FORMATS["csv"].groups(made("csv", b"doc,x\nb,1\n,2\n"), "doc")
     assert FORMATS["csv"].groups(made("csv", b"doc,x\nb,1\na,2\n"), "doc") == ["b", "a"]
-    with pytest.raises(DataError, match="line 1: cannot group by 'doc'.*: none"):
+    with pytest.raises(DataError, match="line 1: .*'doc'.*: none"):
         FORMATS["lines"].groups(made("lines", b"x\n"), "doc")
 
 
@@ -238,20 +238,16 @@ BLOCKS = b"EU B-ORG\nrejects O\n. O\n\nPeter B-PER\nsings O\n\nAda B-PER\nspoke 
 @pytest.mark.parametrize(
     ("name", "content", "text"),
     [
-        ("train.txt", BLOCKS, "train.txt: 7 lines, each a record; the first: 'EU B-ORG'"),
-        ("train.conll", BLOCKS, "train.conll: 3 blocks between empty lines, each a record; the first: 'EU B-ORG'"),
-        ("train.csv", b"text,label\nfine,1\nbad,0\n", "train.csv: 2 rows under text, label"),
-        ("train.jsonl", b'{"text": "a", "y": 1}\n{"text": "b"}\n', "train.jsonl: 2 objects under text, y"),
-        ("train.txt", b"\x1b[2J\n", r"train.txt: 1 lines, each a record; the first: '\\x1b[2J'"),
+        ("train.txt", BLOCKS, "train.txt: 7 lines, .*: 'EU B-ORG'"),
+        ("train.conll", BLOCKS, "train.conll: 3 blocks .*: 'EU B-ORG'"),
+        ("train.csv", b"text,label\nfine,1\nbad,0\n", "train.csv: 2 rows .* text, label"),
+        ("train.jsonl", b'{"text": "a", "y": 1}\n{"text": "b"}\n', "train.jsonl: 2 objects .* text, y"),
+        ("train.txt", b"\x1b[2J\n", r"train.txt: 1 lines, .*: '\\\\x1b\[2J'"),
     ],
 )
 def test_what_was_read_is_told(tmp_path: Path, name: str, content: bytes, text: str) -> None:
     (tmp_path / name).write_bytes(content)
     data = Settings(candidates=("a", "b"), data=(str(tmp_path / name),)).data_of_commands
     assert data is not None
-    assert ProgramData.read(data, OFFICIAL, None).pool(OFFICIAL).contents_read == [text]
-
-
-def test_a_no_break_space_ends_a_sentence() -> None:
-    conll = FORMATS["conll"].read(BLOCKS.replace(b"\n\n", b"\n\xc2\xa0\n"), "a.conll")
-    assert [len(record.fields["words"]) for record in conll.records] == [3, 2, 2]
+    (read,) = ProgramData.read(data, OFFICIAL, None).pool(OFFICIAL).contents_read
+    assert re.fullmatch(text, read)

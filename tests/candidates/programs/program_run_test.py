@@ -76,7 +76,7 @@ def test_a_long_last_line_is_read_whole(reviews: Path) -> None:
         ("sh -c 'kill -9 $$'; exit $?", ProgramKilledError, r"signal 9 \(Killed, .*memory\); its shell .* status 137"),
         ("exit 128", ProgramError, "status 128"),
         ("", ProgramError, "Exec format error"),
-        ("true", MetricError, "the last printed line is ''"),
+        ("true", MetricError, "last printed line is ''"),
         ("echo f1 0.5; echo x > $5/a.txt; touch $5/b.json", MetricError, r"wrote b.json, a.txt\..*directory}/b.json"),
     ],
 )

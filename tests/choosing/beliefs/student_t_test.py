@@ -83,7 +83,7 @@ def test_runs_on_splits_of_their_own_are_two_samples() -> None:
 def test_a_table_that_is_too_large_to_pair_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     together = drawn(3, split_sd=0.1)
     monkeypatch.setattr("fiesta_allennlp.choosing.beliefs.student_t.MAX_CELLS", 10)
-    with pytest.raises(ScoreError, match="candidates on .* splits are too many to compare"):
+    with pytest.raises(ScoreError, match="too many to compare"):
         ModeratedT().posterior(together)
 
 

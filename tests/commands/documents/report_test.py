@@ -46,5 +46,5 @@ def test_a_store_without_the_facts_of_its_documents_is_refused(made: Path) -> No
     with closing(sqlite3.connect(made / "store.sqlite")) as database:
         assert database.execute("DELETE FROM meta WHERE key = 'document_facts'").rowcount == 1
         database.commit()
-    with pytest.raises(StoreError, match="cannot be read as a store"):
+    with pytest.raises(StoreError, match="cannot be read"):
         report(made)

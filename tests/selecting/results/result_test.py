@@ -1,6 +1,7 @@
 """The record of a result: its numbers and its file."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
@@ -101,7 +102,7 @@ def test_a_winner_with_a_lower_mean_is_explained() -> None:
     """a leads on the splits that both have seen, and has a third, hard one to itself."""
     made = decided({"a": (0.52, 0.63, 0.30), "b": (0.50, 0.60)})
     assert made.lead is not None and made.lead.rival_has_better_mean
-    assert "b has a higher mean, but on other splits." in " ".join(selection_in_words(made))
+    assert "b has a higher mean" in " ".join(selection_in_words(made))
     assert decided({"a": (0.5, 0.6), "b": (0.4, 0.5)}).lead is None, "nothing varied"
 
 
@@ -117,9 +118,8 @@ def test_runs_far_from_the_others_are_named(metric: str) -> None:
     assert (found.candidate, found.num_runs, found.scores) == ("a", 7, {"a-4": sign * 0.4})
     assert found.sds == pytest.approx(0.4 / 0.014826)
     side = "above" if sign < 0 else "below"
-    assert f"1 of 7 runs of a lies 27 robust sds {side} the others (a-4: {sign * 0.4:g})" in (
-        text := describe_collapsed_runs(found, minimise=sign < 0)
-    )
+    text = describe_collapsed_runs(found, minimise=sign < 0)
+    assert re.search(rf"1 of 7 runs of a .* 27 .* {side} .*\(a-4: {sign * 0.4:g}\)", text)
     assert text in selection_in_words(made)
     assert result(replace(history, sign=-sign)).collapsed == ()
 
@@ -144,9 +144,9 @@ def test_what_is_written_is_read(tmp_path: Path, history: History) -> None:
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("", "cannot be read as the result of a selection"),
-        ('{"format": 3}', "cannot be read as the result of a selection"),
-        ('{"format": 4, "version": "9.1"}', "has format 4, but .* reads format 3. .*9.1"),
+        ("", "cannot be read"),
+        ('{"format": 3}', "cannot be read"),
+        ('{"format": 4, "version": "9.1"}', "has format 4, .* format 3. .*9.1"),
     ],
 )
 def test_a_file_that_is_no_result_is_refused(tmp_path: Path, text: str, named: str) -> None:

