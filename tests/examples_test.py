@@ -8,8 +8,8 @@ import pytest
 
 from fiesta_allennlp.candidates.candidate_set import load_candidates
 from fiesta_allennlp.candidates.candidate_types import type_of
-from fiesta_allennlp.candidates.pool import Division
 from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.splits import Division
 from tests.conftest import REPOSITORY
 
 EXAMPLES = Path("examples") / "programs"

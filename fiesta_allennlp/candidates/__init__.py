@@ -1,3 +1,3 @@
 """Configs and programs, their data and one run of each."""
 
-__all__ = ["candidate_types", "points", "pool", "select_settings", "training_selection"]
+__all__ = ["candidate_types", "points", "select_settings", "splits", "training_selection"]

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Type
 
 from fiesta_allennlp.candidates.config import Config, DataSnapshot, checking_unchanged, files_behind
-from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division, Pool, Preparation
 from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division, Pool, Preparation
 from fiesta_allennlp.core.directory import OUTCOME_FILE, RUN_FILE
 from fiesta_allennlp.core.errors import ConfigError, FiestaError, MetricError, join_some, near_names
 from fiesta_allennlp.core.files import read_json, shown_value, write_json_file

@@ -9,9 +9,9 @@ from typing import Collection, Dict, FrozenSet, Iterator, List, Mapping, Optiona
 from fiesta_allennlp.candidates import points
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.config import SEED_KEYS, Config, DataSnapshot, first_difference, take_snapshot
-from fiesta_allennlp.candidates.pool import Division
 from fiesta_allennlp.candidates.programs.program import check_no_lone_placeholder, config_of_command
 from fiesta_allennlp.candidates.select_settings import DEFAULT_TOP, Settings
+from fiesta_allennlp.candidates.splits import Division
 from fiesta_allennlp.core.errors import ConfigError, combined_error, describe_as_sentence, join_some
 from fiesta_allennlp.core.files import VARIABLE_DEFAULTS, apply_overrides, read_jsonnet
 from fiesta_allennlp.core.metrics import Metric

@@ -13,9 +13,9 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Type, Union
 
 from fiesta_allennlp.candidates.candidate import AnyCandidate, CandidateRun, ReportedMetrics, to_plain_metrics
 from fiesta_allennlp.candidates.config import Config, evaluation_config, leaves_of, official_paths, readers_of
-from fiesta_allennlp.candidates.pool import Division, Preparation
 from fiesta_allennlp.candidates.programs import program  # noqa: F401, registers its type
 from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.splits import Division, Preparation
 from fiesta_allennlp.core.errors import ALLENNLP_MISSING_MESSAGE, ConfigError
 from fiesta_allennlp.core.files import flatten
 from fiesta_allennlp.core.options import option_words

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
-from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
+from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division
 from fiesta_allennlp.core.errors import DataChangedError
 from fiesta_allennlp.core.files import apply_overrides, file_digest, file_stamp
 from fiesta_allennlp.core.records import Request

@@ -12,8 +12,8 @@ from rich.console import Console
 from fiesta_allennlp.candidates.candidate_set import CandidateSet
 from fiesta_allennlp.candidates.candidate_types import AllenNLPCandidate, type_of
 from fiesta_allennlp.candidates.config import Config
-from fiesta_allennlp.candidates.pool import Division, Preparation
 from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.splits import Division, Preparation
 from fiesta_allennlp.core import errors
 from fiesta_allennlp.core.console import candidate_counter
 from fiesta_allennlp.core.directory import RunDirectory

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Callable, ClassVar, Dict, Optional, Tuple
 
-from fiesta_allennlp.candidates.pool import SET_NAMES, Division, check_ratios
+from fiesta_allennlp.candidates.splits import SET_NAMES, Division, check_ratios
 from fiesta_allennlp.core import choice_settings
 from fiesta_allennlp.core.errors import ConfigError, DataError
 from fiesta_allennlp.core.files import refuse_repeated_keys

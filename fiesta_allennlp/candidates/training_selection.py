@@ -16,8 +16,8 @@ from fiesta_allennlp.candidates.candidate_set import CandidateSet, compare_with_
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.config import DataSnapshot, seen_data_reasons
 from fiesta_allennlp.candidates.points import trials_of
-from fiesta_allennlp.candidates.pool import Pool, Preparation, check_same_pool
 from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.splits import Pool, Preparation, check_same_pool
 from fiesta_allennlp.choosing.forecast import LiveForecast
 from fiesta_allennlp.choosing.strategy import Decision, Strategy, build_strategy, translated_option_errors
 from fiesta_allennlp.core.choice_settings import CONFIDENCE

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Optional, Sequence, Tuple
 
-from fiesta_allennlp.candidates.pool import Preparation
 from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.splits import Preparation
 from fiesta_allennlp.candidates.training_selection import training_result
 from fiesta_allennlp.choosing import Strategy
 from fiesta_allennlp.choosing.strategy import Decision, Margin, analyse, build_strategy

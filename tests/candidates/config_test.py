@@ -21,8 +21,8 @@ from fiesta_allennlp.candidates.config import (
     take_snapshot,
     vector_files,
 )
-from fiesta_allennlp.candidates.pool import Division
 from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.splits import Division
 from fiesta_allennlp.core.errors import ConfigError, DataChangedError
 from fiesta_allennlp.core.records import Request
 from tests.conftest import classifier_config

@@ -13,9 +13,9 @@ from rich.console import Console
 from fiesta_allennlp.candidates.allennlp.instances import read_pool
 from fiesta_allennlp.candidates.allennlp.training import prepare_candidate
 from fiesta_allennlp.candidates.candidate_types import AllenNLPRun
-from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, Preparation
 from fiesta_allennlp.candidates.preparation import resolve_metric
 from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, Preparation
 from fiesta_allennlp.core.errors import ConfigError, ModelError
 from fiesta_allennlp.core.records import Candidate
 from fiesta_allennlp.core.registry import build_record

@@ -33,7 +33,7 @@ from filelock import FileLock
 from fiesta_allennlp.candidates.allennlp.instances import read_pool
 from fiesta_allennlp.candidates.candidate import is_number, to_plain_metrics
 from fiesta_allennlp.candidates.config import Config, evaluation_config, leaves_of, vector_files
-from fiesta_allennlp.candidates.pool import Division, Pool, Preparation
+from fiesta_allennlp.candidates.splits import Division, Pool, Preparation
 from fiesta_allennlp.core import errors
 from fiesta_allennlp.core.files import atomic_replacement
 from fiesta_allennlp.core.records import Request

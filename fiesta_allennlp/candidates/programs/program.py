@@ -10,10 +10,10 @@ from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequ
 
 from fiesta_allennlp.candidates.candidate import AnyCandidate
 from fiesta_allennlp.candidates.config import absolute_paths
-from fiesta_allennlp.candidates.pool import SET_NAMES, Division, Preparation, first_group_key
 from fiesta_allennlp.candidates.programs.program_data import FORMATS, ProgramData
 from fiesta_allennlp.candidates.programs.program_run import PLACEHOLDER_PATTERN, STDOUT, ProgramRun
 from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.splits import SET_NAMES, Division, Preparation, first_group_key
 from fiesta_allennlp.core.errors import ConfigError, check_known_keys, did_you_mean
 from fiesta_allennlp.core.files import shown_value
 from fiesta_allennlp.running.machine import PYTHON

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Callable, DefaultDict, Dict, Hashable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from fiesta_allennlp.candidates.config import absolute_paths
-from fiesta_allennlp.candidates.pool import Division, Pool, build_pool, content_text, is_id, split_pool, target_sizes
+from fiesta_allennlp.candidates.splits import Division, Pool, build_pool, content_text, is_id, split_pool, target_sizes
 from fiesta_allennlp.core.errors import MAX_CHOICES, DataError, join_some
 from fiesta_allennlp.core.files import refuse_repeated_keys
 

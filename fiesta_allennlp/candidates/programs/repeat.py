@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from fiesta_allennlp.candidates.candidate_types import type_of
-from fiesta_allennlp.candidates.pool import Division
+from fiesta_allennlp.candidates.splits import Division
 from fiesta_allennlp.core.files import read_json
 from fiesta_allennlp.core.records import Evaluation, Request
 from fiesta_allennlp.core.registry import build_record, import_package

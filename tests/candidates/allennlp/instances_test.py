@@ -18,7 +18,7 @@ from allennlp.data.tokenizers import WhitespaceTokenizer
 
 from fiesta_allennlp.candidates.allennlp.instances import groups_of, read_official_sets, read_pool
 from fiesta_allennlp.candidates.config import evaluation_config
-from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division, check_same_pool
+from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, SET_NAMES, Division, check_same_pool
 from fiesta_allennlp.core.errors import ConfigError, DataError, ReaderError
 from fiesta_allennlp.core.records import Request
 from tests.conftest import classifier_config

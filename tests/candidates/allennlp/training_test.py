@@ -17,7 +17,7 @@ from fiesta_allennlp.candidates.allennlp.training import filtered_vectors
 from fiesta_allennlp.candidates.candidate import ReportedMetrics, is_number, to_plain_metrics
 from fiesta_allennlp.candidates.candidate_types import AllenNLPRun
 from fiesta_allennlp.candidates.config import official_paths, seen_data_reasons, take_snapshot
-from fiesta_allennlp.candidates.pool import SET_NAMES
+from fiesta_allennlp.candidates.splits import SET_NAMES
 from fiesta_allennlp.core.errors import DataChangedError, DataError, FiestaError
 from fiesta_allennlp.core.seeding import make_request
 from tests.conftest import classifier_config

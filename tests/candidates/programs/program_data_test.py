@@ -8,9 +8,9 @@ import pytest
 
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.config import official_paths
-from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION, Division, Pool, check_same_pool
 from fiesta_allennlp.candidates.programs.program_data import BYTE_ORDER_MARK, FORMATS, DataFile, ProgramData, read_file
 from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION, Division, Pool, check_same_pool
 from fiesta_allennlp.core.errors import ConfigError, DataError
 from tests.conftest import classifier_config
 from tests.programs import program_config

@@ -7,9 +7,9 @@ import pytest
 
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.config import take_snapshot
-from fiesta_allennlp.candidates.pool import Division
 from fiesta_allennlp.candidates.programs.program_run import ProgramRun, last_lines
 from fiesta_allennlp.candidates.programs.repeat import repeat_program
+from fiesta_allennlp.candidates.splits import Division
 from fiesta_allennlp.core.errors import DataChangedError, MetricError, ProgramError, ProgramKilledError
 from fiesta_allennlp.core.files import file_digest
 from fiesta_allennlp.core.records import Evaluation

@@ -7,9 +7,9 @@ import pytest
 
 from fiesta_allennlp.candidates.candidate_set import load_candidates
 from fiesta_allennlp.candidates.candidate_types import type_of
-from fiesta_allennlp.candidates.pool import OFFICIAL_RATIOS_DIVISION
 from fiesta_allennlp.candidates.programs.program_run import fill_placeholders
 from fiesta_allennlp.candidates.select_settings import Settings
+from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.running.machine import with_interpreter
 from tests.candidates.config_test import checked

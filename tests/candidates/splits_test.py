@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fiesta_allennlp.candidates.pool import SET_NAMES, Division, check_ratios, split_pool, target_sizes
+from fiesta_allennlp.candidates.splits import SET_NAMES, Division, check_ratios, split_pool, target_sizes
 from fiesta_allennlp.core.errors import DataError
 
 
