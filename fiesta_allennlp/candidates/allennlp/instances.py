@@ -13,7 +13,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import LabelField, MetadataField
 
-from fiesta_allennlp.candidates import pool
+from fiesta_allennlp.candidates import splits
 from fiesta_allennlp.candidates.config import READER_KEYS, Config, files_behind, official_paths, readers_of
 from fiesta_allennlp.core import errors
 from fiesta_allennlp.core.files import shorten
@@ -62,16 +62,16 @@ class ResplitReader(DatasetReader):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if not {"train"} <= set(paths) <= set(pool.SET_NAMES):
+        if not {"train"} <= set(paths) <= set(splits.SET_NAMES):
             raise ConfigurationError(f"resplit: 'paths' needs 'train' and 'validation' or 'test' but is {list(paths)}.")
         self._reader, self._paths = reader, paths
         self._split_seed, self._group_by = split_seed, group_by
-        self._set_names: Tuple[str, ...] = pool.SET_NAMES if has_test else pool.SET_NAMES[:2]
+        self._set_names: Tuple[str, ...] = splits.SET_NAMES if has_test else splits.SET_NAMES[:2]
         self._ratios = tuple(ratios or ())
         self._sets: Optional[Sets] = None
 
     def _read(self, file_path: Any) -> Iterable[Instance]:
-        if file_path not in pool.SET_NAMES:
+        if file_path not in splits.SET_NAMES:
             yield from self._reader._read(file_path)
             return
         if file_path not in self._set_names:
@@ -83,8 +83,8 @@ class ResplitReader(DatasetReader):
         official_sets = read_official_sets(self._reader, self._paths)
         instances = list(chain.from_iterable(official_sets.values()))
         sizes = {set_name: len(official) for set_name, official in official_sets.items()}
-        targets = pool.target_sizes(sizes, ratios=self._ratios, set_names=self._set_names)
-        split = pool.split_pool(groups_of(instances, self._group_by), targets, seed=self._split_seed)
+        targets = splits.target_sizes(sizes, ratios=self._ratios, set_names=self._set_names)
+        split = splits.split_pool(groups_of(instances, self._group_by), targets, seed=self._split_seed)
         return {set_name: [instances[index] for index in indices] for set_name, indices in split.items()}
 
     def text_to_instance(self, *inputs: Any, **kwargs: Any) -> Instance:
@@ -104,7 +104,7 @@ def read_official_sets(reader: DatasetReader, paths: Mapping[str, Any]) -> Sets:
     """Return the instances of each official set, without token indexers, in the order train, validation, test. Any
     error of the reader becomes a `ReaderError` with the path. Errors of the machine, such as a missing file, and this
     package's own errors pass unchanged."""
-    return {name: _read_instances(reader, paths[name]) for name in pool.SET_NAMES if paths.get(name) is not None}
+    return {name: _read_instances(reader, paths[name]) for name in splits.SET_NAMES if paths.get(name) is not None}
 
 
 def _read_instances(reader: DatasetReader, path: Any) -> List[Instance]:
@@ -160,8 +160,8 @@ def _group_value(instance: Instance, group_by: str) -> Any:
 
 
 def read_pool(
-    config: Config, group_by: Optional[str], *, division: pool.Division = pool.OFFICIAL_RATIOS_DIVISION
-) -> Tuple[pool.Pool, WordCounts]:
+    config: Config, group_by: Optional[str], *, division: splits.Division = splits.OFFICIAL_RATIOS_DIVISION
+) -> Tuple[splits.Pool, WordCounts]:
     """Read all sets of a candidate with its own readers, and check that random splits can mix them. Return the pool,
     and how often each word occurs, by vocabulary namespace.
 
@@ -187,10 +187,10 @@ def read_pool(
     group_key = None
     if not division.is_official:
         own_keys = [getattr(reader, "group_by", None) for reader in readers.values()]
-        group_key = pool.first_group_key([group_by, *own_keys])
+        group_key = splits.first_group_key([group_by, *own_keys])
         _check_mixable(sets_by_reader, group_key)
     _check_sets(sets, paths)
-    built_pool = pool.build_pool(
+    built_pool = splits.build_pool(
         groups_of(instances, group_key),
         {name: len(instances) for name, instances in sets.items()},
         contents=list(map(_content_of, instances)),
@@ -198,7 +198,7 @@ def read_pool(
         division=division,
         fingerprint=hashlib.sha256(repr(_identities(instances, group_key)).encode("utf-8")).hexdigest(),
         contents_read=tuple(
-            pool.content_text(
+            splits.content_text(
                 path if isinstance(path, str) else name, len(sets[name]), "instances", instances[0].fields
             )
             for name, path in paths.items()
@@ -261,4 +261,4 @@ def _content_of(instance: Instance) -> Hashable:
             content = field.human_readable_repr()
             is_of_keys = isinstance(field, MetadataField) and isinstance(content, dict)
             contents.update(content if is_of_keys else {name: content})
-    return hash(repr([(name, content) for name, content in contents.items() if not pool.is_id(str(name))]))
+    return hash(repr([(name, content) for name, content in contents.items() if not splits.is_id(str(name))]))
