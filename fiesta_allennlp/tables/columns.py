@@ -33,10 +33,10 @@ SCORE_WORDS: Mapping[str, float] = {
 }
 
 MODEL_NAME = re.compile(r"(?i)model|arch|system|method|algo|framework|learner")
-COUNT_NAME = re.compile(r"(?i)seed|step|epoch|iter|time|duration|samples|std|rank|_id$")
+COUNT_NAME = re.compile(r"(?i)^column \d|^unnamed|seed|step|epoch|iter|time|duration|samples|std|rank|_id$")
 """Names of models, and of numbers that no candidate is chosen by."""
 
-TIME = re.compile(r"(\d+ days?,? )?\d+:\d+(:[\d.]+)?|\d{4}-\d\d-\d\d.*")
+TIME = re.compile(r"(\d+ days?,? )?\d+:\d+(:[\d.]+)?|\d{4}-\d\d-\d\d.*|[\d.]+ ?(ms|s|sec|min|m|h|d)")
 
 
 class Roles:
@@ -64,10 +64,10 @@ class Roles:
         self.largest: List[str] = []
         self.numbered = ""
         self._parse_names()
-        self._filter_rows()
-        self._used.update(map(self._column, settings.ignore))
         self.score_text = self._headers.get("score", "")
         self._melt()
+        self._filter_rows()
+        self._used.update(map(self._column, settings.ignore))
         self.columns = {role: self._role_columns(role) for role in COLUMNS}
         self._used.update(column for columns in self.columns.values() for column in columns)
         missing = [role for role in ("candidate", "score") if not self.columns[role]]
@@ -179,7 +179,8 @@ class Roles:
         pattern = self._headers.get("score", "")
         if "{" not in pattern or self._find(pattern) is not None:
             return {}
-        taken = self._used | self._named_columns()
+        kept = {self._find(text.partition("=")[0]) for text in self._settings.where}
+        taken = self._used | self._named_columns() | kept
         free = [column for column in self._names if column not in taken and comparison_key(column) not in COLUMNS]
         matches = {column: corrections.match_pattern(pattern.lstrip("+-"), column) for column in free}
         if not any(matches.values()):

@@ -73,8 +73,8 @@ def _corrected_command(settings: Any, change: Change) -> str:
     if not words:
         return ", ".join(f"{name}={value!r}" for name, value in options.items())
     paths = [getattr(settings, "scores", "") or getattr(settings, "source", ""), *settings.files]
-    if words[0] == "select":  # it takes tables in our own columns only
-        words = ("next", *paths, "--output", "runs.csv")
+    if words[0] == "select" and "allow" not in change:  # it takes tables in our own columns only
+        words = ("next", *paths, "--output", "next-runs.csv")
     flags = set(map(flag, options))
     kept: List[str] = []
     for before, word in pairwise(words):
@@ -154,4 +154,7 @@ def propose_pattern(paths: Sequence[str]) -> str:
         else:
             pattern.append("{candidate}" if "{candidate}" not in pattern else "{split}")
     text = "/".join(pattern)
-    return text if "{candidate}" in text else ""
+    try:
+        return text if "{candidate}" in text and all(match_pattern(text, path, "[^/]") for path in paths) else ""
+    except DataError:  # of a path that matches in two ways
+        return ""

@@ -29,8 +29,17 @@ STATISTIC_NAME = re.compile(
 )
 """Names of numbers that are not settings of a candidate, such as `best_epoch`. `epochs` may be one."""
 
-SUMMARY_NAME = re.compile(r"(?i)(macro|micro)?[\W_]*(mean|avg|average|overall|median|std|rank)[\W_]*")
-"""Names of rows that are no run on a split or a task."""
+CURVE_NAME = re.compile(r"(?i)(train(er)?/|_)?(global_?)?(step|epoch|iter|iteration)|(num_)?tokens(_seen)?")
+"""Names of what grows while a model is trained. `epochs` may be a setting."""
+
+MIN_RISING = 0.9
+"""The least share of rows of a run with a larger step than the row before: a training that starts again goes back."""
+
+SUMMARY_NAME = re.compile(r"(?i)(?<![a-z])(mean|avg|averaged?|overall|std|stdev)(?![a-z])")
+"""Names of rows that are no run with a seed, on a split or on a task."""
+
+SET_NAMES = frozenset(("train", "training", "dev", "development", "val", "valid", "validation", "test"))
+"""Names of sets, which are no splits of one kind."""
 
 
 class Factor(NamedTuple):
@@ -97,13 +106,21 @@ def _refuse_summaries(scored: Sequence[RunRow], roles: Roles) -> None:
         odd = [name for name in by_name if find_number(name) is None]
         if 2 * len(odd) > len(by_name):
             odd = []
-        odd += [name for name in by_name if SUMMARY_NAME.fullmatch(name) and len(by_name) > 1]
+        odd += [name for name in by_name if SUMMARY_NAME.search(name) and len(by_name) > len(odd) + 1]
         if odd:
             raise TableError(
                 f"{by_name[odd[0]][0].place}: the {role} is '{odd[0]}' among others, so the row looks like a summary. "
-                "Leave such rows out.",
+                "Leave such rows out, or give it another name.",
                 roles.keep(role, [name for name in by_name if name not in odd]),
             )
+        if len(by_name) > 1 and SET_NAMES.issuperset(map(str.casefold, by_name)):
+            problem = f"{role}s are sets ({shown_cells(by_name)}), but runs are compared on one. Keep one"
+            raise TableError(f"{scored[0].record.file}: the {problem}.", *(roles.keep(role, [n]) for n in by_name))
+    for column in roles.others if roles.numbered else ():
+        names = dict.fromkeys(row.record.name(column) for row in scored)
+        if (kept := [name for name in names if not SUMMARY_NAME.search(name)]) and len(kept) < len(names):
+            problem = f"some rows of the column '{shown_cell(column)}' look like summaries. Leave them out"
+            raise TableError(f"{scored[0].record.file}: {problem}.", keep_rows(column, kept))
 
 
 def _refuse_two_metrics(rows: Sequence[RunRow], roles: Roles) -> None:
@@ -154,11 +171,14 @@ def find_factors(scored: Sequence[RunRow], roles: Roles) -> List[Factor]:
 
 
 def _is_curve(column: str, cells: Sequence[Tuple[RunRow, str]]) -> bool:
-    """Return whether the rows of candidates, which nothing else tells apart, are steps that rise from row to row."""
-    steps = [(row[:4], cell_number(value)) for row, value in cells]
-    pairs = [(step, later) for (run, step), (later_run, later) in pairwise(steps) if run == later_run]
-    has_rising_steps = all(step is not None and later is not None and step < later for step, later in pairs)
-    return STEP_NAME.search(column) is not None and len(pairs) > 2 and has_rising_steps
+    """Return whether the rows of candidates, which nothing else tells apart, are steps that rise, or fall, from row to
+    row."""
+    steps: DefaultDict[Any, List[float]] = defaultdict(list)
+    for row, value in cells if CURVE_NAME.fullmatch(column) else ():
+        steps[row[:4]].append(cell_number(value) or 0.0)
+    changes = [later - step for own in steps.values() for step, later in pairwise(own)]
+    num_rising, num_falling = sum(change > 0 for change in changes), sum(change < 0 for change in changes)
+    return len(changes) > 2 and max(num_rising, num_falling) >= MIN_RISING * len(changes)
 
 
 def _is_measured(counts: Mapping[str, int], runs: Mapping[Tuple[str, str], int]) -> bool:
@@ -234,6 +254,9 @@ def _merge_rows(rows: Sequence[RunRow], roles: Roles) -> List[RunRow]:
     differing = [(first, row) for first, row in pairs if row.record.cells != first.record.cells]
     has_splits, has_seeds = any(row.split for row in rows), any(row.seed for row in rows)
     if not roles.largest and not has_seeds and (differing or not has_splits):
+        copies = Counter(tuple(row.record.cells.items()) for row in rows if row.is_scored)
+        if len(rows_by_run) < len(copies) and min(copies.values()) > 1:
+            raise DataError(f"{rows[0].record.file}: every row is there {min(copies.values())} times. Remove copies.")
         numbers = {run: iter(range(1, len(same) + 1)) for run, same in rows_by_run.items()}
         return [row._replace(seed=str(next(numbers[row[:4]]))) for row in rows]
     if differing:

@@ -147,7 +147,7 @@ def _read_frame(path: str, function: str, package: str) -> Any:
 
 def _rows_of_csv(name: str, text: str) -> List[Tuple[int, List[str]]]:
     """Return the cells of each row that is not blank, with the line on which it begins. Where no comma separates them,
-    decimal commas become points. Refuse a column in which commas may separate thousands."""
+    decimal commas become points, but not in a column in which they may separate thousands."""
     csv.field_size_limit(sys.maxsize)
 
     def open_csv(separator: str, *, strict: bool = True) -> Any:
@@ -165,13 +165,18 @@ def _rows_of_csv(name: str, text: str) -> List[Tuple[int, List[str]]]:
         raise DataError(f"{name}, line {line}: not a valid row: {error}.") from error
     if separator == ",":
         return rows
-    for column in zip_longest(*(texts for _, texts in rows), fillvalue=""):
-        with_comma = [text for text in column if DECIMAL_COMMA.fullmatch(text)]
-        others = [text for text in column if cell_number(text) is not None]
-        if with_comma and any("." in text or all(map(THOUSANDS.fullmatch, with_comma)) for text in others):
-            problem = f"the comma of '{with_comma[0]}' may separate thousands, as there is '{others[0]}' in its column"
-            raise DataError(f"{name}: {problem}. Write all numbers with a decimal point, and nothing else.")
-    return [(line, [decimal_point(text) or text for text in texts]) for line, texts in rows]
+    columns = zip_longest(*(texts for _, texts in rows), fillvalue="")
+    unclear = {number for number, column in enumerate(columns) if _may_have_thousands(column)}
+    for _, texts in rows:
+        texts[:] = [text if k in unclear else decimal_point(text) or text for k, text in enumerate(texts)]
+    return rows
+
+
+def _may_have_thousands(column: Sequence[str]) -> bool:
+    """Return whether the commas of a column may separate thousands: others are numbers with a point, or without."""
+    with_comma = [text for text in column if DECIMAL_COMMA.fullmatch(text)]
+    numbers = [text for text in column if cell_number(text) is not None]
+    return any("." in text or all(map(THOUSANDS.fullmatch, with_comma)) for text in numbers)
 
 
 def decimal_point(text: str) -> str:

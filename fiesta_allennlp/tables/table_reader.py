@@ -16,7 +16,7 @@ from fiesta_allennlp.core.records import Evaluation, Failure, Origin
 from fiesta_allennlp.core.texts import comparison_key
 from fiesta_allennlp.selecting.provenance import BroughtRuns
 from fiesta_allennlp.tables import table_files
-from fiesta_allennlp.tables.columns import NAMES, Roles, cell_score
+from fiesta_allennlp.tables.columns import NAMES, SCORE_WORDS, Roles, cell_score
 from fiesta_allennlp.tables.corrections import TableError, shown_cell
 from fiesta_allennlp.tables.run_identity import identify_runs
 from fiesta_allennlp.tables.run_table import Outcome, RunRow, RunTable, group_rows
@@ -104,9 +104,10 @@ def read_brought_runs(
 def _read_rows(roles: Roles, settings: Any) -> List[RunRow]:
     """Return a row for each record. Refuse a state, a score or a duration that cannot be read."""
     records = roles.records
-    texts = [text for record in records if (text := roles.cell(record, "score")) and text.casefold() != FAILED]
-    has_percent = bool(texts) and all(text.endswith("%") for text in texts)
-    has_words = all(cell_score(text) in (0, 1) for text in texts)
+    texts = [text for record in records if table_files.cell_name(text := roles.cell(record, "score"))]
+    has_percent = any("%" in text for text in texts) and all(text[-1] == "%" or text == FAILED for text in texts)
+    words = {text.casefold() for text in texts} - {FAILED}
+    has_words = words.issubset(SCORE_WORDS) or words.issubset(("true", "false", "0", "1", "0.0", "1.0"))
     read_score = cell_score if has_words else table_files.cell_number
     rows: List[RunRow] = []
     for record, state in zip(records, _read_states(records, roles, settings.finished), strict=True):
@@ -152,7 +153,8 @@ def _read_outcome(record: table_files.Record, roles: Roles, state: Optional[str]
     if score is not None and abs(score) <= MAX_SCORE:
         return score
     if pointed := table_files.decimal_point(text):
-        raise DataError(f"{record.place}: '{text}' has a decimal comma. Write a point: {pointed}.")
+        problem = f"'{text}' has a comma, which is a decimal comma or separates thousands"
+        raise DataError(f"{record.place}: {problem}. Write {pointed} or {text.replace(',', '')}.")
     raise DataError(
         f"{record.place}: a score must be a number of at most {MAX_SCORE:g} in magnitude but got "
         f"'{shorten(escape_invisible(text))}'. Correct it, write {FAILED} for a run that ended without a score, or "
@@ -199,9 +201,12 @@ def _determine_metric(rows: Sequence[RunRow], roles: Roles, settings: Any, path:
     metric = Metric(escape_invisible(name) or UNNAMED.name, is_signed and text[0] == "-")
     if metric.minimise or settings.minimise is not None:
         return replace(metric, minimise=metric.minimise or bool(settings.minimise))
-    if error := error_word(text):
+    kept = (value for where in settings.where for value in where.split("=")[1:])
+    for own_name in (text, *kept, *dict.fromkeys(row.task for row in rows)):
+        if (error := error_word(own_name)) is None:
+            continue
         raise TableError(
-            f"{named_row.place if named_row else path}: '{text}' has '{error}' in its name, so lower is usually "
+            f"{named_row.place if named_row else path}: '{own_name}' has '{error}' in its name, so lower is usually "
             "better, but without a sign the highest mean wins. Choose a direction.",
             {"minimise": True},
             {"minimise": False},

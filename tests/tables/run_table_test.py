@@ -261,8 +261,31 @@ def test_steps_that_rise_within_candidates_are_no_runs() -> None:
     with pytest.raises(DataError, match=r"step \(190, 230.*\n    where=\('step=last',\)\n    ignore=\('step',\)$"):
         next_runs(rows)
     assert told(next_runs(rows, where={"step": "last"})) == {"bert": [0.92, 0, 0], "cnn": [0.909, 0, 0]}
+    rows = [row for pair in zip(rows[:3], rows[3:], strict=True) for row in pair]  # written by turns
+    with pytest.raises(DataError, match="step=last"):
+        next_runs(rows)
     best_epochs = [{**row, "step": step} for row, step in zip(rows, (3, 2, 5, 4, 6, 1), strict=True)]
     assert next_runs(best_epochs).history.num_finished("bert") == 3
+
+
+def test_rows_that_are_all_there_twice_are_refused() -> None:
+    values = (0.9, 0.91, 0.93, 0.9, 0.89, 0.92)
+    rows = [{"candidate": name, "score": score} for name, score in zip("aaabbb", values, strict=True)]
+    assert told(next_runs(rows))["a"] == [0.9, 0.91, 0.93, 0, 0]
+    with pytest.raises(DataError, match="every row is there 2 times"):
+        next_runs([*rows, *rows])
+
+
+def test_a_loss_that_a_cell_or_an_option_names_needs_a_direction() -> None:
+    rows = [
+        {"candidate": name, "seed": k, "measure": measure, "value": mean + k / 100}
+        for name, mean in (("a", 0.3), ("b", 0.5))
+        for k in range(3)
+        for measure in ("loss", "mae")
+    ]
+    for settings in ({"where": {"measure": "loss"}}, {"columns": {"task": "measure"}, "allow": ["units"]}):
+        with pytest.raises(DataError, match="has '(loss|mae)' in its name"):
+            next_runs(rows, score="value", **settings)
 
 
 def test_a_score_replaces_other_rows_of_its_run(tmp_path: Path) -> None:
