@@ -8,8 +8,8 @@ from typing import Any, List
 import numpy as np
 
 from fiesta_allennlp import replay
+from fiesta_allennlp.choosing.sampling_rules import PosteriorSampling
 from fiesta_allennlp.choosing.strategy import Decision, Strategy
-from fiesta_allennlp.choosing.thompson import PosteriorSampling
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.tables.simulation.planning import ScorePreset
 

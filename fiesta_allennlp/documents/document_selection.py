@@ -24,7 +24,6 @@ from fiesta_allennlp.core.records import Candidate, History
 from fiesta_allennlp.core.registry import build, build_with_packages
 from fiesta_allennlp.core.seeding import document_order
 from fiesta_allennlp.core.texts import check_names, split_name
-from fiesta_allennlp.documents import command_system  # noqa: F401  # it registers itself
 from fiesta_allennlp.documents.annotated_documents import DocumentFile, Task, parse_field_names, read_documents
 from fiesta_allennlp.documents.choice import DocumentsSetup, build_task
 from fiesta_allennlp.documents.document_settings import DocumentSettings

@@ -9,10 +9,9 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 from fiesta_allennlp.choosing.beliefs.student_t import ModeratedT
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence
 from fiesta_allennlp.choosing.forecast import Forecast, forecast_selection
-from fiesta_allennlp.choosing.gate import Gate
 from fiesta_allennlp.choosing.probability.batch import NUM_STARTS
+from fiesta_allennlp.choosing.sampling_rules import Gate, choose_tasks
 from fiesta_allennlp.choosing.strategy import Decision, Strategy, build_strategy, have_units
-from fiesta_allennlp.choosing.thompson import choose_tasks
 from fiesta_allennlp.core.choice_settings import CONFIDENCE, OFFICIAL, SHARED
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.metrics import Metric

@@ -287,7 +287,7 @@ def _refuse_missing_tasks(rows: Sequence[RunRow], roles: Roles, awaited: Any) ->
 
 
 def _keep_largest(rows: Sequence[RunRow], roles: Roles) -> List[RunRow]:
-    """Return the ended rows of a run with the largest values of `--where COLUMN=last`; all rows if none has ended."""
+    """Return the ended rows of a run with the largest numbers of `--where COLUMN=last`; all rows if none has ended."""
     ended = [row for row in rows if row.outcome is not None] or list(rows)
     steps = [[_step_number(row, column) for column in roles.largest] for row in ended] if len(ended) > 1 else [[]]
     return [row for row, step in zip(ended, steps, strict=True) if step == max(steps)]
@@ -295,8 +295,7 @@ def _keep_largest(rows: Sequence[RunRow], roles: Roles) -> List[RunRow]:
 
 def _step_number(row: RunRow, column: str) -> float:
     text = row.record.cells.get(column, "")
-    number = cell_number(text)
-    if number is None and row.is_scored:
+    if (number := cell_number(text)) is None and row.is_scored:
         raise DataError(f"{row.place}: --where {column}=last needs numbers but found '{shown_cell(text)}'.")
     return -math.inf if number is None else number
 

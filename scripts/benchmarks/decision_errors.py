@@ -19,9 +19,9 @@ from published_scores import Problem, read_problems
 from real_results import SETS, TUNED
 from scipy import stats
 
-from fiesta_allennlp.choosing.gate import BETTER, NO_WORSE, OPEN, WORSE, judge_against
 from fiesta_allennlp.choosing.probability.batch import NUM_STARTS, Batch, Rules, allowed_error, gives_up, look
 from fiesta_allennlp.choosing.probability.leads import TaskModel
+from fiesta_allennlp.choosing.sampling_rules import BETTER, NO_WORSE, OPEN, WORSE, judge_against
 from fiesta_allennlp.choosing.t_tests import tell_apart
 from fiesta_allennlp.core.choice_settings import CONFIDENCE
 

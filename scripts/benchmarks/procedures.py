@@ -7,8 +7,8 @@ from typing import Any, Callable, List, Mapping
 import numpy as np
 from scipy.special import stdtrit
 
+from fiesta_allennlp.choosing.sampling_rules import PosteriorSampling
 from fiesta_allennlp.choosing.strategy import Decision, Strategy, fill_evenly
-from fiesta_allennlp.choosing.thompson import PosteriorSampling
 from fiesta_allennlp.core.records import History
 
 TEST_RUNS = 12

@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 from fiesta_allennlp import next_runs
-from fiesta_allennlp.choosing.gate import judge_against
 from fiesta_allennlp.choosing.probability.leads import Leads, PooledNoise
+from fiesta_allennlp.choosing.sampling_rules import judge_against
 from fiesta_allennlp.core.errors import ConfigError
 from tests.conftest import REPOSITORY
 from tests.score_tables import score_rows

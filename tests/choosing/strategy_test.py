@@ -9,8 +9,8 @@ import pytest
 from fiesta_allennlp import next_runs, plan, replay
 from fiesta_allennlp.choosing import StoppingRule, Strategy
 from fiesta_allennlp.choosing.beliefs import Belief, StudentT
+from fiesta_allennlp.choosing.sampling_rules import PosteriorSampling
 from fiesta_allennlp.choosing.strategy import Margin
-from fiesta_allennlp.choosing.thompson import PosteriorSampling
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.core.records import Request
 from fiesta_allennlp.selecting.results.facts import expected_loss

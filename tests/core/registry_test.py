@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional
 import pytest
 
 from fiesta_allennlp.choosing import Strategy
-from fiesta_allennlp.choosing.thompson import TopTwo
+from fiesta_allennlp.choosing.sampling_rules import TopTwo
 from fiesta_allennlp.core.errors import ConfigError, PackageError
 from fiesta_allennlp.core.registry import Registrable, build, import_package, to_plain_data
 

@@ -13,9 +13,9 @@ from fiesta_allennlp.choosing.beliefs.belief import Belief, Posterior
 from fiesta_allennlp.choosing.beliefs.student_t import ModeratedT, ModeratedTPosterior
 from fiesta_allennlp.choosing.probability.batch import nearest_rival
 from fiesta_allennlp.choosing.probability.leads import TaskModel
+from fiesta_allennlp.choosing.sampling_rules import TopTwo
 from fiesta_allennlp.choosing.stopping_rules import EarlyLooks
 from fiesta_allennlp.choosing.strategy import DECIDED_REASONS, ClassErrors, Decision, Margin, analyse, with_everybody
-from fiesta_allennlp.choosing.thompson import TopTwo
 from fiesta_allennlp.core.choice_settings import CONFIDENCE
 from fiesta_allennlp.core.errors import ConfigError, join_some
 from fiesta_allennlp.core.records import History

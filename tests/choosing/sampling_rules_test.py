@@ -9,8 +9,8 @@ import pytest
 
 from fiesta_allennlp.choosing import BatchThompson, Thompson, TopTwo, TopTwoThompson
 from fiesta_allennlp.choosing.beliefs import StudentT, StudentTPosterior
+from fiesta_allennlp.choosing.sampling_rules import draw_names
 from fiesta_allennlp.choosing.strategy import Decision, analyse
-from fiesta_allennlp.choosing.thompson import draw_names
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History
 from tests.choosing.histories import THREE_EACH, evaluation, history, request

@@ -12,8 +12,7 @@ import psutil
 import pytest
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.documents.command_system import Command
-from fiesta_allennlp.documents.system import OutOfTime, System, Unanswered
+from fiesta_allennlp.documents.system import Command, OutOfTime, System, Unanswered
 from tests.conftest import until
 from tests.document_systems import asked, program_config
 
@@ -112,7 +111,7 @@ def test_what_is_no_answer_is_told_and_the_next_question_gets_its_own(opened: An
 
 
 def test_an_endless_answer_is_cut_off(opened: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fiesta_allennlp.documents.command_system.MAX_LINE_BYTES", 4)
+    monkeypatch.setattr("fiesta_allennlp.documents.system.MAX_LINE_BYTES", 4)
     system = opened()
     unanswered(system, D1, "longer than 4 bytes")
     assert not system._process.is_running
@@ -123,7 +122,7 @@ def test_the_program_dies_with_its_parent_however_that_ends(tmp_path: Path) -> N
     script = f"""
 import sys, time
 from pathlib import Path
-from fiesta_allennlp.documents.command_system import Command
+from fiesta_allennlp.documents.system import Command
 system = Command({config["command"]!r})
 system.open(Path({str(tmp_path / "a.log")!r}), time_limit=60.0)
 print(system.ask({{"text": "d1 good"}}), flush=True)
