@@ -6,8 +6,8 @@ from runpy import run_path
 
 import pytest
 
-from fiesta_allennlp.candidates.candidate_set import load_candidates
 from fiesta_allennlp.candidates.candidate_types import type_of
+from fiesta_allennlp.candidates.preparation import load_candidates
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.splits import Division
 from tests.conftest import REPOSITORY

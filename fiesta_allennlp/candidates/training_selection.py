@@ -12,10 +12,10 @@ from rich.console import Console
 
 from fiesta_allennlp.candidates import preparation
 from fiesta_allennlp.candidates.candidate import CandidateRun
-from fiesta_allennlp.candidates.candidate_set import CandidateSet, compare_with_store, load_candidates, take_trials
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.config import DataSnapshot, seen_data_reasons
 from fiesta_allennlp.candidates.points import trials_of
+from fiesta_allennlp.candidates.preparation import CandidateSet, compare_with_store, load_candidates, take_trials
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.splits import Pool, Preparation, check_same_pool
 from fiesta_allennlp.choosing.forecast import LiveForecast

@@ -163,12 +163,11 @@ class Report(Printable):
     @cached_property
     def decision(self) -> Tuple[str, ...]:
         """The decision, and what it rests on, sentence by sentence."""
-        if self.is_pair:
-            sentences = words.decision_in_words(self.result, pair=self.comparisons[0].in_words(self.result.decimals))
+        if self.is_selection and not self.is_pair:
+            sentences = words.selection_in_words(self.result)
         else:
-            sentences = (
-                words.selection_in_words(self.result) if self.is_selection else words.decision_in_words(self.result)
-            )
+            pair = self.comparisons[0].in_words(self.result.decimals) if self.is_pair else ""
+            sentences = words.decision_in_words(self.result, pair=pair)
         extra = words.single_runs_in_words(self.result), words.min_score_in_words(self.result)
         return tuple(filter(None, (*sentences, *extra, *self.confirmation_sentences, *self.table_notes)))
 

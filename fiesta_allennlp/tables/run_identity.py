@@ -103,9 +103,8 @@ def _refuse_summaries(scored: Sequence[RunRow], roles: Roles) -> None:
     a mean or the like."""
     for role, find_number in (("seed", re.compile(r"\d").search), ("split", cell_number), ("task", str)):
         by_name = group_rows((row for row in scored if getattr(row, role)), role)
-        odd = [name for name in by_name if find_number(name) is None]
-        if 2 * len(odd) > len(by_name):
-            odd = []
+        without_number = [name for name in by_name if find_number(name) is None]
+        odd = without_number if 2 * len(without_number) <= len(by_name) else []
         odd += [name for name in by_name if SUMMARY_NAME.search(name) and len(by_name) > len(odd) + 1]
         if odd:
             raise TableError(

@@ -202,12 +202,11 @@ def _determine_metric(rows: Sequence[RunRow], roles: Roles, settings: Any, path:
     if metric.minimise or settings.minimise is not None:
         return replace(metric, minimise=metric.minimise or bool(settings.minimise))
     kept = (value for where in settings.where for value in where.split("=")[1:])
-    for own_name in (text, *kept, *dict.fromkeys(row.task for row in rows)):
-        if (error := error_word(own_name)) is None:
-            continue
+    loss = next(filter(error_word, (text, *kept, *dict.fromkeys(row.task for row in rows))), None)
+    if loss is not None:
         raise TableError(
-            f"{named_row.place if named_row else path}: '{own_name}' has '{error}' in its name, so lower is usually "
-            "better, but without a sign the highest mean wins. Choose a direction.",
+            f"{named_row.place if named_row else path}: '{loss}' has '{error_word(loss)}' in its name, so lower is "
+            "usually better, but without a sign the highest mean wins. Choose a direction.",
             {"minimise": True},
             {"minimise": False},
         )

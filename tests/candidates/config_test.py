@@ -9,7 +9,6 @@ from typing import Any, Dict, Mapping, Optional
 
 import pytest
 
-from fiesta_allennlp.candidates.candidate_set import load_candidates
 from fiesta_allennlp.candidates.candidate_types import type_of
 from fiesta_allennlp.candidates.config import (
     checking_unchanged,
@@ -21,6 +20,7 @@ from fiesta_allennlp.candidates.config import (
     take_snapshot,
     vector_files,
 )
+from fiesta_allennlp.candidates.preparation import load_candidates
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.splits import Division
 from fiesta_allennlp.core.errors import ConfigError, DataChangedError

@@ -9,9 +9,9 @@ from typing import Any, Callable, Dict, List, Optional
 import numpy as np
 import pytest
 
-from fiesta_allennlp.candidates.candidate_set import equal_candidates, load_candidates
 from fiesta_allennlp.candidates.config import Config
 from fiesta_allennlp.candidates.points import MAX_NAME_BYTES, Point, Trial, plain_points, read_trials
+from fiesta_allennlp.candidates.preparation import equal_candidates, load_candidates
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
 from fiesta_allennlp.core.records import Candidate

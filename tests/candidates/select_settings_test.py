@@ -8,9 +8,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from fiesta_allennlp.candidates.candidate_set import load_candidates
 from fiesta_allennlp.candidates.points import parse_candidates
-from fiesta_allennlp.candidates.preparation import build_executor, check_gpus
+from fiesta_allennlp.candidates.preparation import build_executor, check_gpus, load_candidates
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.choosing import StoppingRule
 from fiesta_allennlp.choosing.fixed_confidence import FixedConfidence

@@ -5,8 +5,8 @@ from typing import Any, Dict, Tuple
 
 import pytest
 
-from fiesta_allennlp.candidates.candidate_set import load_candidates
 from fiesta_allennlp.candidates.candidate_types import type_of
+from fiesta_allennlp.candidates.preparation import load_candidates
 from fiesta_allennlp.candidates.programs.program_run import fill_placeholders
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.candidates.splits import OFFICIAL_RATIOS_DIVISION
