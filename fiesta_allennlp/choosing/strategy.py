@@ -19,7 +19,7 @@ from fiesta_allennlp.core.options import deciding_options, flag
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable, build, convert_value
 
-DECIDED_REASONS = ("confidence", "budget", "documents")
+DECIDED_REASONS = ("confidence", "budget")
 """The reasons for which a selection stops with a winner."""
 
 
@@ -207,8 +207,8 @@ class Strategy(Registrable):
         return tuple(name for name in names if not history.num_pending(name))
 
     def end_at_limit(self, history: History, decision: Decision) -> Decision:
-        """Return the end where the runs of `run_limit` are made: the best is known to be that of the highest
-        `measure`. With fewer than two candidates that have a run, there is no comparison."""
+        """Return the end where the runs of `run_limit` are made: the candidate with the highest `measure` leads. With
+        fewer than two candidates that have a run, there is no comparison."""
         assert self.run_limit is not None
         measure, finished = self.run_limit.measure, [name for name in history.active if history.num_finished(name)]
         if len(finished) < 2:

@@ -184,8 +184,9 @@ selection with its original options."""
         failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
         reasons = [f"failed: {failure.request.candidate}: {failure.error}" for failure in failures]
         finished = [run for run in outcomes if isinstance(run, Evaluation)]
-        notes = describe_other_metrics(settings.scored_by.name, find_other_metrics(finished))
-        console.print(trial_table(outcomes, settings.scored_by.name), *reasons, *notes)
+        metric = finished[0].metric if finished else settings.scored_by.name
+        notes = describe_other_metrics(metric, find_other_metrics(finished))
+        console.print(trial_table(outcomes, metric), *reasons, *notes)
         console.print("A single run says little about a candidate. Nothing was kept.")
         return command.EXIT_NO_COMPARISON if failures else 0
 

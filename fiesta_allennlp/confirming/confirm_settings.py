@@ -41,7 +41,7 @@ def check_resources(values: Mapping[str, Any]) -> None:
     """Refuse a setting of `fiesta select` that is not about resources: it is that of the selection."""
     resources = [name for name, declaration in declared_options(Settings) if declaration.group == RESOURCES_GROUP]
     for name in values:
-        if name not in resources:
+        if name not in (*resources, "include_package"):
             hint = did_you_mean(name, resources)
             raise ConfigError(f"'{name}' is not a setting of a confirmation, which has those of its selection.{hint}")
     check_values(values, Settings)

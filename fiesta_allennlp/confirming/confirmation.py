@@ -241,7 +241,7 @@ class FinishedSelection:
         if winner is None or self.result.rival is None:
             raise ConfigError(
                 f"{self.directory.root}: no candidate leads another one yet, so there is nothing to confirm. Continue "
-                f"with {full_command('select')} --recover."
+                f"with {full_command('select')} -s {self.directory.root} --recover."
             )
         if self.result.questions:
             raise ConfigError(f"{self.directory.root}: {' '.join(self.result.questions)}")

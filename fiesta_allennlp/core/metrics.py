@@ -110,5 +110,8 @@ def find_longer_names(metric: str, values: Mapping[str, Any]) -> Tuple[str, ...]
     return tuple(f"{name} = {value}" for name, value in values.items() if name.endswith(f"_{metric}"))
 
 
+COUNT_PREFIX, UNKNOWN_PREFIX = "count:", "unknown:"
+"""The prefixes of metrics that count right and wrong answers, and those that are no gold label."""
+
 UNNAMED = Metric("score")
 """The metric of scores whose table or preset does not name it."""

@@ -7,6 +7,8 @@ from typing import Any, Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Op
 
 import numpy as np
 
+from fiesta_allennlp.core.metrics import COUNT_PREFIX
+
 
 class Machine(NamedTuple):
     """A host with the GPUs that a run saw: what a failure may be blamed on, if not the candidate."""
@@ -57,10 +59,6 @@ class Origin:
 
 
 UNKNOWN_ORIGIN = Origin()
-
-
-COUNT_PREFIX = "count:"
-"""The prefix of metrics that count right and wrong answers, for beliefs that use them."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,6 @@ from fiesta_allennlp.core.registry import Registrable
 UNKNOWN = "?"
 """Stands for a predicted label that is not a gold label of any document."""
 
-UNKNOWN_PREFIX = "unknown:"
-"""Begins the names of the metrics that count answers which are no gold label."""
-
 Span = Tuple[int, int, str]
 
 

@@ -13,10 +13,10 @@ from fiesta_allennlp.choosing.strategy import Decision, RunLimit, build_strategy
 from fiesta_allennlp.choosing.t_tests import INTERVAL_LEVEL
 from fiesta_allennlp.core.choice_settings import CONFIDENCE
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.metrics import Metric
+from fiesta_allennlp.core.metrics import UNKNOWN_PREFIX, Metric
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import build
-from fiesta_allennlp.documents.annotated_documents import UNKNOWN_PREFIX, DocumentFacts, Task
+from fiesta_allennlp.documents.annotated_documents import DocumentFacts, Task
 from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.selecting.objections import UNITS, UNSEEDED
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult

@@ -19,8 +19,9 @@ import numpy as np
 from fiesta_allennlp.core.directory import RunDirectory
 from fiesta_allennlp.core.errors import StoreError, describe
 from fiesta_allennlp.core.files import shorten
-from fiesta_allennlp.core.records import COUNT_PREFIX, Evaluation, Outcome, Request
-from fiesta_allennlp.documents.annotated_documents import UNKNOWN_PREFIX, Document, Task
+from fiesta_allennlp.core.metrics import COUNT_PREFIX, UNKNOWN_PREFIX
+from fiesta_allennlp.core.records import Evaluation, Outcome, Request
+from fiesta_allennlp.documents.annotated_documents import Document, Task
 from fiesta_allennlp.documents.system import STOP_REASON, System, Unanswered
 from fiesta_allennlp.running.executor import ActiveRun, Evaluator, Executor
 from fiesta_allennlp.running.machine import origin_here

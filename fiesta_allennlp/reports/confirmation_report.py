@@ -4,6 +4,7 @@ from typing import Any, Iterator, Mapping, Sequence
 
 from rich.console import Console
 
+from fiesta_allennlp.choosing.t_tests import MAX_FRESH_RUNS
 from fiesta_allennlp.confirming.confirm_settings import ConfirmSettings, check_resources
 from fiesta_allennlp.confirming.confirmation import Confirmation, ConfirmationPlan, FinishedSelection, FreshComparison
 from fiesta_allennlp.core import texts
@@ -27,7 +28,7 @@ def confirmation_table(confirmations: Sequence[Confirmation]) -> Table:
         "p": lambda row: texts.probability_text(row[1].p_value),
         "verdict": lambda row: row[1].verdict,
     }
-    return Table.of(columns, rows)
+    return Table.of(columns, rows, wrapped=("against", "verdict"))
 
 
 def confirmation_in_words(confirmation: Confirmation) -> Iterator[str]:
@@ -100,7 +101,7 @@ def power_in_words(plan: ConfirmationPlan, lead: SeenLead) -> str:
     if lead.lead is not None and lead.lead <= 0:
         return f"The selection saw no lead{against} on the runs that count, so expect no confirmation."
     needed = lead.num_runs_for_claim(num_rivals=len(plan.leads))
-    proposal = "" if needed is None or power >= POWER else f" For {POWER:.2f}: --runs {needed}."
+    proposal = "" if power >= POWER else f" For {POWER:.2f}: --runs {needed or f'above {MAX_FRESH_RUNS}'}."
     return (
         f"{plan.num_runs} runs each confirm a difference as large as the selection saw{against} "
         f"({texts.number_text(lead.lead)}, which tends to be too large) with probability {power:.2f}, half of it with "

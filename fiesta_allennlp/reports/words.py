@@ -128,6 +128,8 @@ def _open_in_words(result: Result) -> str:
         return "the scores raise a question"
     if result.stopped_by == "no_variation":
         return "all runs of each candidate are equal"
+    if result.stopped_by == "documents":
+        return f"P(best) has not reached {result.target:g}"
     if result.stopped_by != "unresolved":
         limit = "leaves too few runs to decide" if result.gave_up else "was reached"
         return f"{flag(str(result.stopped_by))} {limit}"

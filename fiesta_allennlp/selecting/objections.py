@@ -5,7 +5,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Callable, Collection, Dict, Iterable, Iterator, List, Mapping, Sequence
 
 from fiesta_allennlp.core.errors import ConfigError
-from fiesta_allennlp.core.metrics import have_two_units
+from fiesta_allennlp.core.metrics import COUNT_PREFIX, UNKNOWN_PREFIX, have_two_units
 from fiesta_allennlp.core.options import option
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Objection:
 
     Attributes:
         name: what `--allow` takes.
-        accepts: what is then accepted, for the help.
+        accepts: what is then accepted, for the help; empty if nothing can be.
         test: yields what a history has that is doubtful.
         sentence: what is asked about it, or what to do.
         is_kept: whether a selection remembers it. If not, it is for one call.
@@ -72,6 +72,14 @@ def _find_two_units(history: "History") -> Iterator[str]:
         yield "some scores look like fractions, others like percents"
 
 
+def _find_unknown_labels(history: "History") -> Iterator[str]:
+    for name in history.candidates:
+        metrics = [item for run in history.evaluations_of(name) for item in run.metrics.items()]
+        counts = [[int(n) for key, n in metrics if key.startswith(prefix)] for prefix in (UNKNOWN_PREFIX, COUNT_PREFIX)]
+        if 0 < sum(counts[0]) == sum(counts[1]):
+            yield f"no answer of {name} is a gold label"
+
+
 UNSEEDED = Objection(
     "unseeded",
     "a program whose command does not use {seed}, and runs that repeat",
@@ -84,7 +92,9 @@ UNITS = Objection(
     "units", "scores of which some look like fractions, others like percent", _find_two_units, "Correct them."
 )
 
-OBJECTIONS = (UNSEEDED, PRETRAINED, REMOVED, UNITS)
+LABELS = Objection("labels", "", _find_unknown_labels, "Map them with the option 'labels' of the system.")
+
+OBJECTIONS = (UNSEEDED, PRETRAINED, REMOVED, UNITS, LABELS)
 
 
 def find_questions(history: "History", allowed: Collection[str]) -> Iterator[str]:
@@ -92,10 +102,11 @@ def find_questions(history: "History", allowed: Collection[str]) -> Iterator[str
     for objection in OBJECTIONS:
         facts = "" if objection.name in allowed else "; ".join(objection.test(history))
         if facts:
-            yield f"{facts[0].upper()}{facts[1:]}. {objection.sentence} --allow {objection.name} accepts them."
+            remedy = f" --allow {objection.name} accepts them." if objection.accepts else ""
+            yield f"{facts[0].upper()}{facts[1:]}. {objection.sentence}{remedy}"
 
 
-def allow_option(group: str, objections: Sequence[Objection] = OBJECTIONS) -> Any:
+def allow_option(group: str, objections: Sequence[Objection] = OBJECTIONS[:-1]) -> Any:
     """Declare the option `--allow`, below this heading, for some objections."""
     accepted = "; ".join(f"{objection.name}: {objection.accepts}" for objection in objections)
     names = tuple(objection.name for objection in objections)

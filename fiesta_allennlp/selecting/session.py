@@ -208,7 +208,7 @@ class _Session:
         return self._run(selection, store, changes=changes)
 
     def _merge_settings(self, new_settings: Mapping[str, Any], meta: Meta, *, is_scored: bool) -> SelectionSettings:
-        """Return the given settings above those in the store. Until a run is scored, the metric may change."""
+        """Return given settings above those in the store. Until a run is scored, metric and overrides can change."""
         family, root = self.family, self.directory.root
         stored_settings = meta.settings or {}
         if stored_settings and meta.kind != family.name:
@@ -221,8 +221,8 @@ class _Session:
         if str(new_settings.get("seed")) == meta.seed:
             new_settings = {name: value for name, value in new_settings.items() if name != "seed"}
         settings = meta.to_settings(family.settings_class, new_settings, **replaced)
-        if not is_scored:
-            replaced["metric"] = getattr(settings, "metric", None)
+        for name in () if is_scored else ("metric", "overrides"):
+            replaced[name] = getattr(settings, name, None)
         forbidden_changes = changed_options({**stored_settings, **replaced}, settings) if stored_settings else []
         if forbidden_changes:
             changes = " and ".join(forbidden_changes)

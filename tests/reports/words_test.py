@@ -31,7 +31,7 @@ def in_lines(result: DocumentsResult) -> str:
 def test_a_selection_whose_documents_ran_out_says_so() -> None:
     a = entry("a", 1.0, num_evaluations=2)
     text = in_lines(ended("a", a, entry("b", 0.5)))
-    assert "a leads, by accuracy, after 2" in text and "no document is left" in text
+    assert "Open after 2" in text and "no document is left" in text and "Leading: a" in text
 
 
 def test_an_open_selection_offers_the_set_first() -> None:

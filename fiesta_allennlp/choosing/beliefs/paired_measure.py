@@ -7,7 +7,8 @@ from scipy.special import stdtrit
 from fiesta_allennlp.choosing.beliefs.belief import Belief, check_evaluations
 from fiesta_allennlp.choosing.beliefs.student_t import ModeratedTPosterior, numbers_by_unit
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
-from fiesta_allennlp.core.records import COUNT_PREFIX, Counts, History
+from fiesta_allennlp.core.metrics import COUNT_PREFIX
+from fiesta_allennlp.core.records import Counts, History
 
 ITEM_WEIGHT = 2.0
 """What one item adds to the numerator and to the denominator of a ratio, if its answer is right."""

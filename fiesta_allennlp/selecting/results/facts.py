@@ -136,7 +136,7 @@ def find_lead(history: History, decision: Decision) -> Optional[LeadOverRival]:
     leads = posterior.leads_of(names.index(decision.best))
     rival = int(nearest_rival(leads, leads.tails(decision.margin))[0])
     lead = posterior.lead(rival, names.index(decision.best))
-    if lead is None or lead.difference <= 0:
+    if lead is None or lead.difference <= 1e-12 * abs(history.mean(decision.best) or 0.0):
         return None
     best_mean, rival_mean = (history.sign * (history.mean(name) or 0.0) for name in (decision.best, names[rival]))
     is_better = rival_mean > best_mean

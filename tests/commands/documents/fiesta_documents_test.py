@@ -53,11 +53,21 @@ def test_independent_orders_differ(choices: Choices, run: Path) -> None:
     assert len({row["split_seed"] for row in rows_of(run)}) == 20
 
 
-def test_all_documents_make_the_answer_exact(choices: Choices, documents: Path, run: Path) -> None:
+def test_without_a_document_left_the_better_one_leads_openly(choices: Choices, documents: Path, run: Path) -> None:
     write_documents(documents, 12)
     choices.begin(choices.programs(a=4, b=3), "--confidence", 0.999)
     summary = summary_of(run)
-    assert (summary["best"], summary["stopped_by"], summary["num_evaluations"]) == ("a", "documents", 24)
+    assert (summary["leading"], summary["stopped_by"], summary["num_evaluations"]) == ("a", "documents", 24)
+    assert (summary["best"], summary["verdict"]) == (None, "open"), "P(best) is about other documents"
+
+
+def test_a_system_none_of_whose_answers_is_a_gold_label_raises_a_question(choices: Choices, run: Path) -> None:
+    answers = [json.dumps({"id": f"d{k}", "label": "GOOD"}) for k in range(60)]
+    (choices.root / "loud.jsonl").write_text("\n".join(answers))
+    choices.begin([choices.program("a", wrong=4), choices.root / "loud.jsonl"])
+    summary = summary_of(run)
+    assert (summary["verdict"], summary["stopped_by"]) == ("open", "questions")
+    assert "No answer of loud is a gold label. Map them" in summary["questions"][0]
 
 
 def test_force_deletes_the_selection_and_keeps_the_answers(choices: Choices, run: Path) -> None:
