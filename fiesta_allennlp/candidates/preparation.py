@@ -360,10 +360,7 @@ METRIC_ADVICE = "Choose one with --metric NAME, or with --metric=-NAME if lower 
 
 
 def resolve_metric(
-    settings: Settings,
-    candidates: Mapping[str, Candidate],
-    preparations: Mapping[str, Preparation],
-    console: Console,
+    settings: Settings, candidates: Mapping[str, Candidate], preparations: Mapping[str, Preparation], console: Console
 ) -> Settings:
     """Return the settings with a metric that every candidate reports: the one that the user chose, the default, or else
     the only one that all of them report, which the console then prints."""

@@ -15,8 +15,7 @@ from fiesta_allennlp.confirming.confirmation import Confirmation
 from fiesta_allennlp.core.console import PipeSafeConsole
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.options import RESOURCES_GROUP, takes_options
-from fiesta_allennlp.documents.choice import DocumentsResult
-from fiesta_allennlp.documents.document_selection import DocumentSelection
+from fiesta_allennlp.documents.document_selection import DocumentSelection, DocumentsResult
 from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.reports import words  # noqa: F401  # it says how a result shows itself
 from fiesta_allennlp.reports.coming_runs import simulate

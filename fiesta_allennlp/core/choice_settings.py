@@ -75,9 +75,7 @@ class ChoiceSettings(options.SettingsRecord):
         metavar=CONFIG_METAVAR,
     )
     budget: Optional[int] = rule_option(
-        "make at most this many runs, then select the leader, whatever the confidence",
-        decides="budget",
-        is_rare=False,
+        "make at most this many runs, then select the leader, whatever the confidence", decides="budget", is_rare=False
     )
     margin: Any = rule_option(
         "accept a candidate whose mean is within MARGIN of the best, in units of the score (default 0) or of the "

@@ -1,3 +1,3 @@
 """Trained systems, compared on few documents."""
 
-__all__ = ["annotated_documents", "choice", "document_selection", "document_settings", "queries"]
+__all__ = ["annotated_documents", "document_selection", "document_settings", "queries"]

@@ -274,8 +274,9 @@ class DocumentFile:
         return DocumentFacts(str(self.path), len(self.documents), sum(len(each.items) for each in self.documents))
 
 
-def read_documents(path: Path, task: Task, aliases: Aliases) -> DocumentFile:
-    """Read and check a file. Raise a `DataError` with the line."""
+def read_documents(path: Path, task: Task, fields: str = "") -> DocumentFile:
+    """Read and check a file, whose `fields` are those of `--fields`. Raise a `DataError` with the line."""
+    aliases = parse_field_names(fields)
     records = read_by_id(path, aliases.get("id", "id"), "use --fields id=FIELD")
     if not records:
         raise DataError(f"{path} contains no documents. Write one JSON object per line.")

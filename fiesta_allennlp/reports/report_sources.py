@@ -87,7 +87,7 @@ def _judging_of_runs(meta: Meta, candidates: Sequence[Candidate], directory: Run
 
 def _judging_of_documents(meta: Meta, candidates: Sequence[Candidate], directory: RunDirectory) -> Judging:
     from fiesta_allennlp.documents.annotated_documents import DocumentFacts
-    from fiesta_allennlp.documents.choice import DocumentsSetup, build_task
+    from fiesta_allennlp.documents.document_selection import DocumentsSetup, build_task
     from fiesta_allennlp.documents.document_settings import DocumentSettings
     from fiesta_allennlp.documents.queries import read_charges
 

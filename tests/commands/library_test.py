@@ -13,7 +13,7 @@ import fiesta_allennlp
 from fiesta_allennlp import choose_system, confirm, next_runs, plan, replay, select
 from fiesta_allennlp.candidates.select_settings import Settings
 from fiesta_allennlp.core.errors import ConfigError, FiestaError
-from fiesta_allennlp.documents.choice import DocumentsResult
+from fiesta_allennlp.documents.document_selection import DocumentsResult
 from fiesta_allennlp.documents.document_settings import DocumentSettings
 from fiesta_allennlp.running.fork_server import EXIT_WITHOUT_GUARD
 from fiesta_allennlp.running.processes import ProcessDied, process_error

@@ -24,19 +24,18 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 
 def test_documents_with_their_gold_apart(write: Any) -> None:
-    file = read_documents(write(A, "", B), Classification(), {})
+    file = read_documents(write(A, "", B), Classification())
     found = [(d.id, d.line, dict(d.fields), d.items[0].gold) for d in file.documents]
     assert found == [("a", 1, {"text": "one"}, "x"), ("b", 3, {"text": "two"}, "y")]
     assert file.facts.num_items == 2
-    assert read_documents(write(A, "", B), Classification(), {}).fingerprint == file.fingerprint
-    assert read_documents(write(B, "", A), Classification(), {}).fingerprint != file.fingerprint
+    assert read_documents(write(A, "", B), Classification()).fingerprint == file.fingerprint
+    assert read_documents(write(B, "", A), Classification()).fingerprint != file.fingerprint
 
 
 def test_items_and_other_names(write: Any) -> None:
     parts = [{"text": "p", "mood": "x"}, {"text": "q", "mood": "y"}]
     line = {"key": 7, "lang": "en", "mood": "no gold", "parts": parts}
-    names = parse_field_names("id=key, items=parts,label=mood")
-    document = read_documents(write(line), Classification(), names).documents[0]
+    document = read_documents(write(line), Classification(), "id=key, items=parts,label=mood").documents[0]
     assert document.id == "7" and document.has_items
     assert document.fields == {"lang": "en", "items": [{"text": "p"}, {"text": "q"}]}
     assert [item.gold for item in document.items] == ["x", "y"]
@@ -61,9 +60,9 @@ def test_items_and_other_names(write: Any) -> None:
 )
 def test_bad_documents(write: Any, lines: List[Any], named: str) -> None:
     with pytest.raises(DataError, match="documents.jsonl.*" + named):
-        read_documents(write(*lines), Classification(), {})
+        read_documents(write(*lines), Classification())
     with pytest.raises(DataError, match="'z' .* x, y"):
-        read_documents(write(A, B), Classification(positive_label="z"), {})
+        read_documents(write(A, B), Classification(positive_label="z"))
 
 
 @pytest.mark.parametrize("line", [b"[" * 100000, b"[1]", rb'{"id": "\ud83d"}', b'{"id": "\xff"}'])
@@ -72,7 +71,7 @@ def test_a_file_that_cannot_be_read_as_objects(tmp_path: Path, line: bytes) -> N
     (tmp_path / "d.jsonl").write_bytes(line)
     for name in ("d.jsonl", "nowhere.jsonl"):
         with pytest.raises(DataError, match=name):
-            read_documents(tmp_path / name, Classification(), {})
+            read_documents(tmp_path / name, Classification())
 
 
 @pytest.mark.parametrize(
@@ -87,7 +86,7 @@ def test_a_file_that_cannot_be_read_as_objects(tmp_path: Path, line: bytes) -> N
 )
 def test_bad_spans(write: Any, gold: Any, named: str) -> None:
     with pytest.raises(DataError, match=named):
-        read_documents(write({"id": "a", **gold}), Spans(), {})
+        read_documents(write({"id": "a", **gold}), Spans())
 
 
 def test_bad_options() -> None:

@@ -11,7 +11,7 @@ from fiesta_allennlp.choosing.strategy import Margin, analyse
 from fiesta_allennlp.core.metrics import Metric
 from fiesta_allennlp.core.records import Evaluation, Failure, History, Request
 from fiesta_allennlp.core.registry import build
-from fiesta_allennlp.documents.choice import DocumentsResult, SystemResult
+from fiesta_allennlp.documents.document_selection import DocumentsResult, SystemResult
 from fiesta_allennlp.reports.record import Report
 from fiesta_allennlp.selecting.results.candidate_result import CandidateResult
 from fiesta_allennlp.selecting.results.result import Result

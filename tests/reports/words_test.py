@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Dict, Optional
 
 from fiesta_allennlp import report
-from fiesta_allennlp.documents.choice import DocumentsResult, SystemResult
+from fiesta_allennlp.documents.document_selection import DocumentsResult, SystemResult
 from fiesta_allennlp.reports.progress import read_status
 from fiesta_allennlp.reports.words import selection_in_words
 from tests.selections import write_selection

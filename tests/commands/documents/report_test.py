@@ -9,7 +9,7 @@ import pytest
 
 from fiesta_allennlp import report
 from fiesta_allennlp.core.errors import StoreError
-from fiesta_allennlp.documents.choice import DocumentsResult
+from fiesta_allennlp.documents.document_selection import DocumentsResult
 from fiesta_allennlp.reports.words import selection_in_words
 
 

@@ -9,7 +9,7 @@ from fiesta_allennlp.choosing.strategy import RunLimit
 from fiesta_allennlp.core.errors import ConfigError
 from fiesta_allennlp.core.records import History
 from fiesta_allennlp.documents.annotated_documents import Classification, DocumentFacts
-from fiesta_allennlp.documents.choice import DocumentsSetup, EnoughDocuments
+from fiesta_allennlp.documents.document_selection import DocumentsSetup, EnoughDocuments
 from fiesta_allennlp.documents.document_settings import DocumentSettings
 from tests.choosing.histories import history as of_scores
 
