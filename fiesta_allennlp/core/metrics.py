@@ -14,7 +14,7 @@ METRIC = "macro_f1"
 
 ERROR_PATTERN = re.compile(
     r"(?<!\S)(?:train|valid|validation|val|eval|test|dev|avg|mean|m)?(neg(?:ative)? log likelihood|nlls?|distance|kl|"
-    r"nmse|rmsd|ade|fde|ce|aic|bic|(?:min)?dcf|incorrect|misclassified|"
+    r"nmse|rmsd|ce|aic|bic|(?:min)?dcf|incorrect|misclassified|"
     r"loss(?:es)?|logloss|bce|perplexity|ppl|bp[bcd]|"
     r"bits per \w+|errors?|err|mae|mape|smape|wape|mase|mse|msle|rmse|rmsle|nrmse|rmspe|medae|wer|cer|ter|hter|eer|der|"
     "ece|brier|cross ?entropy|xent|deviance|crps|misclassification|regret|latency|(?:run)?time|seconds|duration|fid|"

@@ -79,8 +79,8 @@ def default_output(source: Optional[PathLike], compare: Optional[Sequence[str]])
 
 
 def write_report(report: Report, directory: Path) -> None:
-    """Write every file of a report. The page comes first, and stays even where drawing fails. Refuse to write over
-    files in a directory without a page, which no report made."""
+    """Write every file of a report. The page is there even where drawing fails. Refuse to write over files in a
+    directory without a page, which no report made."""
     from fiesta_allennlp.reports import figures  # late, because matplotlib takes a second to import
 
     texts = {"table.tex": render_latex, "table.csv": render_candidates, "scores.csv": render_scores}
@@ -92,7 +92,7 @@ def write_report(report: Report, directory: Path) -> None:
         raise ConfigError(f"{directory / others[0]} would be overwritten. Move it, or choose another --output.")
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        _write_file(page, render_html(report, pictures))
+        page.touch()
         for name, render in texts.items():
             _write_file(directory / name, render(report))
         try:
