@@ -12,7 +12,7 @@ All calls have these arguments in common:
 - `model_functions` take these two sets and return a score. A model that seeds itself always runs in the same way. The
   calls then cannot find the model that is best whatever the seed is.
 - With `logit_transform`, log(x / (1 - x)) replaces every score x in [0, 1], also in the result.
-  `fiesta_allennlp.choosing.probability.logit` documents the treatment of scores of exactly 0 and 1.
+  `fiesta_allennlp.choosing.probability.prob_best.logit` documents the treatment of scores of exactly 0 and 1.
 - `samples` is the number of posterior draws with which the paper's package estimates P(best). `TTTS` and
   `non_adaptive_fc` compute P(best) exactly, so they accept any number of at least 1, and it changes nothing.
 - `rng` makes the choices repeatable, as far as the functions are. By default it is fresh.

@@ -261,8 +261,7 @@ def build_executor(settings: Settings, directory: RunDirectory, *, packages: Seq
     executor_class = Executor.find(name)
     if executor_class is None:
         advice = "If it is registered by a package of yours, name that with --include-package."
-        names = join_some(Executor.available())
-        raise ConfigError(f"--executor must be one of {names} but got '{name}'. {advice}")
+        raise ConfigError(f"--executor must be one of {join_some(Executor.available())} but got '{name}'. {advice}")
     parameters, _ = constructor_parameters(executor_class)
     values = {key: option_value(text) for key, text in options.items()}
     params: Dict[str, Any] = {"type": name, **({"options": options} if "options" in parameters else values)}

@@ -240,6 +240,5 @@ class FixedConfidence(strategy.Strategy):
         return max(0, self.limit_of(history) - history.total_started)
 
     def bounds(self, num_candidates: int) -> Tuple[int, int]:
-        num_to_win = max(0, self.to_win - self.num_starts)
-        least = num_candidates * self.num_starts + 2 * num_to_win
+        least = num_candidates * self.num_starts + 2 * max(0, self.to_win - self.num_starts)
         return self.limited_bounds(num_candidates, least, self.limit(num_candidates))

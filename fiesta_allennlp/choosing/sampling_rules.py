@@ -114,8 +114,7 @@ class BatchThompson(Drawing):
         elif self._batch_start[0] != start_history:  # another history than at the last piece, as after a resumption
             prob_best = strategy.analyse(start_history, self.belief).prob_best  # empty if a candidate joined since
             self._batch_start = (start_history, prob_best or decision.prob_best)
-        num_draws = min(slots, (self.batch_size or slots) - num_started)
-        return draw_names(self._batch_start[1], num_draws, rng)
+        return draw_names(self._batch_start[1], min(slots, (self.batch_size or slots) - num_started), rng)
 
     def _num_started_in_batch(self, history: History) -> int:
         """Count the started evaluations of the batch: 0 where the last one is complete, or pending."""

@@ -221,8 +221,7 @@ def max_log_evidence(differences: np.ndarray) -> float:
     `differences` has the shape `(num_differences,)`.
     """
     counts = np.arange(1.0, len(differences) + 1)
-    log_evidences = log_evidence(counts, np.cumsum(differences), np.cumsum(differences**2))
-    return float(np.max(log_evidences, initial=0.0))
+    return float(np.max(log_evidence(counts, np.cumsum(differences), np.cumsum(differences**2)), initial=0.0))
 
 
 def unpaired_log_evidence(higher_scores: np.ndarray, lower_scores: np.ndarray) -> float:

@@ -20,7 +20,7 @@ from fiesta_allennlp.core.records import History
 from fiesta_allennlp.core.registry import Registrable, build, convert_value
 
 DECIDED_REASONS = ("confidence", "budget")
-"""The reasons for which a selection stops with a winner."""
+"""The reasons for which a selection stops with a winner; and `documents`, if P(best) has reached the target."""
 
 
 @dataclass(frozen=True)

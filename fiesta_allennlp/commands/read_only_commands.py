@@ -38,6 +38,8 @@ changes nothing in the directory."""
         settings = self.build_settings(args)
         from fiesta_allennlp.reports.progress import is_starting, read_status
 
+        if settings.follow and is_starting(settings.directory):
+            print("Waiting for the first run ...", file=sys.stderr, flush=True)
         while settings.follow and is_starting(settings.directory):
             time.sleep(settings.every)
         while True:

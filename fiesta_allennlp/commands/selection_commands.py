@@ -105,7 +105,7 @@ def print_failures(result: "Result", args: argparse.Namespace, console: "Console
 
     console.print(*failures_in_words(result))
     failed = [candidate for candidate in result.candidates if candidate.state == "failed"]
-    if result.questions:
+    if result.questions and args.command == "select":
         console.print(f"Questions about the scores are below. To answer one: {recover_command(args)} --allow NAME")
     wrong_names = [c.name for c in failed if not c.num_own and not c.num_missed]
     if wrong_names and args.command == "select":

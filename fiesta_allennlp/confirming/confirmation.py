@@ -232,8 +232,7 @@ class FinishedSelection:
             strategy = build_strategy(settings, list(candidates), minimise=settings.scored_by.minimise)
         allowed = (*settings.allow, *allowed)
         decision = judge(history, strategy.recommend(history), strategy, allowed=allowed)
-        result = Result.from_decision(history, decision, settings.scored_by)
-        return cls(directory, meta, settings, candidates, result)
+        return cls(directory, meta, settings, candidates, Result.from_decision(history, decision, settings.scored_by))
 
     def plan(self, options: ConfirmSettings) -> ConfirmationPlan:
         """Return what a confirmation with these options fixes. Refuse unknown rivals."""

@@ -96,10 +96,10 @@ MIN_UNIT_RATIO, MAX_UNIT_RATIO = 30.0, 300.0
 
 
 def have_two_units(scores: Sequence[float]) -> bool:
-    """Return whether some scores look like fractions, and all others like percents. Scores of 0 or less, as of runs
-    that collapsed, are in either unit."""
+    """Return whether some scores look like fractions, and all others like percents. Scores from -1 to 0, as of
+    runs that collapsed, are in either unit."""
     fractions, percents = [score for score in scores if 0 < score <= 1], [score for score in scores if score > 1]
-    if not fractions or not percents or max(percents) > 100:
+    if not fractions or not percents or max(percents) > 100 or min(scores) < -1:
         return False
     return MIN_UNIT_RATIO <= median(percents) / median(fractions) <= MAX_UNIT_RATIO
 

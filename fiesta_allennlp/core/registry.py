@@ -234,8 +234,7 @@ def convert_value(value: Any, annotation: Any, key: str) -> Any:
 def build_record(record_class: type[Record], values: Mapping[str, Any]) -> Record:
     """Return a dataclass from plain data, each value as its annotation describes it, without the keys that it does not
     have. Raise a `ConfigError` if a value has another type, or a `TypeError` if one is missing."""
-    hints = _cached_type_hints(record_class)
-    known = {name: hint for name, hint in hints.items() if name in values}
+    known = {name: hint for name, hint in _cached_type_hints(record_class).items() if name in values}
     return record_class(**{name: convert_value(values[name], hint, name) for name, hint in known.items()})
 
 

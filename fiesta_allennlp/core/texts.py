@@ -88,8 +88,7 @@ def split_name(text: str) -> Tuple[Optional[str], str]:
 
 def split_names(text: str) -> Tuple[str, ...]:
     """Return names that are separated by commas. One that contains a comma is in double quotes."""
-    names = next(csv.reader([text], skipinitialspace=True), [])
-    return tuple(filter(None, map(str.strip, names)))
+    return tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []))
 
 
 def join_names(names: Iterable[str]) -> str:

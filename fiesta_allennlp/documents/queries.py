@@ -241,8 +241,7 @@ class ThreadExecutor(Executor):
         """Return the outcome. A `StoreError` ends the selection, because nothing can be written down any more."""
         run = ActiveRun(request, origin_here())
         try:
-            directory = self._directory.evaluation(request.name)
-            return replace(evaluator.evaluate(request, directory), origin=run.origin)
+            return replace(evaluator.evaluate(request, self._directory.evaluation(request.name)), origin=run.origin)
         except StoreError:
             raise
         except Exception as error:

@@ -95,8 +95,7 @@ class System(Registrable):
         Such systems answer alike, get the same questions, and have their answers read in the same way.
         """
         facts = [self.identity(), self.body, self.each, self.answer or "", self.labels or {}]
-        text = json.dumps(facts, sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(text.encode("utf-8")).hexdigest()
+        return hashlib.sha256(json.dumps(facts, sort_keys=True, ensure_ascii=False).encode("utf-8")).hexdigest()
 
     def check(self, documents: DocumentFile, task: Task) -> None:
         """Check that the system can work with these documents. The check sends no query and costs nothing. Answers that

@@ -232,8 +232,7 @@ def read_status(root: Path) -> Status:
         "selection": result.content(),
         "confirmations": [confirmation.content() for confirmation in report.confirmations],
     }
-    table = candidate_table(result, title=result.metric_text)
-    return Status(table, tuple(filter(None, sentences)), data)
+    return Status(candidate_table(result, title=result.metric_text), tuple(filter(None, sentences)), data)
 
 
 def _describe_jobs(pending_runs: Sequence[PendingRun]) -> Iterator[str]:

@@ -5,8 +5,10 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import threading
 from importlib import import_module
+from typing import Any
 
 from fiesta_allennlp.running.fork_server import PARENT_VARIABLE, PRELOAD_VARIABLE, SOCKETS_VARIABLE, unset_safe_path
 
@@ -39,6 +41,13 @@ def _delete_directory_at_exit() -> None:
         delete_orphaned_directory()
 
 
+def report_error(kind: Any, error: BaseException, trace: Any) -> None:
+    """Print an error that no call has, but not that the command ended while it started a process."""
+    if not isinstance(error, EOFError):
+        sys.__excepthook__(kind, error, trace)
+
+
+sys.excepthook = report_error
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C in a terminal is for the parent, which ends the workers itself
 is_loaded = threading.Event()
 parent_watcher = threading.Thread(target=end_with_parent, args=(is_loaded,), daemon=True)

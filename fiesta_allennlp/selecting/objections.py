@@ -92,7 +92,7 @@ UNITS = Objection(
     "units", "scores of which some look like fractions, others like percent", _find_two_units, "Correct them."
 )
 
-LABELS = Objection("labels", "", _find_unknown_labels, "Map them with the option 'labels' of the system.")
+LABELS = Objection("labels", "", _find_unknown_labels, "Map them with its option 'labels', or leave it out.")
 
 OBJECTIONS = (UNSEEDED, PRETRAINED, REMOVED, UNITS, LABELS)
 

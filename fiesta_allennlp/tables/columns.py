@@ -36,7 +36,7 @@ MODEL_NAME = re.compile(r"(?i)model|arch|system|method|algo|framework|learner")
 COUNT_NAME = re.compile(r"(?i)^column \d|^unnamed|seed|step|epoch|iter|time|duration|samples|std|rank|_id$")
 """Names of models, and of numbers that no candidate is chosen by."""
 
-TIME = re.compile(r"(\d+ days?,? )?\d+:\d+(:[\d.]+)?|\d{4}-\d\d-\d\d.*|[\d.]+ ?(ms|s|sec|min|m|h|d)")
+TIME = re.compile(r"(\d+ days?,? )?\d+:\d+(:[\d.]+)?|\d{4}-\d\d-\d\d.*|[\d.]+ ?(ms|sec|min)")
 
 
 class Roles:
@@ -238,7 +238,7 @@ def _columns_of(records: Sequence[Record]) -> List[str]:
 def _propose_roles(cells: Mapping[str, List[str]], columns: Mapping[str, Sequence[str]]) -> List[Change]:
     """Return what the cells of free columns suggest to be the scores and the candidates, where `columns` lack them."""
     numbers = _numbers_of(cells)
-    texts = {column: own for column, own in cells.items() if column not in numbers and not all(map(TIME.match, own))}
+    texts = {c: own for c, own in cells.items() if c not in numbers and not all(map(TIME.fullmatch, own))}
     scores = [{}] if columns["score"] else _propose_scores(numbers)
     is_named = columns["candidate"] or any("{candidate}" in change.get("score", "") for change in scores)
     candidates = [{}] if is_named else _propose_candidates(texts)

@@ -73,7 +73,9 @@ def _corrected_command(settings: Any, change: Change) -> str:
     if not words:
         return ", ".join(f"{name}={value!r}" for name, value in options.items())
     paths = [getattr(settings, "scores", "") or getattr(settings, "source", ""), *settings.files]
-    if words[0] == "select" and "allow" not in change:  # it takes tables in our own columns only
+    if words[0] == "select" and "allow" in change:
+        return f"{full_command(words[0])} {shlex.join([*words[1:], *_typed_words('allow', options['allow'])])}"
+    if words[0] == "select":  # it takes tables in our own columns only
         words = ("next", *paths, "--output", "next-runs.csv")
     flags = set(map(flag, options))
     kept: List[str] = []

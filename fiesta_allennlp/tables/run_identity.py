@@ -109,7 +109,7 @@ def _refuse_summaries(scored: Sequence[RunRow], roles: Roles) -> None:
         if odd:
             raise TableError(
                 f"{by_name[odd[0]][0].place}: the {role} is '{odd[0]}' among others, so the row looks like a summary. "
-                "Leave such rows out, or give it another name.",
+                "Leave such rows out, or rename them.",
                 roles.keep(role, [name for name in by_name if name not in odd]),
             )
         if len(by_name) > 1 and SET_NAMES.issuperset(map(str.casefold, by_name)):
@@ -200,7 +200,8 @@ def _propose_placements(factors: Sequence[Factor], scored: Sequence[RunRow], rol
     """Return the changes that may be right: the last step of each run, if it has several; or else a place for each
     factor, in which texts may also be data sets; one value of the first factor; and none of them."""
     ignore_all = {"ignore": tuple(factor.column for factor in factors)}
-    step = next((factor for factor in factors if factor.is_numeric and STEP_NAME.search(factor.column)), None)
+    steps = [f for f in factors if f.is_numeric and (STEP_NAME.search(f.column) or CURVE_NAME.fullmatch(f.column))]
+    step = next(iter(steps), None)
     if step is not None:
         last = step.values[-1]
         if _is_curve(step.column, [(row, row.record.name(step.column)) for row in scored]):
@@ -254,8 +255,9 @@ def _merge_rows(rows: Sequence[RunRow], roles: Roles) -> List[RunRow]:
     has_splits, has_seeds = any(row.split for row in rows), any(row.seed for row in rows)
     if not roles.largest and not has_seeds and (differing or not has_splits):
         copies = Counter(tuple(row.record.cells.items()) for row in rows if row.is_scored)
-        if len(rows_by_run) < len(copies) and min(copies.values()) > 1:
-            raise DataError(f"{rows[0].record.file}: every row is there {min(copies.values())} times. Remove copies.")
+        number, *others = {*copies.values()} or {1}
+        if number > 1 and not others and len(rows_by_run) < len(copies):
+            raise DataError(f"{rows[0].record.file}: every row is there {number} times. Remove the copies.")
         numbers = {run: iter(range(1, len(same) + 1)) for run, same in rows_by_run.items()}
         return [row._replace(seed=str(next(numbers[row[:4]]))) for row in rows]
     if differing:
@@ -289,7 +291,8 @@ def _keep_largest(rows: Sequence[RunRow], roles: Roles) -> List[RunRow]:
     """Return the ended rows of a run with the largest numbers of `--where COLUMN=last`; all rows if none has ended."""
     ended = [row for row in rows if row.outcome is not None] or list(rows)
     steps = [[_step_number(row, column) for column in roles.largest] for row in ended] if len(ended) > 1 else [[]]
-    return [row for row, step in zip(ended, steps, strict=True) if step == max(steps)]
+    largest = max(steps)
+    return [row for row, step in zip(ended, steps, strict=True) if step == largest]
 
 
 def _step_number(row: RunRow, column: str) -> float:

@@ -64,9 +64,8 @@ def read_records(paths: Sequence[str], content: Content, settings: Any) -> List[
         return list(_records_of_object(paths[0], content))
     by_file: Dict[str, List[Record]] = {}
     found = [pair for path in paths for pair in _find_files(path).items()]
-    links_first = sorted((Path(file).absolute() == Path(file).resolve(), file) for file, _ in found)
-    file_by_place = {Path(file).resolve(): file for _, file in links_first}
-    for file, parts in (pair for pair in found if pair[0] in file_by_place.values()):
+    named = {(Path(file).resolve(), *parts.values()): (file, parts) for file, parts in found}
+    for file, parts in named.values():
         by_file[file] = list(read_file(file))
         for record, (name, part) in product(by_file[file], parts.items()):
             if cell_name(record.cells.setdefault(name, part)) != cell_name(part):

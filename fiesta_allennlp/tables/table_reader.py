@@ -104,13 +104,14 @@ def read_brought_runs(
 def _read_rows(roles: Roles, settings: Any) -> List[RunRow]:
     """Return a row for each record. Refuse a state, a score or a duration that cannot be read."""
     records = roles.records
-    texts = [text for record in records if table_files.cell_name(text := roles.cell(record, "score"))]
-    has_percent = any("%" in text for text in texts) and all(text[-1] == "%" or text == FAILED for text in texts)
-    words = {text.casefold() for text in texts} - {FAILED}
+    states = _read_states(records, roles, settings.finished)
+    ended = [record for record, state in zip(records, states, strict=True) if state not in (FAILED, RUNNING)]
+    words = {roles.cell(record, "score").casefold() for record in ended} - {"", "nan", FAILED}
+    has_percent = bool(words) and all(word.endswith("%") for word in words)
     has_words = words.issubset(SCORE_WORDS) or words.issubset(("true", "false", "0", "1", "0.0", "1.0"))
     read_score = cell_score if has_words else table_files.cell_number
     rows: List[RunRow] = []
-    for record, state in zip(records, _read_states(records, roles, settings.finished), strict=True):
+    for record, state in zip(records, states, strict=True):
         candidate, task, split, seed = (escape_invisible(roles.text(record, role)) for role in NAMES)
         score = read_score(roles.cell(record, "score").rstrip("%" if has_percent else ""))
         outcome, seconds = _read_outcome(record, roles, state, score), _read_seconds(record, roles)
@@ -201,8 +202,11 @@ def _determine_metric(rows: Sequence[RunRow], roles: Roles, settings: Any, path:
     metric = Metric(escape_invisible(name) or UNNAMED.name, is_signed and text[0] == "-")
     if metric.minimise or settings.minimise is not None:
         return replace(metric, minimise=metric.minimise or bool(settings.minimise))
-    kept = (value for where in settings.where for value in where.split("=")[1:])
-    loss = next(filter(error_word, (text, *kept, *dict.fromkeys(row.task for row in rows))), None)
+    names = [text]
+    if text in ("value", "values"):  # the metric is a cell
+        names += [value for where in settings.where for value in where.split("=")[1:]]
+        names += dict.fromkeys(row.task for row in rows)
+    loss = next(filter(error_word, names), None)
     if loss is not None:
         raise TableError(
             f"{named_row.place if named_row else path}: '{loss}' has '{error_word(loss)}' in its name, so lower is "

@@ -38,7 +38,12 @@ def parse_columns(text: str) -> Dict[str, str]:
     return header_by_column
 
 
-names_option = partial(options.option, (), group=SCORES_GROUP, metavar="A,B,...", parse=split_names)
+def parse_names(text: str) -> Tuple[str, ...]:
+    """Read names that are separated by commas; one at the end separates nothing."""
+    return tuple(filter(None, split_names(text)))
+
+
+names_option = partial(options.option, (), group=SCORES_GROUP, metavar="A,B,...", parse=parse_names)
 
 
 def done_note(done: Sequence[str]) -> Tuple[str, ...]:

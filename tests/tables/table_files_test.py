@@ -71,6 +71,10 @@ def test_a_file_that_is_there_twice_counts_once() -> None:
         Path(f"r/a/{run}/m.json").write_text(f'{{"score": 0.{run}}}')
     Path("r/a/best").symlink_to("2")
     assert scores("r/{candidate}/*/m.json") == {"a": [0.1, 0.2]}
+    Path("l/b").mkdir(parents=True)
+    for run in ("1", "2", "3"):  # as in stores that keep equal contents once
+        Path(f"l/b/{run}.json").symlink_to(Path("r/a/1/m.json").resolve())
+    assert scores("l/{candidate}/{seed}.json") == {"b": [0.1, 0.1, 0.1]}
     Path("t.csv").write_text("candidate,score\na,0.5\nb,0.6\n")
     assert scores("t.csv", files=("./t.csv",)) == {"a": [0.5], "b": [0.6]}
 
@@ -79,6 +83,8 @@ def test_words_are_scores_in_a_column_of_words_alone() -> None:
     for words in (("pass", "fail", "passed"), ("True", "0", "1")):
         Path("w.csv").write_text("candidate,seed,score\na,1,{}\na,2,{}\nb,1,{}\n".format(*words))
         assert scores("w.csv") == {"a": [1.0, 0.0], "b": [1.0]}
+    Path("w.csv").write_text("candidate,seed,state,score\na,1,finished,80.5%\na,2,failed,error\nb,1,,Failed\n")
+    assert scores("w.csv") == {"a": [80.5]}
     Path("w.csv").write_text("candidate,seed,score\na,1,1\na,2,fail\n")
     with pytest.raises(DataError, match="line 3: a score must .* 'fail'"):
         scores("w.csv")

@@ -83,7 +83,7 @@ class Posterior(ABC):
 
 
 class MeanPosterior(Posterior):
-    """Posterior of independent mean scores, from which strategies can draw. The models of the papers have one.
+    """Posterior of independent mean scores, by which Thompson sampling draws. The models of the papers have one.
 
     A subclass sets `location` and `scale`, the centre and the spread of each mean, and `df`, the degrees of freedom of
     the spread, of shape `(num_candidates,)` each. `noise_variance` is that of a single run of a typical candidate.
@@ -93,10 +93,6 @@ class MeanPosterior(Posterior):
     scale: np.ndarray
     df: np.ndarray
     noise_variance: float
-
-    @abstractmethod
-    def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw the mean scores of all candidates jointly. Shape: `(size, num_candidates)`."""
 
     @abstractmethod
     def interval(self, level: float) -> np.ndarray:
@@ -130,7 +126,7 @@ class Belief(Registrable):
     """Whether the posterior is of mean scores in their own units, so that a margin above 0 means something."""
 
     has_draws: bool = True
-    """Whether `posterior` returns a `MeanPosterior`, from which Thompson sampling can draw."""
+    """Whether `posterior` returns a `MeanPosterior`, by which Thompson sampling draws."""
 
     takes_logits: bool = False
     """Whether log(score / (1 - score)) is modelled."""

@@ -256,11 +256,6 @@ class FMeasurePosterior(MeanPosterior):
         self.scale = np.array([measure.scale for measure in distributions])
         self.df, self.noise_variance = np.full(len(distributions), KNOWN_DF), float(np.mean(self.scale**2))
 
-    def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        uniform = rng.random((size, len(self.distributions)))
-        pairs = zip(self.distributions, uniform.T, strict=True)
-        return np.column_stack([distribution.quantiles(column) for distribution, column in pairs])
-
     def interval(self, level: float) -> np.ndarray:
         """Compute the equal-tailed credible interval of each measure. Shape: `(num_candidates, 2)`.
 

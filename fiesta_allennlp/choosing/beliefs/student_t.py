@@ -20,7 +20,7 @@ class StudentTPosterior(MeanPosterior):
     """Independent mean scores: mu_i = location_i + scale_i t(df_i), in the order of `History.active`.
 
     Shape of each: `(num_candidates,)`. A scale of 0 means that the mean score counts as known.
-    `independent_t.prob_best` computes P(best). Mean logit scores have no margin: any margin except 0
+    `prob_best.prob_best` computes P(best). Mean logit scores have no margin: any margin except 0
     raises a `ConfigError`.
     """
 
@@ -29,9 +29,6 @@ class StudentTPosterior(MeanPosterior):
     df: np.ndarray
     noise_variance: float
     has_margin: bool = True
-
-    def sample(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        return np.asarray(self.location + self.scale * rng.standard_t(self.df, (size, len(self.location))))
 
     def interval(self, level: float) -> np.ndarray:
         half_width = self.scale * stdtrit(self.df, (1 + level) / 2)

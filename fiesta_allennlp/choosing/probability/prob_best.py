@@ -112,8 +112,7 @@ def prob_best(
     location = location / unit - location[scale.argmin()] / unit
     variables = _StudentTs(location, scale / unit, df, margin / unit)
     is_point = variables.scale <= POINT_RATIO * max(float(variables.scale.max()), float(np.ptp(location)))
-    has_points = bool(is_point.any())
-    result = _prob_best_with_points(variables, is_point) if has_points else variables.prob_best(-math.inf)
+    result = _prob_best_with_points(variables, is_point) if is_point.any() else variables.prob_best(-math.inf)
     return np.clip(result, 0, 1) if margin > 0 else result / result.sum()
 
 

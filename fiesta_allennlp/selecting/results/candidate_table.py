@@ -42,9 +42,10 @@ class Table:
 
     def __rich__(self) -> RichTable:
         table = RichTable(title=self.title, title_justify="left", box=box.SIMPLE_HEAD, collapse_padding=True)
-        for heading in self.headings:
+        for heading, *cells in zip(self.headings, *self.rows, strict=True):
             if heading == self.headings[0] or heading in self.wrapped:
-                table.add_column(heading, overflow="fold", min_width=MIN_TEXT_WIDTH)
+                width = max(map(len, (heading, *cells)))
+                table.add_column(heading, overflow="fold", min_width=min(width, MIN_TEXT_WIDTH))
             else:
                 table.add_column(heading, justify="right", no_wrap=True)
         for row in self.rows:
@@ -120,7 +121,6 @@ def _unknown_text(system: Any) -> str:
     return f"{system.num_unknown}: {join_some(labels)}" if system.num_unknown else ""
 
 
-NO_GOLD_LABEL = "no gold label"
 SCREENS, NO_LATEX = DATA | {TERMINAL}, EVERYWHERE - {LATEX}
 
 COLUMNS: List[Column] = [
@@ -132,7 +132,7 @@ COLUMNS: List[Column] = [
     Column("num_queued", "queued", frozenset({TERMINAL}), text=_plain, is_shown=_any_value),
     Column("failures", "failed", cell=failures_text, is_shown=_any_value),
     Column("num_missed", "missed --min-score", DATA),
-    Column("num_unknown", NO_GOLD_LABEL, NO_LATEX, cell=_unknown_text, of_documents=True, is_shown=_any_value),
+    Column("num_unknown", "no gold label", NO_LATEX, cell=_unknown_text, of_documents=True, is_shown=_any_value),
     Column("mean", "mean", of_documents=False),
     Column("sd", "sd", of_documents=False),
     Column("study_score", "in the study", of_documents=False, is_shown=_any_value),
@@ -175,7 +175,7 @@ def candidate_table(result: Any, output: str = TERMINAL, *, title: Optional[str]
         headings=[column.heading.format(**names, pending=pending) for column in columns],
         rows=[[column.text_of(candidate, result.decimals) for column in columns] for candidate in result.ranked],
         title=title,
-        wrapped=(NO_GOLD_LABEL,),
+        wrapped=("no gold label",),
     )
 
 

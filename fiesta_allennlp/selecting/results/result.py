@@ -156,7 +156,8 @@ class Result(DecisionFacts, Printable):
         with the target confidence; anything else is `open`. Against a baseline, it is that of `GateDecision`."""
         if self.gate is not None:
             return "open" if self.questions else cast(Verdict, self.gate.verdict)
-        if self.stopped_by in DECIDED_REASONS:
+        is_sure = self.stopped_by == "documents" and (self.confidence or 0.0) >= self.target
+        if is_sure or self.stopped_by in DECIDED_REASONS:
             return "best"
         is_over = self.stopped_by not in (None, "failures", "interrupted") and not self.running
         return "equal" if is_over and not self.questions and (self.prob_equal or 0.0) >= self.target else "open"

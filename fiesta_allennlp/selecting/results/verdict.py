@@ -82,7 +82,7 @@ def _belief_for_single_runs(history: History, belief: Belief) -> Belief:
 def _with_reason(decision: Decision) -> Decision:
     """Return the decision, which names no winner while something else is open."""
     reason = "questions" if decision.questions else "unresolved" if decision.unresolved else decision.stopped_by
-    return replace(decision, stopped_by=reason) if decision.stopped_by in DECIDED_REASONS else decision
+    return replace(decision, stopped_by=reason) if decision.stopped_by in (*DECIDED_REASONS, "documents") else decision
 
 
 def smallest_set(prob_best: Mapping[str, float], target: float) -> Tuple[str, ...]:

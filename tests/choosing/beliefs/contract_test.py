@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from fiesta_allennlp.choosing.beliefs import Belief, MeanPosterior
+from fiesta_allennlp.choosing.beliefs.dirichlet_f_measure import FMeasurePosterior
 from fiesta_allennlp.core.errors import ConfigError, ScoreError
 from fiesta_allennlp.core.registry import build
 from tests.choosing.histories import THREE_EACH, history
@@ -49,7 +50,12 @@ class TestEveryBelief:
         assert isinstance(posterior, MeanPosterior) == belief.has_draws
         if not isinstance(posterior, MeanPosterior):
             return
-        draws = posterior.sample(20000, np.random.default_rng(7))
+        rng, shape = np.random.default_rng(7), (20000, 3)
+        if isinstance(posterior, FMeasurePosterior):
+            columns = zip(posterior.distributions, rng.random(shape).T, strict=True)
+            draws = np.column_stack([distribution.quantiles(column) for distribution, column in columns])
+        else:
+            draws = posterior.location + posterior.scale * rng.standard_t(posterior.df, shape)
         wins = np.bincount(draws.argmax(axis=1), minlength=3) / len(draws)
         assert_allclose(wins, posterior.prob_best(), atol=0.015)
 
