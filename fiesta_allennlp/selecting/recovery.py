@@ -45,8 +45,7 @@ def should_retry_run(failure: Failure, history: History, *, max_failures: int) -
     """Return whether a run is started again: if its process died, but not `max_failures` times, earlier sessions
     included; and if the machine lacked something. A run that raised would raise again with the same seeds."""
     if failure.kind == "killed":
-        deaths = sum((f.request, f.kind) == (failure.request, "killed") for f in history.failures)
-        return 1 + deaths < max_failures
+        return 1 + sum((f.request, f.kind) == (failure.request, "killed") for f in history.failures) < max_failures
     return failure.kind == "machine"
 
 

@@ -80,8 +80,7 @@ class StoreReader:
             f" IIF({of_verdict}, e.score, NULL) AS score, IIF({of_verdict}, e.metrics, NULL) AS metrics"
             " FROM failures f JOIN evaluations e USING (candidate, replicate)"
         ).fetchall()
-        rows = [dict(row) for row in [*finished_rows, *failed_rows]]
-        return sorted(rows, key=lambda row: row["finished_order"])
+        return sorted(map(dict, [*finished_rows, *failed_rows]), key=lambda row: row["finished_order"])
 
 
 def check_store_not_lost(directory: RunDirectory) -> None:

@@ -58,8 +58,6 @@ class Roles:
         self._used: Set[str] = set()
         score = {} if settings.score is None else {"score": settings.score}
         self._headers: Dict[str, str] = {**(settings.columns or {}), **score}
-        if score and settings.score != (settings.columns or score).get("score", settings.score):
-            raise ConfigError("--score and --columns score=NAME name two columns. Remove one.")
         self.records = [record for record in records if any(record.cells.values())]
         self.largest: List[str] = []
         self.numbered = ""
@@ -195,7 +193,8 @@ class Roles:
             return
         names = {name for parts in wide.values() for name in parts}
         names |= {role for role in ("split", "seed") if self._headers.get(role) or self._find(role)}
-        if "candidate" in names and names.isdisjoint(("split", "seed")):
+        has_steps = any(text.endswith(f"={LARGEST}") for text in self._settings.where)
+        if "candidate" in names and names.isdisjoint(("split", "seed")) and not has_steps:
             self.numbered = "seed" if self._is_official or self._headers.get("split") == "" else "split"
         melted: List[Record] = []
         for number, record in enumerate(self.records):

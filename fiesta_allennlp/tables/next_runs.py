@@ -200,8 +200,7 @@ def _assign_splits_and_seeds(
     splits_of_tasks: Dict[str, Dict[str, None]] = defaultdict(dict)  # in the order of the rows
     for row in rows:
         splits_of_tasks[row.task][row.split] = None
-    numbers = [int(row.seed) for row in rows if row.seed.isdecimal()]
-    next_seed = max(numbers, default=0) + 1
+    next_seed = max((int(row.seed) for row in rows if row.seed.isdecimal()), default=0) + 1
     if rows and not table.knows_seeds:
         next_seed = int(strategy_rng(settings.seed, len(rows)).integers(*FRESH_SEEDS))
     for name, task in zip(candidate_names, tasks, strict=True):

@@ -13,7 +13,7 @@ from fiesta_allennlp.core.metrics import Metric, have_two_units
 from fiesta_allennlp.selecting.objections import UNITS
 from fiesta_allennlp.tables.columns import LARGEST, NAMES, TIME, Roles
 from fiesta_allennlp.tables.corrections import Change, TableError, keep_rows, shown_cell, shown_cells
-from fiesta_allennlp.tables.run_table import RunRow, group_rows
+from fiesta_allennlp.tables.run_table import NO_SCORE, RunRow, group_rows
 from fiesta_allennlp.tables.table_files import cell_number, cell_order
 
 MAX_SETTINGS = 12
@@ -29,14 +29,14 @@ STATISTIC_NAME = re.compile(
 )
 """Names of numbers that are not settings of a candidate, such as `best_epoch`. `epochs` may be one."""
 
-CURVE_NAME = re.compile(r"(?i)(train(er)?/|_)?(global_?)?(step|epoch|iter|iteration)|(num_)?tokens(_seen)?")
+CURVE_NAME = re.compile(r"(?i)(train(er)?/|_)?(global_?)?(step|epoch|iter|iteration)|(num_)?tokens(_seen)?|checkpoint")
 """Names of what grows while a model is trained. `epochs` may be a setting."""
 
-MIN_RISING = 0.9
+MIN_RISING = 0.8
 """The least share of rows of a run with a larger step than the row before: a training that starts again goes back."""
 
-SUMMARY_NAME = re.compile(r"(?i)(?<![a-z])(mean|avg|averaged?|overall|std|stdev)(?![a-z])")
-"""Names of rows that are no run with a seed, on a split or on a task."""
+SUMMARY_NAME = re.compile(r"(?i)(\w+[ _])?(mean|avg|average|std|stdev)(\W*(of )?(std|stdev|score|\d+)\W*)*")
+"""Names of rows that are no run with a seed, on a split or on a task, such as `GLUE avg` and `mean of 3`."""
 
 SET_NAMES = frozenset(("train", "training", "dev", "development", "val", "valid", "validation", "test"))
 """Names of sets, which are no splits of one kind."""
@@ -105,7 +105,7 @@ def _refuse_summaries(scored: Sequence[RunRow], roles: Roles) -> None:
         by_name = group_rows((row for row in scored if getattr(row, role)), role)
         without_number = [name for name in by_name if find_number(name) is None]
         odd = without_number if 2 * len(without_number) <= len(by_name) else []
-        odd += [name for name in by_name if SUMMARY_NAME.search(name) and len(by_name) > len(odd) + 1]
+        odd += [name for name in by_name if SUMMARY_NAME.fullmatch(name) and len(by_name) > len(odd) + 1]
         if odd:
             raise TableError(
                 f"{by_name[odd[0]][0].place}: the {role} is '{odd[0]}' among others, so the row looks like a summary. "
@@ -117,7 +117,9 @@ def _refuse_summaries(scored: Sequence[RunRow], roles: Roles) -> None:
             raise TableError(f"{scored[0].record.file}: the {problem}.", *(roles.keep(role, [n]) for n in by_name))
     for column in roles.others if roles.numbered else ():
         names = dict.fromkeys(row.record.name(column) for row in scored)
-        if (kept := [name for name in names if not SUMMARY_NAME.search(name)]) and len(kept) < len(names):
+        kept = [name for name in names if not SUMMARY_NAME.fullmatch(name)]
+        num_odd, are_numbers = len(names) - len(kept), None not in map(cell_number, kept)
+        if kept and num_odd and (num_odd > 1 or are_numbers):  # else they may be a setting, such as a pooling
             problem = f"some rows of the column '{shown_cell(column)}' look like summaries. Leave them out"
             raise TableError(f"{scored[0].record.file}: {problem}.", keep_rows(column, kept))
 
@@ -256,7 +258,8 @@ def _merge_rows(rows: Sequence[RunRow], roles: Roles) -> List[RunRow]:
     if not roles.largest and not has_seeds and (differing or not has_splits):
         copies = Counter(tuple(row.record.cells.items()) for row in rows if row.is_scored)
         number, *others = {*copies.values()} or {1}
-        if number > 1 and not others and len(rows_by_run) < len(copies):
+        is_of_items = {row.score for row in rows if row.is_scored} <= {0.0, 1.0}
+        if number > 1 and not others and len(rows_by_run) < len(copies) and not is_of_items:
             raise DataError(f"{rows[0].record.file}: every row is there {number} times. Remove the copies.")
         numbers = {run: iter(range(1, len(same) + 1)) for run, same in rows_by_run.items()}
         return [row._replace(seed=str(next(numbers[row[:4]]))) for row in rows]
@@ -289,7 +292,7 @@ def _refuse_missing_tasks(rows: Sequence[RunRow], roles: Roles, awaited: Any) ->
 
 def _keep_largest(rows: Sequence[RunRow], roles: Roles) -> List[RunRow]:
     """Return the ended rows of a run with the largest numbers of `--where COLUMN=last`; all rows if none has ended."""
-    ended = [row for row in rows if row.outcome is not None] or list(rows)
+    ended = [row for row in rows if row.outcome not in (None, NO_SCORE)] or list(rows)
     steps = [[_step_number(row, column) for column in roles.largest] for row in ended] if len(ended) > 1 else [[]]
     largest = max(steps)
     return [row for row, step in zip(ended, steps, strict=True) if step == largest]

@@ -23,6 +23,10 @@ Outcome = Union[float, str, None]
 """A score, the reason for which a run has none, or None for a run that has not finished."""
 
 
+NO_SCORE = "finished without a score"
+"""The outcome of a row whose state says that the run has finished."""
+
+
 class RunRow(NamedTuple):
     """A run in a table of scores. `seconds` is its duration, None if it is unknown."""
 

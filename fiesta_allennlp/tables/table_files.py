@@ -64,8 +64,11 @@ def read_records(paths: Sequence[str], content: Content, settings: Any) -> List[
         return list(_records_of_object(paths[0], content))
     by_file: Dict[str, List[Record]] = {}
     found = [pair for path in paths for pair in _find_files(path).items()]
-    named = {(Path(file).resolve(), *parts.values()): (file, parts) for file, parts in found}
-    for file, parts in named.values():
+    unique = {Path(file).absolute(): (file, parts) for file, parts in found}
+    for path, (file, parts) in unique.items():
+        _, target_parts = unique.get(path.resolve(), ("", None))
+        if path.resolve() != path and (path.resolve().name, target_parts) == (path.name, parts):
+            continue  # a link such as `latest` to another file of the pattern
         by_file[file] = list(read_file(file))
         for record, (name, part) in product(by_file[file], parts.items()):
             if cell_name(record.cells.setdefault(name, part)) != cell_name(part):

@@ -16,10 +16,10 @@ from fiesta_allennlp.core.records import Evaluation, Failure, Origin
 from fiesta_allennlp.core.texts import comparison_key
 from fiesta_allennlp.selecting.provenance import BroughtRuns
 from fiesta_allennlp.tables import table_files
-from fiesta_allennlp.tables.columns import NAMES, SCORE_WORDS, Roles, cell_score
+from fiesta_allennlp.tables.columns import NAMES, SCORE_WORDS, Roles
 from fiesta_allennlp.tables.corrections import TableError, shown_cell
 from fiesta_allennlp.tables.run_identity import identify_runs
-from fiesta_allennlp.tables.run_table import Outcome, RunRow, RunTable, group_rows
+from fiesta_allennlp.tables.run_table import NO_SCORE, Outcome, RunRow, RunTable, group_rows
 from fiesta_allennlp.tables.table_settings import COLUMNS, UNSCALED, BroughtSettings, NextSettings
 
 FINISHED, FAILED, RUNNING = "finished", "failed", "running"
@@ -108,12 +108,12 @@ def _read_rows(roles: Roles, settings: Any) -> List[RunRow]:
     ended = [record for record, state in zip(records, states, strict=True) if state not in (FAILED, RUNNING)]
     words = {roles.cell(record, "score").casefold() for record in ended} - {"", "nan", FAILED}
     has_percent = bool(words) and all(word.endswith("%") for word in words)
-    has_words = words.issubset(SCORE_WORDS) or words.issubset(("true", "false", "0", "1", "0.0", "1.0"))
-    read_score = cell_score if has_words else table_files.cell_number
+    score_by_word = SCORE_WORDS if words.issubset(SCORE_WORDS) else {"true": 1.0, "false": 0.0}
     rows: List[RunRow] = []
     for record, state in zip(records, states, strict=True):
         candidate, task, split, seed = (escape_invisible(roles.text(record, role)) for role in NAMES)
-        score = read_score(roles.cell(record, "score").rstrip("%" if has_percent else ""))
+        text = roles.cell(record, "score").rstrip("%" if has_percent else "")
+        score = score_by_word.get(text.casefold(), table_files.cell_number(text))
         outcome, seconds = _read_outcome(record, roles, state, score), _read_seconds(record, roles)
         rows.append(RunRow(candidate, task, split, seed, outcome, roles.text(record, "metric"), seconds, record))
     return rows
@@ -150,7 +150,7 @@ def _read_outcome(record: table_files.Record, roles: Roles, state: Optional[str]
     if state == FAILED or text.casefold() == FAILED or (reason and not table_files.cell_name(text)):
         return reason or FAILED
     if not text:
-        return None if state is None else "finished without a score"
+        return None if state is None else NO_SCORE
     if score is not None and abs(score) <= MAX_SCORE:
         return score
     if pointed := table_files.decimal_point(text):
@@ -203,7 +203,7 @@ def _determine_metric(rows: Sequence[RunRow], roles: Roles, settings: Any, path:
     if metric.minimise or settings.minimise is not None:
         return replace(metric, minimise=metric.minimise or bool(settings.minimise))
     names = [text]
-    if text in ("value", "values"):  # the metric is a cell
+    if text.casefold() in ("value", "values"):  # the metric is a cell
         names += [value for where in settings.where for value in where.split("=")[1:]]
         names += dict.fromkeys(row.task for row in rows)
     loss = next(filter(error_word, names), None)

@@ -155,7 +155,14 @@ def test_a_summary_among_numbers_is_refused_and_names_alone_are_not(role: str) -
     wide = [{"stat": key, "a": 0.5 + k / 9, "b": 0.4} for k, key in enumerate(("1", "2", "mean"))]
     with pytest.raises(DataError, match=r"'stat' look like summaries.*\n    where=\('stat=1,2',\)"):
         read(wide, wide=("a", "b"))
-    for names in (("Max", "Minh", "1"), ("sd", "all", "en"), ("Total", "Best", "Count")):
+    pooled = [{"pooling": key, "a": 0.5, "b": 0.4} for key in ("mean", "max", "cls")]
+    assert read(pooled, wide=("a", "b")).runs == {"a": 3, "b": 3}
+    for names in (
+        ("mean-shift", "mean_reversion", "overall"),
+        ("Max", "Minh", "1"),
+        ("sd", "all", "en"),
+        ("Total", "Best", "Count"),
+    ):
         named = [{"candidate": name, role: key, "score": 0.5} for name in "ab" for key in names]
         assert read(named).runs == {"a": 3, "b": 3}
 

@@ -251,6 +251,8 @@ def test_the_last_step_of_a_run_counts() -> None:
     assert told(next_runs(without_seeds, where={"step": "last"})) == last
     unscored = rows_of((1, 0.1), (10, None), (5, 0.3), (2, 0.2))
     assert told(next_runs(unscored, where={"step": "last"})) == last, "a step without a score takes none away"
+    logged = [{**row, "state": "finished"} for row in rows_of((1, 0.1), (10, 0.3), (11, None))]
+    assert told(next_runs(logged, where={"step": "last"})) == last, "a finished run may log a step without a score"
     failed = rows_of((1, 0.1), (10, "failed"), (5, 0.3))
     assert told(next_runs(failed, where={"step": "last"})) == {"a": [1, 0], "b": [1, 0]}
 

@@ -75,6 +75,9 @@ def test_a_file_that_is_there_twice_counts_once() -> None:
     for run in ("1", "2", "3"):  # as in stores that keep equal contents once
         Path(f"l/b/{run}.json").symlink_to(Path("r/a/1/m.json").resolve())
     assert scores("l/{candidate}/{seed}.json") == {"b": [0.1, 0.1, 0.1]}
+    Path("base.csv").write_text("candidate,score\na,0.5\na,0.4\n".replace("candidate,", "x,"))
+    Path("bert.csv").symlink_to("base.csv")
+    assert list(scores("base.csv", files=("bert.csv",))) == ["base", "bert"], "a link may name another candidate"
     Path("t.csv").write_text("candidate,score\na,0.5\nb,0.6\n")
     assert scores("t.csv", files=("./t.csv",)) == {"a": [0.5], "b": [0.6]}
 
