@@ -122,8 +122,7 @@ class SelectionLoop:
         finally:
             self.executor.close()
         working_time.save(force=True)
-        history = self._read_history()
-        logger.info("ended after %d runs, stopped by %s", len(history.evaluations), decision.stopped_by)
+        logger.info("ended after %d runs, stopped by %s", len(self._read_history().evaluations), decision.stopped_by)
         return decision
 
     def _read_history(self) -> History:

@@ -363,8 +363,7 @@ def _read_selection(settings: table_settings.PlanSettings, root: Path) -> Tuple[
         meta = store.meta()
         stored = meta.settings or {}
         threshold = ScoreThreshold.from_settings(stored, settings.min_score)
-        max_failures = int(stored.get("max_failures", MAX_FAILURES))
-        history = store.history(max_failures=max_failures, score_threshold=threshold)
+        history = store.history(max_failures=int(stored.get("max_failures", MAX_FAILURES)), score_threshold=threshold)
         metric = Metric.parse(stored.get("metric") or METRIC)
     if meta.kind == "documents":
         raise ConfigError(

@@ -177,8 +177,7 @@ class ScoreTable(ScoreSource):
         """Return the table with the splits that are common to all candidates, if splits are shared. Refuse a table
         without any, on which all candidates have the same number of scores."""
         if not sampling.shared_splits:
-            fewest_scores = min(map(len, self.scores.values()))
-            return replace(self, score_threshold=score_threshold, fewest_scores=fewest_scores)
+            return replace(self, score_threshold=score_threshold, fewest_scores=min(map(len, self.scores.values())))
         # Shape: (num_candidates, num_splits)
         counts = np.array([self._counts(name) for name in self.splits])
         is_used = (counts > 0).any(axis=0)
