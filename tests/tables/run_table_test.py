@@ -276,6 +276,8 @@ def test_rows_that_are_all_there_twice_are_refused() -> None:
     assert told(next_runs(rows))["a"] == [0.9, 0.91, 0.93, 0, 0]
     with pytest.raises(DataError, match="every row is there 2 times"):
         next_runs([*rows, *rows])
+    answers = [{"candidate": name, "score": score} for name in "ab" for score in (0, 1, 1, 0)]
+    assert next_runs(answers).history.num_finished("a") == 4, "answers of 0 and 1 repeat without being copies"
 
 
 def test_a_loss_that_a_cell_or_an_option_names_needs_a_direction() -> None:
