@@ -103,9 +103,8 @@ class TrainingSelection(SelectionFamily):
             missing = {name: candidate for name, candidate in active.items() if name not in complete}
             if missing:
                 if not settings.on_official_splits:
-                    snapshots = self.candidate_set.snapshots
                     for name, candidate in missing.items():
-                        reasons = seen_data_reasons(candidate.config, snapshots[name])
+                        reasons = seen_data_reasons(candidate.config, self.candidate_set.snapshots[name])
                         PRETRAINED.check((f"candidate '{name}': {reason}" for reason in reasons), settings.allow)
                 num_threads, vectors = self.executor.num_threads, self.directory.vectors.resolve()
                 new_preparations = preparation.prepare_candidates(

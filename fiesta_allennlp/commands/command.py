@@ -185,12 +185,13 @@ def decision_status(result: "Result", args: argparse.Namespace) -> int:
 
 def check_output(path: Optional[Path]) -> None:
     """Refuse a file in a directory that does not exist, a file of a selection, and what is no file, before the work."""
-    if path is not None and not path.parent.is_dir():
+    if path is None:
+        return
+    if not path.parent.is_dir():
         raise ConfigError(f"--output {path}: the directory {path.parent} does not exist.")
-    if path is not None and path.exists() and not path.is_file():
+    if path.exists() and not path.is_file():
         raise ConfigError(f"--output {path} is not a regular file. Choose another name.")
-    if path is not None:
-        refuse_place(path, "--output")
+    refuse_place(path, "--output")
 
 
 def print_read_back(*tables: "RunTable") -> None:

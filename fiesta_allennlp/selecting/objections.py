@@ -106,9 +106,9 @@ def find_questions(history: "History", allowed: Collection[str]) -> Iterator[str
             yield f"{facts[0].upper()}{facts[1:]}. {objection.sentence}{remedy}"
 
 
-def allow_option(group: str, objections: Sequence[Objection] = OBJECTIONS[:-1]) -> Any:
-    """Declare the option `--allow`, below this heading, for some objections."""
-    accepted = "; ".join(f"{objection.name}: {objection.accepts}" for objection in objections)
-    names = tuple(objection.name for objection in objections)
-    kind: Dict[str, Any] = {"choices": names, "is_repeated": True, "is_added": True, "is_rare": True}
-    return option((), f"accept what is refused otherwise; {accepted}", group=group, metavar="NAME", **kind)
+def allow_option(group: str, objections: Sequence[Objection] = OBJECTIONS) -> Any:
+    """Declare the option `--allow`, below this heading, for those of some objections that can be accepted."""
+    accepted = {objection.name: objection.accepts for objection in objections if objection.accepts}
+    texts = "; ".join(f"{name}: {text}" for name, text in accepted.items())
+    kind: Dict[str, Any] = {"choices": tuple(accepted), "is_repeated": True, "is_added": True, "is_rare": True}
+    return option((), f"accept what is refused otherwise; {texts}", group=group, metavar="NAME", **kind)

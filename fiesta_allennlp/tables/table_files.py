@@ -66,8 +66,8 @@ def read_records(paths: Sequence[str], content: Content, settings: Any) -> List[
     found = [pair for path in paths for pair in _find_files(path).items()]
     unique = {Path(file).absolute(): (file, parts) for file, parts in found}
     for path, (file, parts) in unique.items():
-        _, target_parts = unique.get(path.resolve(), ("", None))
-        if path.resolve() != path and (path.resolve().name, target_parts) == (path.name, parts):
+        target = path.resolve()
+        if target != path and target.name == path.name and unique.get(target, ("", None))[1] == parts:
             continue  # a link such as `latest` to another file of the pattern
         by_file[file] = list(read_file(file))
         for record, (name, part) in product(by_file[file], parts.items()):
@@ -178,7 +178,7 @@ def _may_have_thousands(column: Sequence[str]) -> bool:
     """Return whether the commas of a column may separate thousands: others are numbers with a point, or without."""
     with_comma = [text for text in column if DECIMAL_COMMA.fullmatch(text)]
     numbers = [text for text in column if cell_number(text) is not None]
-    return any("." in text or all(map(THOUSANDS.fullmatch, with_comma)) for text in numbers)
+    return any("." in text for text in numbers) or (bool(numbers) and all(map(THOUSANDS.fullmatch, with_comma)))
 
 
 def decimal_point(text: str) -> str:

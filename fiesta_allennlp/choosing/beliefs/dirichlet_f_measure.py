@@ -239,9 +239,9 @@ def _thin(draws: np.ndarray) -> np.ndarray:
     return draws[np.linspace(0, len(draws) - 1, MAX_CELLS + 1).astype(int)]
 
 
-def _shift_log_odds(draws: np.ndarray, shift: float) -> np.ndarray:
+def _shift_log_odds(log_odds: np.ndarray, shift: float) -> np.ndarray:
     """The log odds of y + shift, infinite where that leaves (0, 1)."""
-    return logit(np.clip(expit(draws) + shift, 0, 1))
+    return logit(np.clip(expit(log_odds) + shift, 0, 1))
 
 
 class FMeasurePosterior(MeanPosterior):
